@@ -1,0 +1,55 @@
+/**
+ * The two Base32 alphabets in use: RFC 4648 for receipt tokens (only A–Z and 2–7, which every
+ * keyboard-wedge scanner types) and Crockford's for ids and codes that people read aloud.
+ */
+const RFC4648 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+function encode(alphabet: string, bytes: Uint8Array): string {
+  let text = ''
+  let buffer = 0
+  let bits = 0
+  for (const byte of bytes) {
+    buffer = (buffer << 8) | byte
+    bits += 8
+    while (bits >= 5) {
+      bits -= 5
+      text += alphabet[(buffer >> bits) & 31]
+    }
+    buffer &= (1 << bits) - 1
+  }
+  return bits === 0 ? text : text + alphabet[(buffer << (5 - bits)) & 31]
+}
+
+function decode(alphabet: string, text: string): Uint8Array | undefined {
+  const bytes = new Uint8Array(Math.floor((text.length * 5) / 8))
+  let buffer = 0
+  let bits = 0
+  let at = 0
+  for (const char of text) {
+    const value = alphabet.indexOf(char)
+    if (value < 0) return undefined
+    buffer = (buffer << 5) | value
+    bits += 5
+    if (bits >= 8) {
+      bits -= 8
+      bytes[at++] = (buffer >> bits) & 255
+      buffer &= (1 << bits) - 1
+    }
+  }
+  // One text for one value: a whole spare character or set padding bits are another spelling.
+  return bits < 5 && buffer === 0 ? bytes : undefined
+}
+
+/** RFC 4648 §6, upper case, no padding. */
+export const base32 = {
+  encode: (bytes: Uint8Array): string => encode(RFC4648, bytes),
+  /** The bytes, or undefined unless `text` is exactly what `encode` writes for some bytes. */
+  decode: (text: string): Uint8Array | undefined => decode(RFC4648, text),
+}
+
+/** Crockford's alphabet: no I, L, O, U. */
+export const crockford = {
+  encode: (bytes: Uint8Array): string => encode(CROCKFORD, bytes),
+  decode: (text: string): Uint8Array | undefined => decode(CROCKFORD, text),
+}
