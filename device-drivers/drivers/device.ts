@@ -1,0 +1,94 @@
+import type { Outcome } from '../../policy/vocabulary.ts'
+
+/** What a device is told to do. */
+export type DeviceCommand =
+  /** Pulse the main output (lock, detacher, deactivator, gate) and see the confirming input. */
+  | { readonly kind: 'release' }
+  /** Sound or light; 0 seconds = off now. Protective: never waits for a release. */
+  | { readonly kind: 'signal'; readonly signal: Signal; readonly seconds: number }
+
+export const SIGNALS = ['siren', 'amber', 'green'] as const
+export type Signal = (typeof SIGNALS)[number]
+
+/** The longest time in seconds that one signal command may ask for. */
+export const LONGEST_SIGNAL_S = 3_600
+
+/**
+ * Why a command ended as it did; `detail` begins with one of these.
+ *
+ * - `input_changed`: the confirming input was seen to change (confirmed)
+ * - `acknowledged`: the board took the command and no input confirms it (confirmed)
+ * - `no_confirmation`: the board did everything, the input did not change (failed)
+ * - `input_stuck`: the confirming input was 1 already and stayed so (failed, nothing commanded)
+ * - `refused`: the board refused (failed)
+ * - `not_ready`: the device is not there now (failed, nothing commanded)
+ * - `not_supported`: this device has no such output (failed, nothing commanded)
+ * - `queue_full`: too many commands wait (failed, nothing commanded)
+ * - `cancelled`: the caller gave up (failed when nothing was commanded, else unknown)
+ * - `answer_lost`: an answer was lost after the command went out (unknown)
+ */
+export type ResultCode =
+  | 'input_changed'
+  | 'acknowledged'
+  | 'no_confirmation'
+  | 'input_stuck'
+  | 'refused'
+  | 'not_ready'
+  | 'not_supported'
+  | 'queue_full'
+  | 'cancelled'
+  | 'answer_lost'
+
+export interface CommandResult {
+  readonly outcome: Outcome
+  /** True as soon as the first byte of the command was handed to the link. */
+  readonly commanded: boolean
+  /** A `ResultCode`, and after `: ` what a person should know. */
+  readonly detail: string
+}
+
+/** A result with its code in front. */
+export function result(outcome: Outcome, commanded: boolean, code: ResultCode, text?: string): CommandResult {
+  return { outcome, commanded, detail: text ? `${code}: ${text}` : code }
+}
+
+export type DeviceEvent =
+  /** A code was read; `symbology` only where the scanner tells it. */
+  | { readonly type: 'scan'; readonly text: string; readonly symbology?: string }
+  /** Somebody went through: the passage input rose. */
+  | { readonly type: 'passage' }
+  /** A watched input changed. */
+  | { readonly type: 'input'; readonly input: number; readonly on: boolean }
+  /** Something is wrong that a person should look at. */
+  | { readonly type: 'fault'; readonly detail: string }
+  /** Bytes that made no sense; at most one such event a second. */
+  | { readonly type: 'noise'; readonly bytes: number; readonly detail: string }
+
+/** What was found at the other end. */
+export interface DeviceIdentity {
+  /** For a person: what it is and where, such as `Modbus unit 1 at tcp:10.0.0.7:502`. */
+  readonly description: string
+  /** As the device tells it. */
+  readonly firmwareVersion?: string
+  readonly serialNumber?: string
+}
+
+/**
+ * One device for as long as the agent runs. The supervisor calls, again after every loss,
+ * `connect` → `identify` → (ready) → `untilLost`. What the device shall do meanwhile (a siren that
+ * still has to sound) is kept by the device and carried out by the next `identify`.
+ */
+export interface ProtectionDevice {
+  /** Resolves when the link is open; tries for ever, telling each failure, until `signal` aborts. */
+  connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void>
+  /** Proves that the right thing answers and puts its outputs as wanted. Rejects when it does not. */
+  identify(signal: AbortSignal): Promise<DeviceIdentity>
+  /** Resolves, with the reason, when what `identify` found is gone. */
+  untilLost(): Promise<string>
+  /** Never throws. After the first byte went out, only an answer or an input makes it other than `unknown`. */
+  execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
+  /** For one reader, over all connections. At most 1,000 wait. */
+  readonly events: AsyncIterable<DeviceEvent>
+  /** Outputs off where they can be reached, then lets go. Takes at most about 2 seconds. */
+  close(): Promise<void>
+}

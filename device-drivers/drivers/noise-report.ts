@@ -1,0 +1,33 @@
+import type { Cancel, Platform } from '../../policy/platform.ts'
+import type { Noise } from '../protocols/codec.ts'
+import type { DeviceEvent } from './device.ts'
+
+const AT_MOST_EVERY_MS = 1_000
+
+/** Adds up noise and tells it at most once a second: a broken cable must not drown everything else. */
+export function noiseReport(platform: Platform, tell: (event: DeviceEvent) => void): { add(noise: Noise | null): void; stop: Cancel } {
+  let bytes = 0
+  let detail = ''
+  let cancel: Cancel | null = null
+
+  function flush(): void {
+    cancel = null
+    if (bytes === 0) return
+    tell({ type: 'noise', bytes, detail })
+    bytes = 0
+    cancel = platform.timers.after(AT_MOST_EVERY_MS, flush)
+  }
+
+  return {
+    add(noise) {
+      if (!noise) return
+      bytes += noise.bytes
+      detail = noise.detail
+      if (!cancel) flush()
+    },
+    stop() {
+      cancel?.()
+      cancel = null
+    },
+  }
+}

@@ -1,0 +1,12 @@
+/** A protocol data unit with its envelope, the same for RTU and TCP. */
+export interface ModbusFrame {
+  /** Number that an answer repeats; Modbus TCP only, 0 in RTU. */
+  readonly transaction: number
+  /** Address of the board on its bus, 0…255. */
+  readonly unit: number
+  /** Function code and body. */
+  readonly pdu: Uint8Array
+}
+
+/** How Modbus travels: RTU on serial lines and raw serial device servers, TCP with the MBAP header. */
+export type ModbusFraming = 'rtu' | 'tcp'

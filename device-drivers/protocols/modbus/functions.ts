@@ -1,0 +1,63 @@
+/**
+ * The function codes that relay and input boards speak, as a table: driver and simulator, requests
+ * and answers, are all read and written from it. (Modbus application protocol V1.1b3, chapter 6)
+ *
+ *   access      request                               answer
+ *   read        address, quantity                     byte count, data
+ *   write one   address, value                        the same
+ *   write many  address, quantity, byte count, data   address, quantity
+ */
+export interface ModbusFunction {
+  readonly code: number
+  readonly access: 'read' | 'write one' | 'write many'
+  /** A bit is a coil or input; a word is a 16-bit register. */
+  readonly unit: 'bit' | 'word'
+  /** Most bits or words in one request. */
+  readonly most: number
+}
+
+export const MODBUS_FUNCTIONS = {
+  readCoils: { code: 0x01, access: 'read', unit: 'bit', most: 2_000 },
+  readDiscreteInputs: { code: 0x02, access: 'read', unit: 'bit', most: 2_000 },
+  readHoldingRegisters: { code: 0x03, access: 'read', unit: 'word', most: 125 },
+  writeSingleCoil: { code: 0x05, access: 'write one', unit: 'bit', most: 1 },
+  writeSingleRegister: { code: 0x06, access: 'write one', unit: 'word', most: 1 },
+  writeMultipleCoils: { code: 0x0f, access: 'write many', unit: 'bit', most: 1_968 },
+  writeMultipleRegisters: { code: 0x10, access: 'write many', unit: 'word', most: 123 },
+} as const satisfies Record<string, ModbusFunction>
+
+export type FunctionName = keyof typeof MODBUS_FUNCTIONS
+
+const BY_CODE: ReadonlyMap<number, FunctionName> = new Map(
+  (Object.keys(MODBUS_FUNCTIONS) as FunctionName[]).map((name) => [MODBUS_FUNCTIONS[name].code, name]),
+)
+
+/** The function of a code, or null when these boards do not speak it. */
+export function functionOf(code: number): FunctionName | null {
+  return BY_CODE.get(code) ?? null
+}
+
+/** Set in the function code of an answer that refuses. */
+export const EXCEPTION_BIT = 0x80
+
+/** What a board says when it refuses. (V1.1b3, chapter 7) */
+export const MODBUS_EXCEPTIONS: Readonly<Record<number, string>> = {
+  1: 'illegal function',
+  2: 'illegal data address',
+  3: 'illegal data value',
+  4: 'device failure',
+  5: 'accepted, still working on it',
+  6: 'device busy',
+  8: 'memory parity error',
+  10: 'gateway has no path to the unit',
+  11: 'the unit behind the gateway did not answer',
+}
+
+export const ILLEGAL_FUNCTION = 1
+export const ILLEGAL_DATA_ADDRESS = 2
+export const ILLEGAL_DATA_VALUE = 3
+
+/** An exception code in words, such as `exception 2 (illegal data address)`. */
+export function exceptionText(code: number): string {
+  return `exception ${code} (${MODBUS_EXCEPTIONS[code] ?? 'unknown code'})`
+}

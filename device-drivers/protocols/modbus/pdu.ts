@@ -1,0 +1,142 @@
+import { assert } from '../../../policy/assert.ts'
+import { EXCEPTION_BIT, functionOf, ILLEGAL_DATA_VALUE, ILLEGAL_FUNCTION, MODBUS_FUNCTIONS } from './functions.ts'
+import type { FunctionName, ModbusFunction } from './functions.ts'
+
+/** What a request or an answer says. Fields that its form does not carry are 0 or empty. */
+export interface ModbusMessage {
+  readonly name: FunctionName
+  /** First coil, input or register, from 0. */
+  readonly address: number
+  /** How many of them. */
+  readonly quantity: number
+  /** Bits as 0 or 1, registers as 0…65535. Bits read arrive in whole bytes, so up to 7 more than asked. */
+  readonly values: readonly number[]
+}
+
+/** A refusal: `exception` is a code of `MODBUS_EXCEPTIONS`. */
+export interface ModbusRefusal {
+  readonly functionCode: number
+  readonly exception: number
+}
+
+export type Direction = 'request' | 'answer'
+
+const COIL_ON = 0xff00
+
+const word = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
+const toBytes = (n: number): [number, number] => [n >>> 8, n & 0xff]
+
+function dataLength(f: ModbusFunction, quantity: number): number {
+  return f.unit === 'bit' ? Math.ceil(quantity / 8) : quantity * 2
+}
+
+function pack(f: ModbusFunction, values: readonly number[]): number[] {
+  if (f.unit === 'word') return values.flatMap(toBytes)
+  const bytes = new Array<number>(dataLength(f, values.length)).fill(0)
+  values.forEach((bit, i) => {
+    if (bit) bytes[i >> 3] = (bytes[i >> 3] ?? 0) | (1 << (i & 7))
+  })
+  return bytes
+}
+
+function unpack(f: ModbusFunction, data: Uint8Array, quantity: number): number[] {
+  if (f.unit === 'word') return Array.from({ length: quantity }, (_, i) => word(data, i * 2))
+  return Array.from({ length: quantity }, (_, i) => ((data[i >> 3] ?? 0) >> (i & 7)) & 1)
+}
+
+type Form = 'span' | 'one' | 'many' | 'data'
+
+const FORMS: Record<Direction, Record<ModbusFunction['access'], Form>> = {
+  request: { read: 'span', 'write one': 'one', 'write many': 'many' },
+  answer: { read: 'data', 'write one': 'one', 'write many': 'span' },
+}
+
+const ENCODE: Record<Form, (f: ModbusFunction, m: ModbusMessage) => number[]> = {
+  span: (_, m) => [...toBytes(m.address), ...toBytes(m.quantity)],
+  one: (f, m) => [...toBytes(m.address), ...toBytes(f.unit === 'word' ? (m.values[0] ?? 0) : m.values[0] ? COIL_ON : 0)],
+  many: (f, m) => [...toBytes(m.address), ...toBytes(m.quantity), dataLength(f, m.quantity), ...pack(f, m.values)],
+  data: (f, m) => [dataLength(f, m.values.length), ...pack(f, m.values)],
+}
+
+/** Writes the protocol data unit: function code and body. */
+export function encodePdu(direction: Direction, message: ModbusMessage): Uint8Array {
+  const f = MODBUS_FUNCTIONS[message.name]
+  assert(message.quantity <= f.most && message.values.length <= f.most + 7, `at most ${f.most} in one ${message.name}`)
+  return Uint8Array.from([f.code, ...ENCODE[FORMS[direction][f.access]](f, message)])
+}
+
+/** Writes a refusal. */
+export function encodeRefusal(refusal: ModbusRefusal): Uint8Array {
+  return Uint8Array.from([refusal.functionCode | EXCEPTION_BIT, refusal.exception])
+}
+
+/**
+ * The length in bytes of the unit that begins at `at`, known from its first bytes; `more` when they
+ * are not there yet, `unknown` for a function code outside the table.
+ */
+export function pduLength(direction: Direction, bytes: Uint8Array, at: number): number | 'more' | 'unknown' {
+  const code = bytes[at]
+  if (code === undefined) return 'more'
+  if (direction === 'answer' && code & EXCEPTION_BIT) return functionOf(code & ~EXCEPTION_BIT) ? 2 : 'unknown'
+  const name = functionOf(code)
+  if (!name) return 'unknown'
+  const form = FORMS[direction][MODBUS_FUNCTIONS[name].access]
+  if (form === 'span' || form === 'one') return 5
+  const countAt = at + (form === 'many' ? 5 : 1)
+  const count = bytes[countAt]
+  return count === undefined ? 'more' : countAt - at + 1 + count
+}
+
+function decodeBody(f: ModbusFunction, form: Form, pdu: Uint8Array): Omit<ModbusMessage, 'name'> | null {
+  if (form === 'data') {
+    const count = pdu[1] ?? 0
+    const quantity = f.unit === 'bit' ? count * 8 : count / 2
+    if (count === 0 || pdu.length !== 2 + count || !Number.isInteger(quantity)) return null
+    return { address: 0, quantity: 0, values: unpack(f, pdu.subarray(2), quantity) }
+  }
+  const [address, second] = [word(pdu, 1), word(pdu, 3)]
+  if (form === 'one') {
+    if (pdu.length !== 5 || (f.unit === 'bit' && second !== 0 && second !== COIL_ON)) return null
+    return { address, quantity: 1, values: [f.unit === 'bit' ? (second ? 1 : 0) : second] }
+  }
+  if (second < 1 || second > f.most) return null
+  if (form === 'span') return pdu.length === 5 ? { address, quantity: second, values: [] } : null
+  if (pdu.length !== 6 + dataLength(f, second) || pdu[5] !== dataLength(f, second)) return null
+  return { address, quantity: second, values: unpack(f, pdu.subarray(6), second) }
+}
+
+function decode(direction: Direction, name: FunctionName, pdu: Uint8Array): ModbusMessage | null {
+  const f = MODBUS_FUNCTIONS[name]
+  const body = decodeBody(f, FORMS[direction][f.access], pdu)
+  return body ? { name, ...body } : null
+}
+
+/** Reads a request as a board does: what it cannot accept comes back as the refusal to send. */
+export function decodeRequest(pdu: Uint8Array): ModbusMessage | ModbusRefusal {
+  const functionCode = pdu[0] ?? 0
+  const name = functionOf(functionCode)
+  if (!name) return { functionCode, exception: ILLEGAL_FUNCTION }
+  return decode('request', name, pdu) ?? { functionCode, exception: ILLEGAL_DATA_VALUE }
+}
+
+/** Reads an answer; null when it is not well formed. */
+export function decodeAnswer(pdu: Uint8Array): ModbusMessage | ModbusRefusal | null {
+  const code = pdu[0] ?? 0
+  const name = functionOf(code & ~EXCEPTION_BIT)
+  if (!name) return null
+  if (code & EXCEPTION_BIT) return pdu.length === 2 ? { functionCode: code & ~EXCEPTION_BIT, exception: pdu[1] ?? 0 } : null
+  return decode('answer', name, pdu)
+}
+
+/**
+ * Whether `answer` can belong to `request`. RTU frames carry no number, so a late answer to an older
+ * request must not pass for this one: everything that the form repeats has to agree.
+ */
+export function answers(answer: ModbusMessage | ModbusRefusal, request: ModbusMessage): boolean {
+  const f = MODBUS_FUNCTIONS[request.name]
+  if ('exception' in answer) return answer.functionCode === f.code
+  if (answer.name !== request.name) return false
+  if (f.access === 'read') return dataLength(f, answer.values.length) === dataLength(f, request.quantity)
+  const sameValue = f.access === 'write many' || answer.values[0] === request.values[0]
+  return answer.address === request.address && answer.quantity === request.quantity && sameValue
+}

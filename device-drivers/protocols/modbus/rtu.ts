@@ -1,0 +1,62 @@
+import type { ResyncingCodec } from '../codec.ts'
+import { slidingFramer } from '../sliding-framer.ts'
+import type { FrameShape } from '../sliding-framer.ts'
+import { crc16 } from './crc16.ts'
+import type { ModbusFrame } from './frame.ts'
+import { pduLength } from './pdu.ts'
+import type { Direction } from './pdu.ts'
+
+/** Unit, at most 253 bytes of PDU, CRC. */
+const MAX_FRAME = 256
+
+function crcHolds(bytes: Uint8Array, start: number, end: number): boolean {
+  return crc16(bytes, start, end - 2) === ((bytes[end - 2] ?? 0) | ((bytes[end - 1] ?? 0) << 8))
+}
+
+function shape(direction: Direction): FrameShape<ModbusFrame> {
+  const frame = (bytes: Uint8Array, start: number, end: number) => ({
+    frame: { transaction: 0, unit: bytes[start] ?? 0, pdu: bytes.slice(start + 1, end - 2) },
+    length: end - start,
+  })
+  return {
+    maxLength: MAX_FRAME,
+    read(bytes, start, last) {
+      const body = pduLength(direction, bytes, start + 1)
+      if (body === 'more') return 'more'
+      if (body === 'unknown') {
+        // Only silence ends a request of unknown form; a board has to hear it in order to refuse it.
+        if (direction === 'answer') return 'none'
+        if (!last) return 'more'
+        return bytes.length - start >= 4 && crcHolds(bytes, start, bytes.length) ? frame(bytes, start, bytes.length) : 'none'
+      }
+      const end = start + 1 + body + 2
+      if (end - start > MAX_FRAME) return 'none'
+      if (bytes.length < end) return 'more'
+      return crcHolds(bytes, start, end) ? frame(bytes, start, end) : 'none'
+    },
+  }
+}
+
+/**
+ * Modbus RTU: `unit · PDU · CRC`. Lengths come from the function code, so frames are complete without
+ * waiting for the line to go quiet; after a bad CRC the search goes on with the next byte.
+ * `receives` says which side of the conversation this end hears.
+ */
+export function rtuCodec(receives: Direction): ResyncingCodec<ModbusFrame> {
+  const framer = slidingFramer(shape(receives))
+  return {
+    ...framer,
+    get held() {
+      return framer.held
+    },
+    encode({ unit, pdu }) {
+      const bytes = new Uint8Array(pdu.length + 3)
+      bytes[0] = unit
+      bytes.set(pdu, 1)
+      const crc = crc16(bytes, 0, pdu.length + 1)
+      bytes[pdu.length + 1] = crc & 0xff
+      bytes[pdu.length + 2] = crc >>> 8
+      return bytes
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import type { ResyncingCodec } from '../codec.ts'
+import { slidingFramer } from '../sliding-framer.ts'
+import type { FrameShape } from '../sliding-framer.ts'
+import type { ModbusFrame } from './frame.ts'
+import { pduLength } from './pdu.ts'
+import type { Direction } from './pdu.ts'
+
+/** Transaction 2, protocol 2 (always 0), length 2 (of what follows), unit 1. (Modbus messaging on TCP/IP V1.0b, 3.1.3) */
+const HEADER = 7
+const MAX_PDU = 253
+
+const word = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
+
+function shape(direction: Direction): FrameShape<ModbusFrame> {
+  return {
+    maxLength: HEADER + MAX_PDU,
+    read(bytes, start) {
+      const there = bytes.length - start
+      if (there >= 4 && word(bytes, start + 2) !== 0) return 'none'
+      if (there < HEADER) return 'more'
+      const length = word(bytes, start + 4) - 1
+      if (length < 1 || length > MAX_PDU) return 'none'
+      const known = pduLength(direction, bytes, start + HEADER)
+      // With no checksum the function code has to vouch for the length.
+      if (known === 'unknown' ? direction === 'answer' : known !== 'more' && known !== length) return 'none'
+      const end = start + HEADER + length
+      if (bytes.length < end) return 'more'
+      if (known === 'more') return 'none'
+      return {
+        frame: { transaction: word(bytes, start), unit: bytes[start + 6] ?? 0, pdu: bytes.slice(start + HEADER, end) },
+        length: end - start,
+      }
+    },
+  }
+}
+
+/** Modbus TCP: the PDU behind an MBAP header. `receives` says which side of the conversation this end hears. */
+export function tcpCodec(receives: Direction): ResyncingCodec<ModbusFrame> {
+  const framer = slidingFramer(shape(receives))
+  return {
+    ...framer,
+    get held() {
+      return framer.held
+    },
+    encode({ transaction, unit, pdu }) {
+      const bytes = new Uint8Array(HEADER + pdu.length)
+      bytes.set([transaction >>> 8, transaction & 0xff, 0, 0, (pdu.length + 1) >>> 8, (pdu.length + 1) & 0xff, unit])
+      bytes.set(pdu, HEADER)
+      return bytes
+    },
+  }
+}

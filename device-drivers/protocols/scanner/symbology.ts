@@ -1,0 +1,58 @@
+/**
+ * AIM symbology identifiers: `]`, a letter, a modifier. A scanner told to send them puts one before
+ * each text. (ISO/IEC 15424; scanner makers' manuals)
+ */
+export type Symbology =
+  | 'code-39'
+  | 'code-128'
+  | 'gs1-128'
+  | 'data-matrix'
+  | 'gs1-data-matrix'
+  | 'ean-13'
+  | 'ean-8'
+  | 'ean-add-on'
+  | 'gs1-databar'
+  | 'codabar'
+  | 'code-93'
+  | 'code-11'
+  | 'itf'
+  | 'pdf417'
+  | 'qr'
+  | 'gs1-qr'
+  | 'aztec'
+  | 'gs1-aztec'
+  | 'maxicode'
+
+/** By letter: the name for every modifier not listed, then those that mean something else. UPC-A and UPC-E come as 13 digits. */
+const AIM: Readonly<Record<string, readonly [Symbology, Readonly<Record<string, Symbology>>?]>> = {
+  A: ['code-39'],
+  C: ['code-128', { '1': 'gs1-128' }],
+  d: ['data-matrix', { '2': 'gs1-data-matrix', '5': 'gs1-data-matrix' }],
+  E: ['ean-13', { '1': 'ean-add-on', '2': 'ean-add-on', '3': 'ean-add-on', '4': 'ean-8' }],
+  e: ['gs1-databar'],
+  F: ['codabar'],
+  G: ['code-93'],
+  H: ['code-11'],
+  I: ['itf'],
+  L: ['pdf417'],
+  Q: ['qr', { '3': 'gs1-qr', '4': 'gs1-qr' }],
+  z: ['aztec', { '1': 'gs1-aztec', '4': 'gs1-aztec' }],
+  U: ['maxicode'],
+}
+
+const IDENTIFIER = /^\]([A-Za-z])([0-9A-Za-z])/
+
+/** What a scanner read: the text without its identifier, and the kind of code where the scanner told it. */
+export interface ScannedText {
+  readonly text: string
+  readonly symbology?: Symbology
+}
+
+/** Splits the identifier off; a text whose beginning is in no table stays as it is. */
+export function splitSymbology(line: string): ScannedText {
+  const match = IDENTIFIER.exec(line)
+  const row = AIM[match?.[1] ?? '']
+  if (!match || !row) return { text: line }
+  const [usual, special] = row
+  return { text: line.slice(match[0].length), symbology: special?.[match[2] ?? ''] ?? usual }
+}

@@ -1,0 +1,90 @@
+import { LinkFault } from './byte-link.ts'
+
+/** Chunks waiting for their one reader; a writer waits while it is full. */
+export interface ByteQueue {
+  /** Adds a chunk, after waiting for room. Rejects when the queue has ended or `signal` aborts. */
+  push(chunk: Uint8Array, signal: AbortSignal): Promise<void>
+  /** No more will come. With a fault, what is still unread is dropped and the reader throws it. */
+  end(fault?: LinkFault): void
+  readonly bytes: AsyncIterable<Uint8Array>
+}
+
+const MOST_CHUNKS = 1_024
+const MOST_WRITERS = 64
+
+/** A queue of at most `limit` bytes (one larger chunk is let into an empty queue). */
+export function byteQueue(limit: number): ByteQueue {
+  const chunks: Uint8Array[] = []
+  let held = 0
+  let ended: { fault: LinkFault | undefined } | null = null
+  let wakeReader = () => {}
+  let writers: (() => void)[] = []
+
+  const full = () => chunks.length >= MOST_CHUNKS || (held > 0 && held >= limit)
+  const wakeWriters = () => {
+    const waiting = writers
+    writers = []
+    for (const wake of waiting) wake()
+  }
+
+  function end(fault?: LinkFault): void {
+    if (ended) return
+    ended = { fault }
+    if (fault) {
+      chunks.length = 0
+      held = 0
+    }
+    wakeReader()
+    wakeWriters()
+  }
+
+  async function room(signal: AbortSignal): Promise<void> {
+    if (writers.length >= MOST_WRITERS) throw new LinkFault('lost', `${MOST_WRITERS} writers wait already`)
+    let wake = () => {}
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve
+    })
+    writers.push(wake)
+    signal.addEventListener('abort', wake, { once: true })
+    await woken
+    signal.removeEventListener('abort', wake)
+    writers = writers.filter((w) => w !== wake)
+  }
+
+  async function push(chunk: Uint8Array, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      if (signal.aborted) throw signal.reason as Error
+      if (ended) throw ended.fault ?? new LinkFault('lost', 'the link is closed')
+      if (!full()) break
+      await room(signal)
+    }
+    if (chunk.length === 0) return
+    chunks.push(chunk)
+    held += chunk.length
+    wakeReader()
+  }
+
+  async function* read(): AsyncGenerator<Uint8Array, void> {
+    try {
+      for (;;) {
+        const chunk = chunks.shift()
+        if (chunk) {
+          held -= chunk.length
+          wakeWriters()
+          yield chunk
+        } else if (ended) {
+          if (ended.fault) throw ended.fault
+          return
+        } else {
+          await new Promise<void>((resolve) => {
+            wakeReader = resolve
+          })
+        }
+      }
+    } finally {
+      end()
+    }
+  }
+
+  return { push, end, bytes: { [Symbol.asyncIterator]: read } }
+}

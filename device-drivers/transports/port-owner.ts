@@ -1,0 +1,28 @@
+import { readdir, readFile, readlink, realpath } from 'node:fs/promises'
+
+const MOST_PROCESSES = 4_096
+const MOST_FILES = 1_024
+
+async function holds(pid: string, device: string): Promise<boolean> {
+  const folder = `/proc/${pid}/fd`
+  const files = await readdir(folder).catch(() => [])
+  for (const file of files.slice(0, MOST_FILES)) {
+    if ((await readlink(`${folder}/${file}`).catch(() => '')) === device) return true
+  }
+  return false
+}
+
+/**
+ * The other program that has a port open, as `name (process id)`, or null when it cannot be seen:
+ * on systems without /proc, or when it belongs to another user.
+ */
+export async function portOwner(path: string): Promise<string | null> {
+  const device = await realpath(path).catch(() => path)
+  const processes = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+  for (const pid of processes.slice(0, MOST_PROCESSES)) {
+    if (!(await holds(pid, device))) continue
+    const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => 'a program')
+    return `${name.trim()} (process ${pid})`
+  }
+  return null
+}

@@ -1,0 +1,189 @@
+import { assert } from '../../policy/assert.ts'
+import { deadline, pause, retryDelays } from '../../policy/platform.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { ByteLink } from './byte-link.ts'
+import { linkKey } from './link-settings.ts'
+import type { LinkSettings } from './link-settings.ts'
+
+/** Whatever speaks a protocol on an open link, made once for all devices on it. */
+export interface Speaker {
+  /** Resolves with the reason when the link has ended. Never rejects. */
+  readonly ended: Promise<string>
+}
+
+/** How to begin speaking on a link. Devices share a link when they bring the same protocol object. */
+export interface LinkProtocol<S extends Speaker> {
+  readonly name: string
+  start(link: ByteLink, settings: LinkSettings, platform: Platform): S
+}
+
+/** One device's part in an open link. */
+export interface Membership<S extends Speaker> {
+  readonly speaker: S
+  /** Resolves with the reason when the link is gone. */
+  readonly lost: Promise<string>
+  /** The device answered. */
+  heard(): void
+  /** The device does not answer. The link is opened anew only when nobody on it answers: one dead device must not disturb its neighbours. */
+  silent(detail: string): void
+  leave(): void
+}
+
+/** Every link once, however many devices are on it. */
+export interface SharedLinks {
+  /** Joins a link, opening it when nobody has; tries for ever, telling each failure, until `signal` aborts. */
+  join<S extends Speaker>(
+    settings: LinkSettings,
+    protocol: LinkProtocol<S>,
+    signal: AbortSignal,
+    onFailure: (detail: string) => void,
+  ): Promise<Membership<S>>
+  /** Closes every link. */
+  close(): Promise<void>
+}
+
+export type OpenLink = (settings: LinkSettings, signal: AbortSignal) => Promise<ByteLink>
+
+const OPEN_WITHIN_MS = 5_000
+const FIRST_RETRY_MS = 250
+const LONGEST_RETRY_MS = 15_000
+
+interface Session {
+  readonly speaker: Speaker
+  readonly link: ByteLink
+  readonly lost: Promise<string>
+  readonly members: Set<{ silent: boolean }>
+  end(reason: string): void
+}
+
+interface Entry {
+  readonly protocol: LinkProtocol<Speaker>
+  session: Session | null
+  opening: { done: Promise<void>; stop: AbortController; waiting: Set<(detail: string) => void> } | null
+  delays: Generator<number, never>
+}
+
+const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Opens links with `open` and keeps count of who uses them. */
+export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
+  const entries = new Map<string, Entry>()
+  const newDelays = () => retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+
+  function begin(entry: Entry, link: ByteLink, settings: LinkSettings): void {
+    const speaker = entry.protocol.start(link, settings, platform)
+    let tell = (_reason: string) => {}
+    const lost = new Promise<string>((resolve) => {
+      tell = resolve
+    })
+    const session: Session = {
+      speaker,
+      link,
+      lost,
+      members: new Set(),
+      end(reason) {
+        if (entry.session === session) entry.session = null
+        tell(reason)
+        void link.close()
+      },
+    }
+    entry.session = session
+    void speaker.ended.then(session.end)
+  }
+
+  async function openForEver(entry: Entry, settings: LinkSettings, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const limit = deadline(platform.timers, OPEN_WITHIN_MS, signal)
+      try {
+        const link = await open(settings, limit.signal)
+        if (!signal.aborted) return begin(entry, link, settings)
+        await link.close()
+      } catch (error) {
+        for (const tell of entry.opening?.waiting ?? []) tell(text(error))
+      } finally {
+        limit.done()
+      }
+      if (signal.aborted) return
+      await pause(platform.timers, entry.delays.next().value, signal).catch(() => {})
+    }
+  }
+
+  function startOpening(entry: Entry, settings: LinkSettings): NonNullable<Entry['opening']> {
+    const stop = new AbortController()
+    const done = openForEver(entry, settings, stop.signal).finally(() => {
+      if (entry.opening === opening) entry.opening = null
+    })
+    const opening = { done, stop, waiting: new Set<(detail: string) => void>() }
+    entry.opening = opening
+    return opening
+  }
+
+  async function waitUntilOpen(entry: Entry, settings: LinkSettings, signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
+    const opening = entry.opening ?? startOpening(entry, settings)
+    let giveUp = () => {}
+    const aborted = new Promise<void>((resolve) => {
+      giveUp = resolve
+    })
+    signal.addEventListener('abort', giveUp, { once: true })
+    opening.waiting.add(onFailure)
+    await Promise.race([opening.done, aborted])
+    signal.removeEventListener('abort', giveUp)
+    opening.waiting.delete(onFailure)
+    if (opening.waiting.size === 0 && !entry.session) {
+      opening.stop.abort(new DOMException('nobody waits for this link any more', 'AbortError'))
+      if (entry.opening === opening) entry.opening = null
+    }
+  }
+
+  function enter<S extends Speaker>(entry: Entry, session: Session): Membership<S> {
+    const me = { silent: false }
+    session.members.add(me)
+    return {
+      // The entry belongs to one protocol object, checked in `join`, and only that makes its speakers.
+      speaker: session.speaker as S,
+      lost: session.lost,
+      heard() {
+        me.silent = false
+        entry.delays = newDelays()
+      },
+      silent(detail) {
+        me.silent = true
+        if ([...session.members].every((member) => member.silent)) session.end(detail)
+      },
+      leave() {
+        session.members.delete(me)
+        if (session.members.size === 0) session.end('no device uses the link any more')
+      },
+    }
+  }
+
+  return {
+    async join<S extends Speaker>(
+      settings: LinkSettings,
+      protocol: LinkProtocol<S>,
+      signal: AbortSignal,
+      onFailure: (detail: string) => void,
+    ): Promise<Membership<S>> {
+      const key = linkKey(settings)
+      let entry = entries.get(key)
+      if (!entry) {
+        entry = { protocol, session: null, opening: null, delays: newDelays() }
+        entries.set(key, entry)
+      }
+      assert(entry.protocol === protocol, `${key} is used for ${entry.protocol.name} and cannot carry ${protocol.name} too`)
+      for (;;) {
+        if (signal.aborted) throw signal.reason as Error
+        if (entry.session) return enter<S>(entry, entry.session)
+        await waitUntilOpen(entry, settings, signal, onFailure)
+      }
+    },
+    async close() {
+      const sessions = [...entries.values()].map((entry) => {
+        entry.opening?.stop.abort(new DOMException('the links are being closed', 'AbortError'))
+        return entry.session
+      })
+      for (const session of sessions) session?.end('the links are being closed')
+      await Promise.all(sessions.map((session) => session?.link.close()))
+    },
+  }
+}

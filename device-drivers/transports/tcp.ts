@@ -1,0 +1,91 @@
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { LinkFault } from './byte-link.ts'
+import type { ByteLink, LinkFaultCode } from './byte-link.ts'
+
+/** After this long without traffic the kernel begins to ask whether the peer is still there. */
+const KEEPALIVE_AFTER_MS = 5_000
+/** Bytes that may wait to be sent; a device that reads nothing for so long is not listening. */
+const MOST_UNSENT_BYTES = 65_536
+
+const CODES: Record<string, [LinkFaultCode, string]> = {
+  ECONNREFUSED: ['refused', 'nothing listens there; check the port and that the device is on'],
+  ENOTFOUND: ['missing', 'no such host name; use the device’s IP address'],
+  EAI_AGAIN: ['missing', 'the host name cannot be looked up now; use the device’s IP address'],
+  EHOSTUNREACH: ['unreachable', 'no way to the host; check cable, address and network mask'],
+  ENETUNREACH: ['unreachable', 'no way to the network; check cable, address and network mask'],
+  ETIMEDOUT: ['unreachable', 'no answer; check cable, power and address'],
+}
+
+function explain(address: string, error: NodeJS.ErrnoException, otherwise: LinkFaultCode): LinkFault {
+  const [code, fix] = CODES[error.code ?? ''] ?? [otherwise, error.message]
+  return new LinkFault(code, `${address}: ${fix}`, { cause: error })
+}
+
+/**
+ * Connects to a device or a serial device server (Moxa, ser2net in raw mode). Small frames go out
+ * at once (TCP_NODELAY). What nobody reads stays in the socket, whose window then holds the peer back.
+ */
+export function openTcp(host: string, port: number, signal: AbortSignal): Promise<ByteLink> {
+  const address = `${host}:${port}`
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason as Error)
+    const socket = connect({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_AFTER_MS })
+    const finish = (act: () => void) => {
+      signal.removeEventListener('abort', onAbort)
+      socket.removeListener('error', onError)
+      socket.removeListener('connect', onConnect)
+      act()
+    }
+    const onAbort = () =>
+      finish(() => {
+        socket.on('error', () => {})
+        socket.destroy()
+        reject(new LinkFault('unreachable', `${address}: ${CODES['ETIMEDOUT']?.[1]}`, { cause: signal.reason }))
+      })
+    const onError = (error: Error) => finish(() => reject(explain(address, error, 'unreachable')))
+    const onConnect = () => finish(() => resolve(socketLink(socket, address)))
+    signal.addEventListener('abort', onAbort, { once: true })
+    socket.once('error', onError)
+    socket.once('connect', onConnect)
+  })
+}
+
+function socketLink(socket: Socket, address: string): ByteLink {
+  let closed = false
+  // A socket may fail while nobody reads or writes; the reader finds the error later.
+  socket.on('error', () => {})
+
+  async function* read(): AsyncGenerator<Uint8Array, void> {
+    try {
+      for await (const chunk of socket) yield chunk as Uint8Array
+    } catch (error) {
+      if (closed) return
+      throw explain(address, error as Error, 'lost')
+    }
+  }
+
+  return {
+    bytes: { [Symbol.asyncIterator]: read },
+    write: (bytes, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(signal.reason as Error)
+        if (socket.destroyed || !socket.writable) return reject(new LinkFault('lost', `${address}: the connection is closed`))
+        if (socket.writableLength > MOST_UNSENT_BYTES) return reject(new LinkFault('lost', `${address}: the device reads nothing`))
+        const onAbort = () => reject(signal.reason as Error)
+        signal.addEventListener('abort', onAbort, { once: true })
+        socket.write(bytes, (error) => {
+          signal.removeEventListener('abort', onAbort)
+          if (error) reject(explain(address, error, 'lost'))
+          else resolve()
+        })
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        closed = true
+        if (socket.closed) return resolve()
+        socket.once('close', () => resolve())
+        socket.destroy()
+      }),
+  }
+}

@@ -1,0 +1,169 @@
+import { canPerform, canRead, type DeviceFacts } from './devices.ts'
+import type { IdentifierKind } from './identifiers.ts'
+import { overrideThresholdCent, type PolicyStage, type ProtectionPolicy } from './store-policy.ts'
+import type { DenyReason, ItemStatus, ProtectionAction, ProtectionTechnology, WorkflowType } from './vocabulary.ts'
+
+/**
+ * The one decision of the house: may this device do this to this item, now? Cloud and agent both
+ * run it, on the same vectors (policy/vectors/). Facts in, answer and explanation out; nothing else.
+ */
+
+/** What is known of the item, or of one unit of a purchase. */
+export interface ItemFacts {
+  /** null: whether it is paid cannot be known here. */
+  status: ItemStatus | null
+  /** A paid purchase that the item belongs to, or can be bound to, makes it count as paid. */
+  paidBy?: 'purchase'
+  category?: string | undefined
+  brand?: string | undefined
+  /** Unknown to an agent that has only a receipt; `priceBelowCent` then bounds it. */
+  priceCent?: number | undefined
+  priceBelowCent?: number | null
+  technology?: ProtectionTechnology | undefined
+}
+
+export interface DecisionFacts {
+  action: ProtectionAction
+  /** The store in whose name is asked. */
+  storeId: string
+  device: DeviceFacts | null
+  /** How a presented token or receipt failed, when one did. */
+  token?: 'token_invalid' | 'token_expired' | 'token_revoked' | undefined
+  clockTrusted: boolean
+  stage: PolicyStage
+  /** null: no such item. */
+  item: ItemFacts | null
+  /** What the item was named by. */
+  identifiedBy: readonly IdentifierKind[]
+  /** The item can be read by this device, which must then ask by what it reads (decisions §9, itemLineId). */
+  mustBeRead?: boolean
+  right: 'free' | 'used' | 'leased_elsewhere'
+  /** An operator stands behind the request. */
+  operator: boolean
+  /** Why a limit of the policy is used up, when one is. */
+  limit?: string | undefined
+}
+
+export interface TraceStep {
+  check: DenyReason
+  passed: boolean
+  detail: string
+}
+
+export type Decision = { allowed: true; trace: TraceStep[] } | { allowed: false; reason: DenyReason; trace: TraceStep[] }
+
+/** Item states in which an action is granted (decisions §9, grant table). */
+const GRANTED_IN: Record<ProtectionAction, readonly ItemStatus[]> = {
+  deactivate_label: ['paid', 'picked_up'],
+  detach_hard_tag: ['paid', 'picked_up'],
+  authorize_exit: ['paid', 'picked_up', 'transfer_in_transit'],
+  suppress_alarm: ['paid', 'picked_up', 'transfer_in_transit'],
+  unlock_fixture: ['sellable', 'reserved_bopis'],
+  verify_item_status: [],
+}
+
+/** What is allowed where the policy has no entry at all for a category. */
+const ALLOWED_WITHOUT_ENTRY: readonly WorkflowType[] = ['staff_assisted', 'pos_integrated', 'automatic_exit']
+
+type Check = (facts: DecisionFacts, policy: ProtectionPolicy) => string | null
+
+const CHECKS: readonly (readonly [DenyReason, Check])[] = [
+  ['token_invalid', (f) => (f.token === 'token_invalid' ? 'what was presented is not genuine' : null)],
+  ['token_expired', (f) => (f.token === 'token_expired' ? 'what was presented has expired' : null)],
+  ['token_revoked', (f) => (f.token === 'token_revoked' ? 'what was presented was taken back' : null)],
+  ['device_unknown', (f) => (f.device === null ? 'no such device' : null)],
+  ['device_revoked', (f) => (f.device?.revoked ? 'the device was taken out of service' : null)],
+  ['store_mismatch', (f) => (f.device && f.device.storeId !== f.storeId ? 'the device stands in another store' : null)],
+  ['clock_untrusted', (f) => (f.clockTrusted || worksWithoutClock(f) ? null : 'the time is not known well enough')],
+  ['policy_stale', (f) => (f.stage === 'expired' && !worksWithoutClock(f) ? 'no word from the cloud for over 80 hours' : null)],
+  ['device_not_capable', (f) => (f.device && !canPerform(f.device, f.action) ? `the device cannot ${f.action}` : null)],
+  ['technology_mismatch', technologyMismatch],
+  ['item_unknown', (f) => (f.item === null ? 'no such item' : null)],
+  ['item_not_paid', itemNotPaid],
+  ['already_redeemed', (f) => (f.right === 'used' ? 'the right of this unit is used up' : null)],
+  ['authorization_outstanding', (f) => (f.right === 'leased_elsewhere' ? 'another device holds an authorization for this unit' : null)],
+  ['action_not_allowed', actionNotAllowed],
+  ['workflow_not_allowed', workflowNotAllowed],
+  ['manual_assistance_required', (f, p) => (f.operator ? null : staffNeeded(f, p))],
+  ['limit_exceeded', (f) => f.limit ?? null],
+]
+
+/** Whether a request may be granted; the first reason that holds is the one that is told. */
+export function decide(facts: DecisionFacts, policy: ProtectionPolicy): Decision {
+  const trace: TraceStep[] = []
+  for (const [check, fails] of CHECKS) {
+    const detail = fails(facts, policy)
+    trace.push({ check, passed: detail === null, detail: detail ?? 'ok' })
+    if (detail !== null) return { allowed: false, reason: check, trace }
+  }
+  return { allowed: true, trace }
+}
+
+/** Whether the grant rests on an operator's word: such grants are counted per operator and hour. */
+export function restsOnOperator(facts: DecisionFacts, policy: ProtectionPolicy): boolean {
+  return facts.operator && staffNeeded(facts, policy) !== null
+}
+
+function worksWithoutClock({ action, device }: DecisionFacts): boolean {
+  return action === 'verify_item_status' || device?.workflowType === 'staff_assisted'
+}
+
+function technologyMismatch({ device, item, identifiedBy, mustBeRead }: DecisionFacts): string | null {
+  if (!device) return null
+  const unreadable = identifiedBy.find((kind) => !canRead(device, kind))
+  if (unreadable) return `the device has no reader for ${unreadable}`
+  if (item?.technology && !device.supportedTechnologies.includes(item.technology)) return `the device does not work with ${item.technology} tags`
+  return mustBeRead ? 'the device can read this item and must ask by what it reads' : null
+}
+
+function itemNotPaid({ action, item }: DecisionFacts): string | null {
+  if (action === 'verify_item_status' || !item || item.paidBy === 'purchase') return null
+  if (item.status === null) return 'whether the item is paid cannot be known here'
+  return GRANTED_IN[action].includes(item.status) ? null : `the item is ${item.status}`
+}
+
+/** The workflows in which the policy allows the action for the item's category; undefined: it says nothing. */
+function allowedWorkflows({ action, item }: DecisionFacts, { allowedActionsByCategory: byCategory }: ProtectionPolicy) {
+  const category = item?.category
+  const own = category !== undefined && Object.hasOwn(byCategory, category) ? byCategory[category] : undefined
+  const entry = own ?? (Object.hasOwn(byCategory, '*') ? byCategory['*'] : undefined)
+  return entry === undefined ? ALLOWED_WITHOUT_ENTRY : entry[action]
+}
+
+function actionNotAllowed(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
+  if (facts.action === 'verify_item_status' || allowedWorkflows(facts, policy)) return null
+  return `the policy lists no ${facts.action} for this category`
+}
+
+function workflowNotAllowed(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
+  const { action, device } = facts
+  // Serving from a cabinet is for staff unless the policy opens it: that is a question of staff, not of workflow.
+  if (action === 'verify_item_status' || !device || (action === 'unlock_fixture' && facts.operator)) return null
+  if (allowedWorkflows(facts, policy)?.includes(device.workflowType)) return null
+  return `the policy does not allow ${action} as ${device.workflowType}`
+}
+
+/** Why staff are needed, or null. */
+function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
+  const { action, item, device, stage, clockTrusted } = facts
+  if (action === 'verify_item_status') return null
+  if (stage === 'expired' || !clockTrusted) return 'without word from the cloud an operator must be present'
+  if (action === 'unlock_fixture' && device?.workflowType !== 'self_service') return 'a fixture is unlocked by staff'
+  const threshold = overrideThresholdCent(policy)
+  if (threshold !== null && !isBelow(item, threshold)) return `items from ${(threshold / 100).toFixed(2)} EUR need staff`
+  if (policy.requiresStaffForBrand.length > 0 && !isOtherBrand(item, policy.requiresStaffForBrand)) return 'the brand needs staff'
+  return null
+}
+
+/** Certainly cheaper than the threshold: the price where it is known, else what bounds it. */
+function isBelow(item: ItemFacts | null, thresholdCent: number): boolean {
+  if (item?.priceCent !== undefined) return item.priceCent < thresholdCent
+  return item?.priceBelowCent !== undefined && item.priceBelowCent !== null && item.priceBelowCent <= thresholdCent
+}
+
+function isOtherBrand(item: ItemFacts | null, brands: readonly string[]): boolean {
+  // An item known to have no brand is '' here; undefined means that nobody can tell.
+  if (item?.brand === undefined) return false
+  const brand = item.brand.trim().toLowerCase()
+  return !brands.some((b) => b.trim().toLowerCase() === brand)
+}

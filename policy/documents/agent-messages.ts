@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { JournalRow } from '../journal.ts'
+
+/** What passes between one agent and the cloud, each signed by its sender. */
+
+const Seconds = z.int().min(0)
+const Common = { aud: z.string(), iat: Seconds, exp: Seconds }
+
+/** The audience of what agents sign for the cloud. */
+export const CLOUD_AUDIENCE = 'cloud'
+
+/** Rows in one batch at most, so that it stays below the size of a bundle. */
+export const BATCH_LIMIT = 100
+
+/** `pevt+jwt`: a stretch of an agent's journal. */
+export const EventBatchClaims = z.strictObject({
+  ...Common,
+  iss: z.string(),
+  ledger: z.string().max(64),
+  generation: z.int().min(1),
+  seqFrom: z.int().min(1),
+  seqTo: z.int().min(1),
+  /** Hash of the row before the first. */
+  after: z.string().length(43),
+  events: z.array(JournalRow).min(1).max(BATCH_LIMIT),
+})
+export type EventBatchClaims = z.infer<typeof EventBatchClaims>
+
+/** `ack+jwt`: every row up to `seq` is durably applied. Only this lets an agent prune. */
+export const AckClaims = z.strictObject({
+  ...Common,
+  ledger: z.string(),
+  generation: z.int().min(1),
+  seq: z.int().min(0),
+  head: z.string(),
+})
+export type AckClaims = z.infer<typeof AckClaims>
+
+/** `cmd+jwt`: something the cloud wants of an agent now. */
+export const CommandClaims = z.strictObject({
+  ...Common,
+  jti: z.string(),
+  command: z.enum(['sync', 'revoke', 'void', 'locate', 'restart-driver', 'diagnose']),
+  nonce: z.string().optional(),
+  deviceId: z.string().optional(),
+})
+export type CommandClaims = z.infer<typeof CommandClaims>
+
+/** `assert+jwt`: a login over HTTP, or the password at the broker. */
+export const AssertionClaims = z.strictObject({ ...Common, iss: z.string(), challenge: z.string(), ledger: z.string(), generation: z.int().min(1) })
+export type AssertionClaims = z.infer<typeof AssertionClaims>
+
+/** `enrol+jwt`: proof that the key which asks to be enrolled is held by who has the code. */
+export const EnrolmentClaims = z.strictObject({ ...Common, codeHash: z.string(), ledger: z.string().max(64) })
+export type EnrolmentClaims = z.infer<typeof EnrolmentClaims>
+
+/** The retained `state` of an agent; unsigned, a hint for people only. */
+export const AgentState = z.strictObject({
+  online: z.boolean(),
+  observedAt: z.iso.datetime(),
+  policyVersion: z.int().min(0).optional(),
+  queueDepth: z.int().min(0).optional(),
+  devices: z
+    .array(z.strictObject({ deviceId: z.string().max(128), state: z.string().max(40), detail: z.string().max(300).optional() }))
+    .max(200)
+    .optional(),
+})
+export type AgentState = z.infer<typeof AgentState>
+
+/** An enrolment code without dashes and in upper case, as it is hashed and compared. */
+export function normaliseEnrolmentCode(code: string): string {
+  // Crockford: what people read as O, I and L are digits.
+  return code.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
+}
+
+export function enrolmentCodeHash(code: string): string {
+  return createHash('sha256').update(`untag/enrol/1\0${normaliseEnrolmentCode(code)}`).digest('base64url')
+}

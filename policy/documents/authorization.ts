@@ -1,0 +1,71 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { z } from 'zod'
+import type { IdentifierKind } from '../identifiers.ts'
+import { PROTECTION_ACTIONS, type DenyReason } from '../vocabulary.ts'
+import { DOCUMENT_KINDS } from './kinds.ts'
+import { openDocument, signDocument, type DocumentFault, type Expectation, type Verified } from './signed-document.ts'
+import type { Signer } from './keys.ts'
+
+/** The claims of an authorization token (contracts §3). It says nothing of customer, price, name or purchase. */
+export const AuthorizationClaims = z.strictObject({
+  iss: z.string(),
+  /** The one device. */
+  aud: z.string(),
+  iat: z.number(),
+  exp: z.number(),
+  /** 128 random bits, base64url: the single-use nonce. */
+  jti: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
+  /** `{ledgerId}.{generation}` where it may be claimed, or `cloud`. */
+  led: z.string(),
+  act: z.enum(PROTECTION_ACTIONS),
+  /** How many units. */
+  cnt: z.int().min(1).max(100_000),
+  /** Item-level tokens only: which item, see `itemHash`. */
+  ith: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{16}$/)
+    .optional(),
+  eid: z.string(),
+  rc: z.int().min(0).max(3),
+  pv: z.int().min(0),
+  kv: z.int().min(0),
+})
+export type AuthorizationClaims = z.infer<typeof AuthorizationClaims>
+export type Authorization = Verified<AuthorizationClaims>
+
+export type OpenedAuthorization = { ok: true; authorization: Authorization } | { ok: false; fault: DocumentFault; detail: string }
+
+/** Checks an authorization token: signature, kind, device, times and every claim. */
+export function openAuthorization(token: string, expected: Expectation): OpenedAuthorization {
+  const opened = openDocument<AuthorizationClaims>(token, DOCUMENT_KINDS.authorization, expected)
+  if (!opened.ok) return opened
+  const claims = AuthorizationClaims.safeParse(opened.claims)
+  if (!claims.success) return { ok: false, fault: 'claims_invalid', detail: claims.error.issues[0]?.message ?? 'claims' }
+  if (opened.key.iss !== claims.data.iss) return { ok: false, fault: 'claims_invalid', detail: 'signed by the key of another issuer' }
+  return { ok: true, authorization: opened.claims as Authorization }
+}
+
+export function signAuthorization(claims: AuthorizationClaims, by: Signer): string {
+  return signDocument(DOCUMENT_KINDS.authorization, claims, by)
+}
+
+/** How a fault in a token is told to whoever presented it. */
+export function denyReasonOf(fault: DocumentFault): DenyReason {
+  if (fault === 'expired') return 'token_expired'
+  return fault === 'key_revoked' ? 'token_revoked' : 'token_invalid'
+}
+
+/**
+ * Which item a token is for, without naming it: base64url of the first 12 bytes of
+ * SHA-256(`untag/ith/1` 0 aud 0 jti 0 kind 0 id).
+ */
+export function itemHash(aud: string, jti: string, kind: IdentifierKind, id: string): string {
+  return createHash('sha256').update(`untag/ith/1\0${aud}\0${jti}\0${kind}\0${id}`).digest().subarray(0, 12).toString('base64url')
+}
+
+/** Whether the token is for the item known by this identifier. */
+export function isForItem(authorization: AuthorizationClaims, kind: IdentifierKind, id: string): boolean {
+  const wanted = Buffer.from(authorization.ith ?? '')
+  const offered = Buffer.from(itemHash(authorization.aud, authorization.jti, kind, id))
+  return wanted.length === offered.length && timingSafeEqual(wanted, offered)
+}

@@ -1,0 +1,35 @@
+import type { KeyUse } from './keys.ts'
+
+const MINUTE = 60
+const HOUR = 3_600
+const DAY = 86_400
+
+/** One kind of signed document: which key may sign it, how long it may live and how large it may be. */
+export interface DocumentKind {
+  readonly typ: string
+  readonly use: KeyUse
+  /** `exp − iat` at most, seconds; the verifier checks it too, so a faulty issuer cannot mint long lives. */
+  readonly maxLife: number
+  /** Length of the compact form at most, characters; refused before anything is parsed. */
+  readonly maxLength: number
+}
+
+const TOKEN = 1_024
+const BUNDLE = 256 * 1_024
+
+/** The table of contracts §3. */
+export const DOCUMENT_KINDS = {
+  authorization: { typ: 'pauth+jwt', use: 'token', maxLife: 10 * MINUTE, maxLength: TOKEN },
+  policy: { typ: 'policy+jwt', use: 'policy', maxLife: 80 * HOUR, maxLength: BUNDLE },
+  keys: { typ: 'keys+jwt', use: 'root', maxLife: 400 * DAY, maxLength: BUNDLE },
+  fresh: { typ: 'fresh+jwt', use: 'freshness', maxLife: 80 * HOUR, maxLength: 4_096 },
+  deny: { typ: 'deny+jwt', use: 'freshness', maxLife: 80 * HOUR, maxLength: BUNDLE },
+  time: { typ: 'time+jwt', use: 'freshness', maxLife: MINUTE, maxLength: TOKEN },
+  ack: { typ: 'ack+jwt', use: 'freshness', maxLife: HOUR, maxLength: TOKEN },
+  command: { typ: 'cmd+jwt', use: 'freshness', maxLife: MINUTE, maxLength: 4_096 },
+  events: { typ: 'pevt+jwt', use: 'agent', maxLife: 10 * MINUTE, maxLength: BUNDLE },
+  assertion: { typ: 'assert+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
+  enrolment: { typ: 'enrol+jwt', use: 'agent', maxLife: 5 * MINUTE, maxLength: TOKEN },
+} as const satisfies Record<string, DocumentKind>
+
+export type DocumentKindName = keyof typeof DOCUMENT_KINDS

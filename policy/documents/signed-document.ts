@@ -1,0 +1,156 @@
+import type { DocumentKind } from './kinds.ts'
+import { isSignedBy, signBytes, type KeyRing, type Signer, type VerificationKey } from './keys.ts'
+
+/**
+ *   text ─ length ─ three parts ─ header exactly {alg, kid, typ} ─ key by kid ─ use and state ─ signature ─ claims
+ *
+ * The one way in for everything signed. A text that passes is the only spelling of its document:
+ * libraries accept padding, white space, sixteen last characters of one signature and repeated
+ * claims, all of which would give one token many names.
+ */
+
+/** Why a document is refused. Listed in docs/errors.md. */
+export type DocumentFault =
+  | 'too_long'
+  | 'malformed'
+  | 'header_not_allowed'
+  | 'wrong_kind'
+  | 'unknown_key'
+  | 'key_revoked'
+  | 'bad_signature'
+  | 'not_canonical'
+  | 'claims_invalid'
+  | 'wrong_audience'
+  | 'life_too_long'
+  | 'issued_in_future'
+  | 'expired'
+
+declare const verifiedBrand: unique symbol
+/** Something whose signature was checked. Only this module makes it. */
+export type Verified<T> = T & { readonly [verifiedBrand]: true }
+
+/** What every kind carries. Times are seconds since 1970. */
+export interface CommonClaims {
+  aud: string
+  iat: number
+  exp: number
+}
+
+export type Opened<T> =
+  | { ok: true; claims: Verified<T & CommonClaims>; key: VerificationKey }
+  | { ok: false; fault: DocumentFault; detail: string }
+
+export interface Expectation {
+  keys: KeyRing
+  /** The only audience that is accepted. */
+  audience: string
+  /** Trusted time, seconds since 1970. Absent: the document was accepted before, times are not looked at again. */
+  now?: number
+}
+
+/** A document may come from a clock this much ahead of ours, seconds. */
+export const ISSUED_AHEAD_TOLERANCE = 5
+
+const SIGNATURE_LENGTH = 86 // 64 bytes in base64url
+
+function refuse(fault: DocumentFault, detail: string): { ok: false; fault: DocumentFault; detail: string } {
+  return { ok: false, fault, detail }
+}
+
+/** The bytes of `part`, or undefined unless it is canonical base64url. */
+function decodePart(part: string): Buffer | undefined {
+  const bytes = Buffer.from(part, 'base64url')
+  return bytes.toString('base64url') === part ? bytes : undefined
+}
+
+/** The JSON object in `part`, refused when it could also have been written otherwise (spaces, repeated names, 1.0). */
+function parseObject(part: string): Record<string, unknown> | DocumentFault {
+  const bytes = decodePart(part)
+  if (!bytes) return 'malformed'
+  const text = bytes.toString('utf8')
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return 'malformed'
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'malformed'
+  return JSON.stringify(value) === text ? (value as Record<string, unknown>) : 'not_canonical'
+}
+
+interface Header {
+  kid: string
+  typ: string
+}
+
+/** Headers seen before, by their text: the few keys of a shop sign everything in it. */
+const knownHeaders = new Map<string, Header>()
+const KNOWN_HEADERS_LIMIT = 256
+
+function readHeader(part: string): Header | DocumentFault {
+  const known = knownHeaders.get(part)
+  if (known) return known
+  const header = parseObject(part)
+  if (typeof header === 'string') return header
+  const { alg, kid, typ } = header
+  if (Object.keys(header).length !== 3 || alg !== 'EdDSA') return 'header_not_allowed'
+  if (typeof kid !== 'string' || !/^[A-Za-z0-9_-]{8}$/.test(kid) || typeof typ !== 'string') return 'header_not_allowed'
+  if (knownHeaders.size >= KNOWN_HEADERS_LIMIT) knownHeaders.clear()
+  const read = { kid, typ }
+  knownHeaders.set(part, read)
+  return read
+}
+
+/** The `kid` a document claims, before anything is believed: for finding an agent's key. */
+export function claimedKeyId(text: string, kind: DocumentKind): string | undefined {
+  if (text.length > kind.maxLength) return undefined
+  const header = readHeader(text.slice(0, text.indexOf('.')))
+  return typeof header === 'string' || header.typ !== kind.typ ? undefined : header.kid
+}
+
+/** Checks `text` as a document of `kind`. The claims beyond {aud, iat, exp} are the kind's own to check. */
+export function openDocument<T extends object>(text: string, kind: DocumentKind, expected: Expectation): Opened<T> {
+  if (text.length > kind.maxLength) return refuse('too_long', `over ${kind.maxLength} characters`)
+  const first = text.indexOf('.')
+  const second = text.indexOf('.', first + 1)
+  if (first < 1 || second < first + 2 || text.indexOf('.', second + 1) >= 0) return refuse('malformed', 'not three parts')
+  const header = readHeader(text.slice(0, first))
+  if (typeof header === 'string') return refuse(header, 'the header is not exactly {alg, kid, typ}')
+  if (header.typ !== kind.typ) return refuse('wrong_kind', `${header.typ} is not ${kind.typ}`)
+
+  const key = expected.keys.get(header.kid)
+  if (!key) return refuse('unknown_key', `no key ${header.kid}`)
+  if (key.use !== kind.use) return refuse('wrong_kind', `key ${key.kid} signs no ${kind.typ}`)
+  if (key.state === 'revoked' || key.state === 'retired') return refuse('key_revoked', `key ${key.kid} is ${key.state}`)
+
+  if (text.length - second - 1 !== SIGNATURE_LENGTH) return refuse('bad_signature', 'not 64 bytes')
+  const signature = decodePart(text.slice(second + 1))
+  if (!signature) return refuse('malformed', 'the signature is not canonical base64url')
+  if (!isSignedBy(Buffer.from(text.slice(0, second), 'latin1'), signature, key.publicKey)) {
+    return refuse('bad_signature', `not signed by ${key.kid}`)
+  }
+  const claims = parseObject(text.slice(first + 1, second))
+  if (typeof claims === 'string') return refuse(claims, 'the claims are not one canonical JSON object')
+  const fault = checkCommonClaims(claims, kind, expected)
+  return fault ?? { ok: true, claims: claims as Verified<T & CommonClaims>, key }
+}
+
+function checkCommonClaims(claims: Record<string, unknown>, kind: DocumentKind, { audience, now }: Expectation) {
+  const { aud, iat, exp } = claims
+  if (aud !== audience) return refuse('wrong_audience', `not for ${audience}`)
+  if (!Number.isSafeInteger(iat) || !Number.isSafeInteger(exp)) return refuse('claims_invalid', 'iat and exp must be whole seconds')
+  const [issued, expires] = [iat as number, exp as number]
+  if (issued < 0 || expires <= issued) return refuse('claims_invalid', 'exp must come after iat')
+  if (expires - issued > kind.maxLife) return refuse('life_too_long', `lives over ${kind.maxLife} s`)
+  if (now === undefined) return undefined
+  if (issued > now + ISSUED_AHEAD_TOLERANCE) return refuse('issued_in_future', `issued ${Math.round(issued - now)} s ahead`)
+  if (now >= expires) return refuse('expired', `expired ${Math.round(now - expires)} s ago`)
+  return undefined
+}
+
+/** Signs `claims` as a document of `kind`. */
+export function signDocument<T extends object>(kind: DocumentKind, claims: T & CommonClaims, by: Signer): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const input = `${part({ alg: 'EdDSA', kid: by.kid, typ: kind.typ })}.${part(claims)}`
+  return `${input}.${signBytes(Buffer.from(input), by).toString('base64url')}`
+}

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { DeviceFacts } from '../devices.ts'
+import { ProtectionPolicy } from '../store-policy.ts'
+import { RIGHT_CLASSES, SECURITY_TAG_MODES } from '../vocabulary.ts'
+import { KEY_STATES, KEY_USES } from './keys.ts'
+
+/** What the cloud tells the agents of a store, each signed and each with a version that never falls. */
+
+const Seconds = z.int().min(0)
+const Common = { aud: z.string(), iat: Seconds, exp: Seconds }
+/** Versions compare as (epoch, ver). */
+const Versioned = { epoch: z.int().min(0), ver: z.int().min(1) }
+
+/** `keys+jwt`, signed by the root: which keys may sign what, for one account and mode. */
+export const KeySetClaims = z.strictObject({
+  ...Common,
+  ...Versioned,
+  keys: z
+    .array(
+      z.strictObject({
+        kid: z.string().length(8),
+        alg: z.literal('EdDSA'),
+        x: z.string().length(43),
+        use: z.enum(KEY_USES),
+        iss: z.string(),
+        state: z.enum(KEY_STATES),
+      }),
+    )
+    .max(500),
+})
+export type KeySetClaims = z.infer<typeof KeySetClaims>
+
+/** Somebody who may stand behind a request at the station. Only a salted verifier travels. */
+export const OperatorRecord = z.strictObject({
+  operatorId: z.string(),
+  name: z.string(),
+  /** scrypt: base64url salt and key, with its parameters (see edge-agent/lanes/operators). */
+  verifier: z.strictObject({ salt: z.string(), key: z.string(), n: z.int(), r: z.int(), p: z.int() }),
+})
+export type OperatorRecord = z.infer<typeof OperatorRecord>
+
+/** `policy+jwt`: what an agent needs to decide alone. */
+export const PolicyClaims = z.strictObject({
+  ...Common,
+  ...Versioned,
+  iss: z.string(),
+  securityTagMode: z.enum(SECURITY_TAG_MODES),
+  policy: ProtectionPolicy,
+  devices: z.array(DeviceFacts).max(1_000),
+  operators: z.array(OperatorRecord).max(500),
+})
+export type PolicyClaims = z.infer<typeof PolicyClaims>
+
+const Head = z.strictObject({ epoch: z.int(), ver: z.int(), hash: z.string() })
+
+/** `fresh+jwt`: the time, and which documents are the newest. An agent that hears it knows what it lacks. */
+export const FreshClaims = z.strictObject({
+  ...Common,
+  /** Signed time, ms since 1970. */
+  timeMs: z.int().min(0),
+  timeEpoch: z.int().min(0),
+  /** Raised when the cloud was restored from a backup. */
+  cloudGeneration: z.int().min(1),
+  policy: Head,
+  keys: Head,
+  /** `ver` is the number of the last entry. */
+  deny: z.strictObject({ epoch: z.int(), ver: z.int() }),
+})
+export type FreshClaims = z.infer<typeof FreshClaims>
+
+/** What is no longer honoured; an entry lives until its subject has expired anyway. */
+export const DenyEntry = z.discriminatedUnion('kind', [
+  /** An authorization that was taken back. */
+  z.strictObject({ kind: z.literal('nonce'), nonce: z.string(), until: Seconds }),
+  /** A receipt whose purchase was cancelled. */
+  z.strictObject({ kind: z.literal('receipt'), cti: z.string(), until: Seconds }),
+  /** Rights of a receipt that were used up elsewhere, or leased online. */
+  z.strictObject({
+    kind: z.literal('right'),
+    cti: z.string(),
+    rightClass: z.enum(RIGHT_CLASSES),
+    ordinals: z.array(z.int().min(0)).min(1),
+    until: Seconds,
+  }),
+])
+export type DenyEntry = z.infer<typeof DenyEntry>
+
+/** `deny+jwt`: a page of the list, entries `from` to `ver` in order. */
+export const DenyClaims = z.strictObject({
+  ...Common,
+  ...Versioned,
+  /** The page follows on this entry: 0 at the beginning. */
+  after: z.int().min(0),
+  entries: z.array(DenyEntry).max(500),
+})
+export type DenyClaims = z.infer<typeof DenyClaims>
+
+/** The answer to a question for the time; `nonce` shows that it is not an old one. */
+export const TimeClaims = z.strictObject({ ...Common, timeMs: z.int().min(0), timeEpoch: z.int().min(0) })
+export type TimeClaims = z.infer<typeof TimeClaims>
+
+/** What a document says apart from when it was signed: the same version re-signed has the same hash. */
+export function contentHash(claims: { iat: number; exp: number }): string {
+  const { iat: _iat, exp: _exp, ...content } = claims
+  return createHash('sha256').update(JSON.stringify(content)).digest('base64url')
+}
+
+export interface DocumentVersion {
+  epoch: number
+  ver: number
+}
+
+/** Below 0 when `a` is older than `b`. */
+export function compareVersions(a: DocumentVersion, b: DocumentVersion): number {
+  return a.epoch - b.epoch || a.ver - b.ver
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import {
+  AUTHORIZATION_STATES,
+  DENY_REASONS,
+  DEVICE_TYPES,
+  ITEM_STATUSES,
+  OUTCOMES,
+  PROTECTION_ACTIONS,
+  PROTECTION_TECHNOLOGIES,
+  SCAN_SOURCES,
+  TAG_TECHNOLOGIES,
+  WORKFLOW_TYPES,
+} from './vocabulary.ts'
+
+export const PROTECTION_EVENT_TYPES = [
+  'protection.authorization.requested',
+  'protection.authorization.granted',
+  'protection.authorization.denied',
+  'protection.action.completed',
+  'protection.action.failed',
+  'protection.device.offline',
+  'protection.exception.raised',
+] as const
+export type ProtectionEventType = (typeof PROTECTION_EVENT_TYPES)[number]
+
+const Id = z.string().min(1).max(128)
+const Text = z.string().max(300)
+
+/** One `protection.*` event, in the specification's field names. Identifiers are upper-case hex; never anything about a customer. */
+export const ProtectionEvent = z.strictObject({
+  type: z.enum(PROTECTION_EVENT_TYPES),
+  eventId: Id,
+  protectionAction: z.enum(PROTECTION_ACTIONS).optional(),
+  protectionTechnology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
+  /** When it happened, by the clock of whoever saw it. */
+  occurredAt: z.iso.datetime({ offset: true }),
+  /** When the cloud took it in; absent until then. */
+  processedAt: z.iso.datetime({ offset: true }).optional(),
+  storeId: Id,
+  zoneId: Id.optional(),
+  gateId: Id.optional(),
+  laneId: Id.optional(),
+  deviceId: Id.optional(),
+  deviceType: z.enum(DEVICE_TYPES).optional(),
+  firmwareVersion: Id.optional(),
+  purchaseId: Id.optional(),
+  itemLineId: Id.optional(),
+  itemStatus: z.enum(ITEM_STATUSES).optional(),
+  workflowType: z.enum(WORKFLOW_TYPES).optional(),
+  scanSource: z.enum(SCAN_SOURCES).optional(),
+  operatorId: Id.optional(),
+  epc: Id.optional(),
+  tagUid: Id.optional(),
+  tagId: Id.optional(),
+  tagTechnology: z.enum(TAG_TECHNOLOGIES).optional(),
+  authorizationState: z.enum(AUTHORIZATION_STATES).optional(),
+  replayProtectedNonce: Id.optional(),
+  /** Of a denial: one of the deny reasons; of a failure or an exception: a word for what went wrong. */
+  reason: z.union([z.enum(DENY_REASONS), z.string().max(60)]).optional(),
+  /** Decided with no working connection to the cloud. */
+  offline: z.boolean().optional(),
+  outcome: z.enum(OUTCOMES).optional(),
+  detail: Text.optional(),
+})
+export type ProtectionEvent = z.infer<typeof ProtectionEvent>

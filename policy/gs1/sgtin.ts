@@ -1,0 +1,129 @@
+import { checkDigit, hasValidCheckDigit } from './gtin.ts'
+import { isNumericSerial, isSerial } from './serial.ts'
+
+/**
+ * The serialised GTIN as bits in a tag's EPC memory (GS1 EPC Tag Data Standard, SGTIN-96 and SGTIN-198
+ * coding tables), most significant bit first:
+ *
+ *     header 8 | filter 3 | partition 3 | company prefix 20–40 + item reference 24–4 = 44 | serial 38 or 140
+ *
+ * SGTIN-198 fills 13 words of 16 bits, the last 10 bits zero. Decoding accepts exactly what encoding writes.
+ */
+export type SgtinScheme = 'sgtin-96' | 'sgtin-198'
+
+/** One item: digits are kept as text, since leading zeros count. */
+export interface Sgtin {
+  readonly scheme: SgtinScheme
+  /** 0–7; 1 is an item for the point of sale. */
+  readonly filter: number
+  /** 6–12 digits. */
+  readonly companyPrefix: string
+  /** Indicator digit (0 unless a case of goods) and item number; with the company prefix 13 digits. */
+  readonly itemReference: string
+  /** sgtin-96: a number below 2³⁸ without leading zeros; sgtin-198: 1–20 characters of GS1 set 82. */
+  readonly serial: string
+}
+
+/** Which field is wrong; `length` and `padding` are of the whole. */
+export type SgtinFault =
+  | 'not_hex' | 'header' | 'length' | 'filter' | 'partition' | 'company_prefix' | 'item_reference' | 'serial' | 'padding'
+export type SgtinRefusal = { readonly ok: false; readonly reason: SgtinFault }
+export type DecodedSgtin = { readonly ok: true; readonly sgtin: Sgtin & { readonly gtin14: string } }
+export type EncodedSgtin = { readonly ok: true; readonly hex: string }
+
+const HEADER: Record<SgtinScheme, bigint> = { 'sgtin-96': 0x30n, 'sgtin-198': 0x36n }
+const HEX_LENGTH: Record<SgtinScheme, number> = { 'sgtin-96': 24, 'sgtin-198': 52 }
+/** Bits of the company prefix by partition; it then has 12 − partition digits. Partition 7 does not exist. */
+const COMPANY_PREFIX_BITS = [40, 37, 34, 30, 27, 24, 20]
+const SERIAL_AT = 58
+/** 2⁰ … 2⁴⁷, looked up: `**` with a variable exponent would cost a third of a decode. */
+const POWERS_OF_2 = Array.from({ length: 48 }, (_, exponent) => 2 ** exponent)
+const MAX_SERIAL_CHARS = 20
+
+/** Reads an SGTIN from the hex digits (either case) of the EPC memory, with the GTIN-14 that it serialises. */
+export function decodeSgtin(hex: string): DecodedSgtin | SgtinRefusal {
+  if (hex.length > HEX_LENGTH['sgtin-198']) return refuse('length')
+  if (!/^[0-9A-Fa-f]+$/.test(hex)) return refuse('not_hex')
+  const scheme = hex.startsWith('30') ? 'sgtin-96' : hex.startsWith('36') ? 'sgtin-198' : undefined
+  if (scheme === undefined) return refuse('header')
+  if (hex.length !== HEX_LENGTH[scheme]) return refuse('length')
+
+  const partition = readBits(hex, 11, 3)
+  const prefixBits = COMPANY_PREFIX_BITS[partition]
+  if (prefixBits === undefined) return refuse('partition')
+  const companyPrefix = String(readBits(hex, 14, prefixBits)).padStart(12 - partition, '0')
+  if (companyPrefix.length > 12 - partition) return refuse('company_prefix')
+  const itemReference = String(readBits(hex, 14 + prefixBits, 44 - prefixBits)).padStart(partition + 1, '0')
+  if (itemReference.length > partition + 1) return refuse('item_reference')
+
+  const serial = scheme === 'sgtin-96' ? String(readBits(hex, SERIAL_AT, 38)) : readText(hex)
+  if (serial === undefined || !isSerial(serial)) return refuse('serial')
+  if (scheme === 'sgtin-198' && readBits(hex, 198, 10) !== 0) return refuse('padding')
+  const gtin14 = gtin14Of(companyPrefix, itemReference)
+  return { ok: true, sgtin: { scheme, filter: readBits(hex, 8, 3), companyPrefix, itemReference, serial, gtin14 } }
+}
+
+/** Writes an SGTIN as the upper-case hex of the EPC memory: 24 digits for sgtin-96, 52 for sgtin-198. */
+export function encodeSgtin({ scheme, filter, companyPrefix, itemReference, serial }: Sgtin): EncodedSgtin | SgtinRefusal {
+  if (!Number.isInteger(filter) || filter < 0 || filter > 7) return refuse('filter')
+  if (!/^\d{6,12}$/.test(companyPrefix)) return refuse('company_prefix')
+  const partition = 12 - companyPrefix.length
+  if (!/^\d+$/.test(itemReference) || itemReference.length !== partition + 1) return refuse('item_reference')
+  if (scheme === 'sgtin-96' ? !isNumericSerial(serial) : !isSerial(serial)) return refuse('serial')
+
+  const itemBits = 44 - COMPANY_PREFIX_BITS[partition]!
+  const head = (HEADER[scheme] << 6n) | BigInt((filter << 3) | partition)
+  const item = (head << 44n) | (BigInt(companyPrefix) << BigInt(itemBits)) | BigInt(itemReference)
+  const bits = scheme === 'sgtin-96' ? (item << 38n) | BigInt(serial) : ((item << 140n) | textBits(serial)) << 10n
+  return { ok: true, hex: bits.toString(16).toUpperCase() }
+}
+
+/**
+ * Splits a GTIN-14 as an SGTIN carries it. `prefixLength` is the digits of the owner's company prefix,
+ * 6–12, which no GTIN tells by itself; for an EAN-8 it is 8 (five zeros and the GS1-8 prefix).
+ * Undefined for another length, and for a wrong check digit: the tag would decode to another product.
+ */
+export function splitGtin14(gtin14: string, prefixLength: number): Pick<Sgtin, 'companyPrefix' | 'itemReference'> | undefined {
+  if (!Number.isInteger(prefixLength) || prefixLength < 6 || prefixLength > 12) return undefined
+  if (gtin14.length !== 14 || !hasValidCheckDigit(gtin14)) return undefined
+  const end = 1 + prefixLength
+  return { companyPrefix: gtin14.slice(1, end), itemReference: gtin14.charAt(0) + gtin14.slice(end, 13) }
+}
+
+function gtin14Of(companyPrefix: string, itemReference: string): string {
+  const digits = itemReference.charAt(0) + companyPrefix + itemReference.slice(1)
+  return digits + checkDigit(digits)
+}
+
+/** `count` bits from bit `from`; at most 47, so that with the neighbours in its hex digits a double holds them. */
+function readBits(hex: string, from: number, count: number): number {
+  const end = from + count
+  const digits = Number.parseInt(hex.slice(from >> 2, (end + 3) >> 2), 16)
+  return Math.floor(digits / (1 << (-end & 3))) % POWERS_OF_2[count]!
+}
+
+/** The 20 characters of 7 bits, ended by zeros; undefined when something stands behind the first zero. */
+function readText(hex: string): string | undefined {
+  let text = ''
+  let ended = false
+  for (let quad = 0; quad < MAX_SERIAL_CHARS / 4; quad++) {
+    const four = readBits(hex, SERIAL_AT + quad * 28, 28)
+    for (let shift = 21; shift >= 0; shift -= 7) {
+      const code = (four >> shift) & 127
+      if (code === 0) ended = true
+      else if (ended) return undefined
+      else text += String.fromCharCode(code)
+    }
+  }
+  return text
+}
+
+function textBits(serial: string): bigint {
+  let bits = 0n
+  for (let i = 0; i < MAX_SERIAL_CHARS; i++) bits = (bits << 7n) | BigInt(i < serial.length ? serial.charCodeAt(i) : 0)
+  return bits
+}
+
+function refuse(reason: SgtinFault): SgtinRefusal {
+  return { ok: false, reason }
+}

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { ProtectionEvent } from './events.ts'
+import { OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
+
+/**
+ * What an agent's ledger tells the cloud: rows numbered without holes and chained by hash, so that a
+ * lost, altered or doubled row shows. A row carries evidence (what was used up), an event, or both.
+ */
+
+const Nonce = z.string().min(1).max(64)
+
+export const Evidence = z.discriminatedUnion('kind', [
+  /** Rights were used up: durable before any actuator moved. */
+  z.strictObject({
+    kind: z.literal('claim'),
+    redemptionId: z.string().min(1).max(64),
+    /** The token's nonce, or the receipt's identity in hex. */
+    nonce: Nonce,
+    source: z.enum(['token', 'receipt']),
+    rightClass: z.enum(RIGHT_CLASSES),
+    /** Which of the rights, 0-based: step − 1 of a token, the entry's number of a receipt. */
+    ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
+    deviceId: z.string().min(1).max(128),
+    operatorId: z.string().max(128).optional(),
+  }),
+  /** What became of a claim. */
+  z.strictObject({
+    kind: z.literal('outcome'),
+    redemptionId: z.string().min(1).max(64),
+    outcome: z.enum(OUTCOMES),
+  }),
+  /** The agent will never honour this nonce. */
+  z.strictObject({ kind: z.literal('void'), nonce: Nonce }),
+])
+export type Evidence = z.infer<typeof Evidence>
+
+/** What the hash covers besides the row before. */
+export const JournalBody = z.strictObject({
+  /** Trusted time, ms since 1970. */
+  atMs: z.int().min(0),
+  evidence: Evidence.optional(),
+  event: ProtectionEvent.optional(),
+})
+export type JournalBody = z.infer<typeof JournalBody>
+
+export const JournalRow = z.strictObject({
+  seq: z.int().min(1),
+  hash: z.string().length(43),
+  body: JournalBody,
+})
+export type JournalRow = z.infer<typeof JournalRow>
+
+/** The hash before the first row of a ledger. */
+export function genesisHash(ledgerId: string, generation: number): string {
+  return createHash('sha256').update(`untag/ledger/1\0${ledgerId}\0${generation}`).digest('base64url')
+}
+
+/** The hash of a row: SHA-256 over the hash before it, its number and the JSON of its body as it is sent. */
+export function rowHash(previous: string, seq: number, body: JournalBody): string {
+  return createHash('sha256').update(`${previous}\n${seq}\n${JSON.stringify(body)}`).digest('base64url')
+}

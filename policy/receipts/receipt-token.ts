@@ -1,0 +1,89 @@
+import { base32 } from '../base32.ts'
+import type { DocumentFault } from '../documents/signed-document.ts'
+import type { KeyRing, Signer } from '../documents/keys.ts'
+import { decodeClaims, encodeClaims, type ReceiptClaims } from './claims.ts'
+import { isCoseSignedBy, parseCose, signCose } from './cose-sign1.ts'
+
+/**
+ * A receipt as a QR code carries it: COSE_Sign1 over CWT claims in deterministic CBOR, written in
+ * upper-case Base32 behind an upper-case address.
+ *
+ *   HTTPS://SHOP.EXAMPLE/R/2KCE3IQBE4CE…
+ */
+
+const EXTERNAL_AAD = Buffer.from('untag-receipt-1')
+const MAX_LENGTH = 1_024
+const MAX_SCAN_LENGTH = 4_096
+
+/** A receipt opens doors this long after completion, seconds. */
+export const RECEIPT_LIFE = 24 * 3_600
+const AHEAD_TOLERANCE = 5
+
+/** How every token begins (tag, array, protected header up to the kid); it happens to hold no Y or Z. */
+export const RECEIPT_PREFIX = '2KCE3IQBE4CE'
+
+/** Signs a receipt with a receipt key; the answer is what the QR code holds behind `/R/`. */
+export function signReceipt(claims: ReceiptClaims, by: Signer): string {
+  return base32.encode(signCose(encodeClaims(claims), EXTERNAL_AAD, by))
+}
+
+/** What the QR code holds: upper-case, so that it fits the alphanumeric mode and opens on a phone. */
+export function receiptAddress(origin: string, token: string): string {
+  return `${origin.toUpperCase()}/R/${token}`
+}
+
+export type OpenedReceipt = { ok: true; claims: ReceiptClaims; iss: string } | { ok: false; fault: DocumentFault; detail: string }
+
+export interface ReceiptExpectation {
+  keys: KeyRing
+  /** The only store whose receipts are accepted; absent where the store is yet to be found. */
+  storeId?: string
+  /** Trusted time, seconds since 1970; absent where reading needs no time (the public receipt). */
+  now?: number
+}
+
+/** The part of a scanned text that may be a receipt token: from the last place where one can begin to the end. */
+export function receiptTextIn(scanned: string): string | undefined {
+  if (scanned.length > MAX_SCAN_LENGTH) return undefined
+  const text = scanned.trim().toUpperCase()
+  const start = text.lastIndexOf(RECEIPT_PREFIX)
+  return start < 0 ? undefined : text.slice(start)
+}
+
+/** Checks what a scanner read. Scanners on German hosts swap Y and Z: the signature says which reading is true. */
+export function openReceipt(scanned: string, expected: ReceiptExpectation): OpenedReceipt {
+  const token = receiptTextIn(scanned)
+  if (token === undefined) return refuse('malformed', 'no receipt token in the text')
+  const asRead = openToken(token, expected)
+  if (asRead.ok) return asRead
+  const swapped = openToken(swapYZ(token), expected)
+  return swapped.ok ? swapped : asRead
+}
+
+function swapYZ(text: string): string {
+  return text.replace(/[YZ]/g, (c) => (c === 'Y' ? 'Z' : 'Y'))
+}
+
+function refuse(fault: DocumentFault, detail: string): OpenedReceipt {
+  return { ok: false, fault, detail }
+}
+
+function openToken(token: string, expected: ReceiptExpectation): OpenedReceipt {
+  if (token.length > MAX_LENGTH) return refuse('too_long', `over ${MAX_LENGTH} characters`)
+  const bytes = base32.decode(token)
+  const cose = bytes && parseCose(bytes)
+  if (!cose) return refuse('malformed', 'not a COSE_Sign1 in Base32')
+  const key = expected.keys.get(cose.kid)
+  if (!key) return refuse('unknown_key', `no key ${cose.kid}`)
+  if (key.use !== 'receipt') return refuse('wrong_kind', `key ${key.kid} signs no receipts`)
+  if (key.state === 'revoked' || key.state === 'retired') return refuse('key_revoked', `key ${key.kid} is ${key.state}`)
+  if (!isCoseSignedBy(cose, EXTERNAL_AAD, key.publicKey)) return refuse('bad_signature', `not signed by ${key.kid}`)
+  const claims = decodeClaims(cose.payload)
+  if (!claims) return refuse('claims_invalid', 'the claims are not those of a receipt')
+  if (expected.storeId !== undefined && claims.storeId !== expected.storeId) return refuse('wrong_audience', 'a receipt of another store')
+  if (expected.now !== undefined) {
+    if (claims.exp > expected.now + RECEIPT_LIFE + AHEAD_TOLERANCE) return refuse('life_too_long', 'expires later than any receipt may')
+    if (expected.now >= claims.exp) return refuse('expired', 'over 24 hours old')
+  }
+  return { ok: true, claims, iss: key.iss }
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { PROTECTION_ACTIONS, WORKFLOW_TYPES } from './vocabulary.ts'
+
+/** Purchase totals in cents at which a risk class ends: class 0 is below 50 EUR, 1 below 200, 2 below 1,000, 3 the rest. */
+const RISK_CLASS_CEILINGS = [5_000, 20_000, 100_000] as const
+export type RiskClass = 0 | 1 | 2 | 3
+
+export function riskClass(totalCent: number): RiskClass {
+  const index = RISK_CLASS_CEILINGS.findIndex((ceiling) => totalCent < ceiling)
+  return (index < 0 ? 3 : index) as RiskClass
+}
+
+/** What a purchase of this class stays below, cents; null for the open class. */
+export function riskClassCeiling(riskClass: number): number | null {
+  return RISK_CLASS_CEILINGS[riskClass] ?? null
+}
+
+const cents = (euros: number) => Math.round(euros * 100)
+const hasCents = (euros: number) => Math.abs(euros * 100 - cents(euros)) < 1e-6
+
+/** How far an agent may go that cannot ask the home of its store's receipts (contracts §4, "isolated"). */
+export const OfflineLimits = z.strictObject({
+  maxRiskClass: z.int().min(0).max(3).default(2).describe('Receipts of a higher class go to staff.'),
+  hardCount: z.int().min(0).max(10_000).default(20).describe('Receipts honoured while isolated, per agent.'),
+  maxIsolatedSeconds: z.int().min(0).max(259_200).default(14_400).describe('How long receipts are honoured while isolated.'),
+  storeBound: z.enum(['risk', 'deny']).default('risk').describe('`deny`: no receipt is honoured while isolated.'),
+})
+
+/** The protection policy of one store (decisions §9). */
+export const ProtectionPolicy = z.strictObject({
+  allowedActionsByCategory: z
+    .record(z.string().min(1).max(120), z.partialRecord(z.enum(PROTECTION_ACTIONS), z.array(z.enum(WORKFLOW_TYPES)).max(4)))
+    .default({})
+    .refine((byCategory) => Object.keys(byCategory).length <= 500, 'at most 500 categories')
+    .describe('Per category, for each action the workflows in which it is allowed. The entry of a category replaces "*".'),
+  requiresManualOverrideAboveValue: z
+    .number()
+    .min(0)
+    .max(1_000_000)
+    .refine(hasCents, 'at most 2 decimals')
+    .nullable()
+    .default(null)
+    .describe('EUR: items at or above this price need staff.'),
+  requiresStaffForBrand: z.array(z.string().min(1).max(120)).max(500).default([]).describe('Brands whose items need staff.'),
+  offline: OfflineLimits.default(() => OfflineLimits.parse({})),
+  unknownTag: z.enum(['ignore', 'notify', 'siren']).default('notify').describe('What a gate does about a tag whose payment state it cannot know.'),
+  operatorOverridesPerHour: z.int().min(0).max(1_000).default(10).describe('How often one operator may approve within an hour.'),
+  spotCheckRate: z.number().min(0).max(1).default(0).describe('Share of checkouts that staff look at.'),
+  home: z.string().min(1).max(128).default('cloud').describe('Where receipts are redeemed: an agentId or `cloud`. Moves by moveReceiptHome.'),
+  homeEpoch: z.int().min(0).default(0),
+})
+export type ProtectionPolicy = z.infer<typeof ProtectionPolicy>
+
+export const DEFAULT_POLICY: ProtectionPolicy = ProtectionPolicy.parse({})
+
+/** The override threshold in cents, or null. */
+export function overrideThresholdCent(policy: ProtectionPolicy): number | null {
+  return policy.requiresManualOverrideAboveValue === null ? null : cents(policy.requiresManualOverrideAboveValue)
+}
+
+/**
+ * The most that can be lost in EUR while no gate can reach anybody: gates × hardCount × the ceiling of
+ * `maxRiskClass`. null when the policy sets no bound (class 3 has no ceiling).
+ */
+export function worstCaseLoss(policy: ProtectionPolicy, gates: number): number | null {
+  if (policy.offline.storeBound === 'deny') return 0
+  const ceiling = riskClassCeiling(policy.offline.maxRiskClass)
+  return ceiling === null ? null : (gates * policy.offline.hardCount * ceiling) / 100
+}
+
+/** How old what an agent knows is (contracts §4): limits halve when stale, only staff remain when expired. */
+export type PolicyStage = 'fresh' | 'stale' | 'expired'
+
+const FRESH_SECONDS = 15 * 60
+const EXPIRED_SECONDS = 80 * 3_600
+
+/** `ageSeconds`: since the last accepted freshness document that names this policy. */
+export function policyStage(ageSeconds: number): PolicyStage {
+  if (ageSeconds <= FRESH_SECONDS) return 'fresh'
+  return ageSeconds <= EXPIRED_SECONDS ? 'stale' : 'expired'
+}

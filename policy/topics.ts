@@ -1,0 +1,54 @@
+/** The MQTT topics of contracts §5, and who may use them. */
+
+const ROOT = 'untag/v1'
+
+/** Topics of one agent. The agent writes `events` and `state`; the cloud writes `ack` and `command`. */
+export const AGENT_TOPICS = ['events', 'ack', 'state', 'command'] as const
+export type AgentTopic = (typeof AGENT_TOPICS)[number]
+
+/** Topics of a store, written by the cloud and retained: signed documents or their heads. */
+export const STORE_TOPICS = ['fresh', 'policy', 'keys', 'items', 'deny'] as const
+export type StoreTopic = (typeof STORE_TOPICS)[number]
+
+export function agentTopic(storeId: string, agentId: string, name: AgentTopic): string {
+  return `${ROOT}/${storeId}/${agentId}/${name}`
+}
+
+export function storeTopic(storeId: string, name: StoreTopic): string {
+  return `${ROOT}/${storeId}/${name}`
+}
+
+/** Everything the cloud listens to. */
+export const CLOUD_SUBSCRIPTIONS = [`${ROOT}/+/+/events`, `${ROOT}/+/+/state`] as const
+
+export type ParsedTopic =
+  | { storeId: string; agentId: string; name: AgentTopic }
+  | { storeId: string; agentId: null; name: StoreTopic }
+
+export function parseTopic(topic: string): ParsedTopic | undefined {
+  const [root, version, storeId, second, third, ...rest] = topic.split('/')
+  if (`${root}/${version}` !== ROOT || !storeId || !second || rest.length > 0) return undefined
+  if (third === undefined) return isOneOf(STORE_TOPICS, second) ? { storeId, agentId: null, name: second } : undefined
+  return isOneOf(AGENT_TOPICS, third) ? { storeId, agentId: second, name: third } : undefined
+}
+
+export interface AgentAddress {
+  storeId: string
+  agentId: string
+}
+
+/** An agent publishes below its own prefix only, and there only what is its to say. */
+export function mayPublish({ storeId, agentId }: AgentAddress, topic: string): boolean {
+  return topic === agentTopic(storeId, agentId, 'events') || topic === agentTopic(storeId, agentId, 'state')
+}
+
+/** An agent subscribes to its own topics and its store's, each by its full name. */
+export function maySubscribe({ storeId, agentId }: AgentAddress, filter: string): boolean {
+  const parsed = parseTopic(filter)
+  if (!parsed || parsed.storeId !== storeId) return false
+  return parsed.agentId === null || (parsed.agentId === agentId && (parsed.name === 'ack' || parsed.name === 'command'))
+}
+
+function isOneOf<T extends string>(list: readonly T[], word: string): word is T {
+  return (list as readonly string[]).includes(word)
+}

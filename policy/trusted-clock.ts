@@ -1,0 +1,86 @@
+import type { Clock } from './platform.ts'
+
+/**
+ * Time that a thief cannot set: the last signed time plus the time that has passed since. Wall
+ * clocks count only after a reboot, and only when they do not lie behind what was signed before.
+ * The state is a plain value; who holds it writes it down.
+ */
+export interface TrustedClockState {
+  /** The latest signed time ever accepted, ms. Never lowered but by a new time epoch. */
+  readonly highWaterMs: number
+  /** Root may open a new time epoch that lowers the mark. */
+  readonly epoch: number
+  /** Now = anchorMs + elapsed − anchorElapsedMs, within one boot. */
+  readonly anchorMs: number
+  readonly anchorElapsedMs: number
+  readonly bootId: string
+  readonly trust: ClockTrust
+  /** A signed time far ahead of our own, waiting for a second one. */
+  readonly doubted?: { readonly signedMs: number; readonly elapsedMs: number }
+}
+
+/** signed: rests on the cloud's signature · rtc: on a real-time clock after a reboot · none: on nothing. */
+export type ClockTrust = 'signed' | 'rtc' | 'none'
+
+export interface SignedTime {
+  ms: number
+  epoch: number
+  /** It answers a question that we asked, so it cannot be an old one: only then may it set the time back. */
+  answersChallenge: boolean
+}
+
+/** A step beyond our own elapsed time that is not believed at once, ms. */
+const STEP_LIMIT_MS = 10 * 60_000
+/** How much later the second answer must come, ms. */
+const SECOND_ANSWER_AFTER_MS = 60_000
+
+/** The clock of an agent that has just heard its first signed time. */
+export function startTrustedClock(time: SignedTime, clock: Clock): TrustedClockState {
+  return anchoredAt({ highWaterMs: time.ms, epoch: time.epoch }, time.ms, 'signed', clock)
+}
+
+function anchoredAt(mark: { highWaterMs: number; epoch: number }, ms: number, trust: ClockTrust, clock: Clock): TrustedClockState {
+  return { ...mark, anchorMs: ms, anchorElapsedMs: clock.elapsed(), bootId: clock.bootId, trust }
+}
+
+/** Now, ms since 1970, and what that rests on. Whole within one boot; call `afterBoot` first in a new one. */
+export function trustedNow(state: TrustedClockState, clock: Clock): { nowMs: number; trust: ClockTrust } {
+  const passed = state.bootId === clock.bootId ? clock.elapsed() - state.anchorElapsedMs : 0
+  const trust = state.bootId === clock.bootId && !state.doubted ? state.trust : 'none'
+  return { nowMs: Math.max(state.anchorMs + passed, state.highWaterMs), trust }
+}
+
+/** To be called at start: after a reboot elapsed time has begun anew, and a real-time clock counts if it is at or past the mark. */
+export function afterBoot(state: TrustedClockState, clock: Clock): TrustedClockState {
+  if (state.bootId === clock.bootId) return state
+  const mark = { highWaterMs: state.highWaterMs, epoch: state.epoch }
+  const wall = clock.wall()
+  return wall >= state.highWaterMs ? anchoredAt(mark, wall, 'rtc', clock) : anchoredAt(mark, state.highWaterMs, 'none', clock)
+}
+
+export type SignedTimeVerdict = 'accepted' | 'doubted' | 'ignored'
+
+/** Takes a signed time into account. `doubted`: far ahead of our own; until a second one agrees, the clock is untrusted. */
+export function offerSignedTime(
+  state: TrustedClockState,
+  clock: Clock,
+  time: SignedTime,
+): { state: TrustedClockState; verdict: SignedTimeVerdict } {
+  if (time.epoch < state.epoch || (time.epoch === state.epoch && time.ms < state.highWaterMs)) return { state, verdict: 'ignored' }
+  if (time.epoch > state.epoch) return { state: startTrustedClock(time, clock), verdict: 'accepted' }
+
+  const { nowMs } = trustedNow(state, clock)
+  const mark = { highWaterMs: time.ms, epoch: time.epoch }
+  if (time.ms <= nowMs + STEP_LIMIT_MS) {
+    // A late copy of a true document must not set us back; an answer to our own question may.
+    const ms = time.answersChallenge ? time.ms : Math.max(time.ms, nowMs)
+    return { state: anchoredAt(mark, ms, 'signed', clock), verdict: 'accepted' }
+  }
+  const { doubted } = state
+  if (doubted && clock.elapsed() - doubted.elapsedMs >= SECOND_ANSWER_AFTER_MS) {
+    const expected = doubted.signedMs + clock.elapsed() - doubted.elapsedMs
+    if (Math.abs(time.ms - expected) <= STEP_LIMIT_MS) return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
+  }
+  const first = doubted && Math.abs(time.ms - doubted.signedMs - (clock.elapsed() - doubted.elapsedMs)) <= STEP_LIMIT_MS
+  return { state: first ? state : { ...state, doubted: { signedMs: time.ms, elapsedMs: clock.elapsed() } }, verdict: 'doubted' }
+}

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import {
+  firstIdentifier, IDENTIFIER_KINDS, normaliseIdentifiers, type ItemIdentifierInput, type ItemIdentifierKind,
+} from '../../../policy/identifiers.ts'
+
+test('the order of kinds is a contract', () => {
+  expect(IDENTIFIER_KINDS).toEqual(['epc', 'tagUid', 'tagId', 'itemLineId', 'gtin'])
+})
+
+describe('normaliseIdentifiers', () => {
+  test.each<[ItemIdentifierKind, string, string]>([
+    ['epc', '3074257bf7194e4000001a85', '3074257BF7194E4000001A85'],
+    ['epc', 'urn:epc:tag:sgtin-96:3.0614141.812345.6789', '3074257BF7194E4000001A85'],
+    ['epc', 'urn:epc:id:sgtin:0614141.812345.6789', '3034257BF7194E4000001A85'],
+    ['epc', 'dead', 'DEAD'],
+    ['tagUid', '04a2b3c4', '04A2B3C4'],
+    ['tagUid', '04:a2:b3:c4:d5:e6:80', '04A2B3C4D5E680'],
+    ['tagUid', 'E0-04-01-00-12-34-56-78', 'E004010012345678'],
+    ['tagUid', '04A2B3C4D5E680112233', '04A2B3C4D5E680112233'],
+    ['tagId', ' Tuer', ' Tuer'],
+    ['tagId', 'a', 'a'],
+    ['tagId', '~'.repeat(128), '~'.repeat(128)],
+    ['itemLineId', 'iln_01JD/e', 'iln_01JD/e'],
+  ])('%s %s', (kind, given, normal) => {
+    expect(normaliseIdentifiers({ [kind]: given })).toEqual({ ok: true, identifiers: { [kind]: normal } })
+  })
+
+  test.each<[ItemIdentifierKind, string]>([
+    ['epc', ''],
+    ['epc', '307'],
+    ['epc', '3074 257B'],
+    ['epc', 'urn:epc:tag:sgtin-96:3.0614141.812345.06789'],
+    ['tagUid', ''],
+    ['tagUid', '04A2B3'],
+    ['tagUid', '04A2B3C4D5'],
+    ['tagUid', '04A2B3C4D5E6'],
+    ['tagUid', '04A2B3C4D5E6801122'],
+    ['tagUid', '04A2B3C4D5E68011223344'],
+    ['tagUid', '04A2B3C'],
+    ['tagUid', '04:A2-B3:C4'],
+    ['tagUid', '04:A2B3:C4'],
+    ['tagUid', '04A2:B3C4'],
+    ['tagUid', ':04:A2:B3:C4'],
+    ['tagUid', '04:A2:B3:C4:'],
+    ['tagUid', '04 A2 B3 C4'],
+    ['tagUid', '04A2B3CG'],
+    ['tagId', ''],
+    ['tagId', 'x'.repeat(129)],
+    ['tagId', 'Tür'],
+    ['tagId', 'a\n'],
+    ['itemLineId', ''],
+    ['itemLineId', 'a b'],
+    ['itemLineId', 'x'.repeat(129)],
+  ])('refuses %s %j', (kind, given) => {
+    const refused = normaliseIdentifiers({ [kind]: given })
+    expect(refused).toMatchObject({ ok: false, field: kind })
+    expect(!refused.ok && refused.message).toMatch(new RegExp(`^${kind} is not valid: expected .{20}`))
+  })
+
+  test('takes several, leaves out what is not given, looks at nothing else', () => {
+    const request = { itemLineId: 'l1', tagUid: '04a2b3c4', epc: undefined, storeId: 'x y' } as ItemIdentifierInput
+    expect(normaliseIdentifiers(request)).toStrictEqual({ ok: true, identifiers: { tagUid: '04A2B3C4', itemLineId: 'l1' } })
+    expect(normaliseIdentifiers({})).toStrictEqual({ ok: true, identifiers: {} })
+  })
+
+  test('names the first bad one in order', () => {
+    expect(normaliseIdentifiers({ itemLineId: '', tagUid: 'x', epc: 'DEAD' })).toMatchObject({ ok: false, field: 'tagUid' })
+  })
+
+  test('what is normal stays as it is', () => {
+    const given = { epc: '3074257BF7194E4000001A85', tagUid: '04A2B3C4', tagId: ' t', itemLineId: 'l' }
+    expect(normaliseIdentifiers(given)).toEqual({ ok: true, identifiers: given })
+  })
+})
+
+test('firstIdentifier goes by kind, not by the order given', () => {
+  expect(firstIdentifier({ itemLineId: 'l', tagId: 't', tagUid: '04A2B3C4', epc: 'DEAD' })).toEqual({ kind: 'epc', id: 'DEAD' })
+  expect(firstIdentifier({ itemLineId: 'l', tagId: 't', tagUid: '04A2B3C4' })).toEqual({ kind: 'tagUid', id: '04A2B3C4' })
+  expect(firstIdentifier({ itemLineId: 'l', tagId: 't' })).toEqual({ kind: 'tagId', id: 't' })
+  expect(firstIdentifier({ itemLineId: 'l' })).toEqual({ kind: 'itemLineId', id: 'l' })
+  expect(firstIdentifier({})).toBeUndefined()
+})

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import { completeCapabilities } from '../../policy/devices.ts'
+import { DEFAULT_POLICY, policyStage, ProtectionPolicy, riskClass, worstCaseLoss } from '../../policy/store-policy.ts'
+
+describe('the protection policy', () => {
+  it('has the defaults of decisions §9', () => {
+    expect(DEFAULT_POLICY).toEqual({
+      allowedActionsByCategory: {},
+      requiresManualOverrideAboveValue: null,
+      requiresStaffForBrand: [],
+      offline: { maxRiskClass: 2, hardCount: 20, maxIsolatedSeconds: 14_400, storeBound: 'risk' },
+      unknownTag: 'notify',
+      operatorOverridesPerHour: 10,
+      spotCheckRate: 0,
+      home: 'cloud',
+      homeEpoch: 0,
+    })
+    expect(ProtectionPolicy.parse(DEFAULT_POLICY)).toEqual(DEFAULT_POLICY)
+  })
+
+  it.each([
+    [{ requiresManualOverrideAboveValue: 1.005 }],
+    [{ requiresManualOverrideAboveValue: -1 }],
+    [{ allowedActionsByCategory: { a: { fly: ['self_service'] } } }],
+    [{ allowedActionsByCategory: { a: { detach_hard_tag: ['anyhow'] } } }],
+    [{ offline: { maxRiskClass: 4 } }],
+    [{ offline: { maxIsolatedSeconds: 259_201 } }],
+    [{ storeLimit: 3 }],
+  ])('refuses %j', (policy) => {
+    expect(ProtectionPolicy.safeParse(policy).success).toBe(false)
+  })
+
+  it('classes purchases by their total', () => {
+    expect([0, 4_999, 5_000, 19_999, 20_000, 99_999, 100_000, 1e8].map(riskClass)).toEqual([0, 0, 1, 1, 2, 2, 3, 3])
+  })
+
+  it('says in euros what a partition can cost at most', () => {
+    expect(worstCaseLoss(DEFAULT_POLICY, 2)).toBe(2 * 20 * 1_000)
+    const offline = DEFAULT_POLICY.offline
+    expect(worstCaseLoss({ ...DEFAULT_POLICY, offline: { ...offline, maxRiskClass: 0 } }, 3)).toBe(3 * 20 * 50)
+    expect(worstCaseLoss({ ...DEFAULT_POLICY, offline: { ...offline, maxRiskClass: 3 } }, 1)).toBeNull()
+    expect(worstCaseLoss({ ...DEFAULT_POLICY, offline: { ...offline, storeBound: 'deny' } }, 9)).toBe(0)
+  })
+
+  it('ages', () => {
+    expect([0, 900, 901, 80 * 3_600, 80 * 3_600 + 1].map(policyStage)).toEqual(['fresh', 'fresh', 'stale', 'stale', 'expired'])
+  })
+})
+
+describe('completeCapabilities', () => {
+  it('takes what is stated and completes the rest from the type', () => {
+    expect(completeCapabilities('pos_deactivator', {}).capabilities).toMatchObject({ canDeactivateLabel: true, canDetachHardTag: false, canReadUhfRfid: false })
+    expect(completeCapabilities('self_checkout_detacher', {}).supportedTechnologies).toContain('uhf_rfid')
+  })
+
+  it('lets stated technologies say what can be read, and stated readers what is spoken', () => {
+    expect(completeCapabilities('self_checkout_detacher', { supportedTechnologies: ['hf_nfc'] }).capabilities).toMatchObject({ canReadUhfRfid: false, canReadHfNfc: true })
+    expect(completeCapabilities('pos_deactivator', { canReadUhfRfid: true }).supportedTechnologies).toEqual(['am', 'rf', 'uhf_rfid'])
+    expect(completeCapabilities('exit_gate', { canReadUhfRfid: false }).supportedTechnologies).toEqual([])
+  })
+
+  it('lets an explicit word win over what is implied', () => {
+    const { capabilities } = completeCapabilities('exit_gate', { supportedTechnologies: ['uhf_rfid'], canReadUhfRfid: false })
+    expect(capabilities.canReadUhfRfid).toBe(false)
+  })
+})

@@ -1,0 +1,108 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { afterBoot, offerSignedTime, startTrustedClock, trustedNow, type TrustedClockState } from '../../policy/trusted-clock.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+
+const START = Date.UTC(2026, 10, 20, 9)
+const MINUTE = 60_000
+const fresh = (ms: number) => ({ ms, epoch: 0, answersChallenge: false })
+const answer = (ms: number) => ({ ms, epoch: 0, answersChallenge: true })
+
+function started() {
+  const world = virtualPlatform({ startMs: START })
+  return { world, state: startTrustedClock(answer(START), world.clock) }
+}
+
+describe('the trusted clock', () => {
+  it('goes on with elapsed time, whatever the wall clock does', async () => {
+    const { world, state } = started()
+    await world.advance(MINUTE)
+    world.setWall(START - 10 * 365 * 86_400_000)
+    expect(trustedNow(state, world.clock)).toEqual({ nowMs: START + MINUTE, trust: 'signed' })
+    world.setWall(START + 5 * 365 * 86_400_000)
+    expect(trustedNow(state, world.clock).nowMs).toBe(START + MINUTE)
+  })
+
+  it('is not set back by an old signed time, but by the answer to its own question', async () => {
+    const { world, state } = started()
+    await world.advance(MINUTE)
+    const late = offerSignedTime(state, world.clock, fresh(START + 10_000))
+    expect(trustedNow(late.state, world.clock).nowMs).toBe(START + MINUTE)
+    const asked = offerSignedTime(late.state, world.clock, answer(START + MINUTE - 2_000))
+    expect(trustedNow(asked.state, world.clock).nowMs).toBe(START + MINUTE - 2_000)
+  })
+
+  it('never falls below the mark', async () => {
+    const { world, state } = started()
+    const marked = offerSignedTime(state, world.clock, fresh(START + 5 * MINUTE)).state
+    expect(offerSignedTime(marked, world.clock, answer(START + 4 * MINUTE)).verdict).toBe('ignored')
+    expect(trustedNow(marked, world.clock).nowMs).toBe(START + 5 * MINUTE)
+  })
+
+  it('wants a second answer a minute later before it believes a step of over ten minutes', async () => {
+    const { world, state } = started()
+    const hour = 60 * MINUTE
+    const first = offerSignedTime(state, world.clock, fresh(START + hour))
+    expect(first.verdict).toBe('doubted')
+    expect(trustedNow(first.state, world.clock)).toEqual({ nowMs: START, trust: 'none' })
+    await world.advance(59_000)
+    const soon = offerSignedTime(first.state, world.clock, fresh(START + hour + 59_000))
+    expect(soon.verdict).toBe('doubted')
+    await world.advance(1_000)
+    const second = offerSignedTime(soon.state, world.clock, fresh(START + hour + MINUTE))
+    expect(second.verdict).toBe('accepted')
+    expect(trustedNow(second.state, world.clock)).toEqual({ nowMs: START + hour + MINUTE, trust: 'signed' })
+  })
+
+  it('forgets the doubt when the next answer agrees with itself', async () => {
+    const { world, state } = started()
+    const doubted = offerSignedTime(state, world.clock, fresh(START + 86_400_000)).state
+    await world.advance(1_000)
+    const honest = offerSignedTime(doubted, world.clock, fresh(START + 1_000))
+    expect(honest.verdict).toBe('accepted')
+    expect(trustedNow(honest.state, world.clock).trust).toBe('signed')
+  })
+
+  it('starts the wait again when the second answer tells another time', async () => {
+    const { world, state } = started()
+    const doubted = offerSignedTime(state, world.clock, fresh(START + 60 * MINUTE)).state
+    await world.advance(2 * MINUTE)
+    expect(offerSignedTime(doubted, world.clock, fresh(START + 600 * MINUTE)).verdict).toBe('doubted')
+  })
+
+  it('takes the real-time clock after a reboot only when it is at or past the mark', async () => {
+    const { world, state } = started()
+    world.reboot()
+    expect(trustedNow(state, world.clock).trust).toBe('none')
+    world.setWall(START + 30 * MINUTE)
+    expect(trustedNow(afterBoot(state, world.clock), world.clock)).toEqual({ nowMs: START + 30 * MINUTE, trust: 'rtc' })
+    world.setWall(0)
+    expect(trustedNow(afterBoot(state, world.clock), world.clock)).toEqual({ nowMs: START, trust: 'none' })
+  })
+
+  it('is lowered by a new time epoch of the root alone', () => {
+    const { world, state } = started()
+    const poisoned = startTrustedClock(answer(START + 1e12), world.clock)
+    expect(offerSignedTime(poisoned, world.clock, answer(START)).verdict).toBe('ignored')
+    const healed = offerSignedTime(poisoned, world.clock, { ms: START, epoch: 1, answersChallenge: true })
+    expect(trustedNow(healed.state, world.clock).nowMs).toBe(START)
+    expect(offerSignedTime(healed.state, world.clock, answer(START + 1e12)).verdict).toBe('ignored')
+    expect(state.epoch).toBe(0)
+  })
+
+  it('never runs backwards below what was signed and never ahead of it by more than elapsed time', async () => {
+    const step = fc.record({ pass: fc.integer({ min: 0, max: 3_600_000 }), lie: fc.integer({ min: -7_200_000, max: 7_200_000 }), asked: fc.boolean() })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        const { world, state: first } = started()
+        let state: TrustedClockState = first
+        for (const { pass, lie, asked } of steps) {
+          await world.advance(pass)
+          state = offerSignedTime(state, world.clock, { ms: Math.max(0, trustedNow(state, world.clock).nowMs + lie), epoch: 0, answersChallenge: asked }).state
+          expect(trustedNow(state, world.clock).nowMs).toBeGreaterThanOrEqual(state.highWaterMs)
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
