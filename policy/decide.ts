@@ -20,6 +20,8 @@ export interface ItemFacts {
   priceCent?: number | undefined
   priceBelowCent?: number | null
   technology?: ProtectionTechnology | undefined
+  /** Why only staff may go on with this unit, whatever the policy says. */
+  staffReason?: string | undefined
 }
 
 export interface DecisionFacts {
@@ -149,6 +151,7 @@ function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | n
   if (action === 'verify_item_status') return null
   if (stage === 'expired' || !clockTrusted) return 'without word from the cloud an operator must be present'
   if (action === 'unlock_fixture' && device?.workflowType !== 'self_service') return 'a fixture is unlocked by staff'
+  if (item?.staffReason !== undefined) return item.staffReason
   const threshold = overrideThresholdCent(policy)
   if (threshold !== null && !isBelow(item, threshold)) return `items from ${(threshold / 100).toFixed(2)} EUR need staff`
   if (policy.requiresStaffForBrand.length > 0 && !isOtherBrand(item, policy.requiresStaffForBrand)) return 'the brand needs staff'

@@ -79,7 +79,7 @@ export interface DeviceIdentity {
  * still has to sound) is kept by the device and carried out by the next `identify`.
  */
 export interface ProtectionDevice {
-  /** Resolves when the link is open; tries for ever, telling each failure, until `signal` aborts. */
+  /** Lets go of the link it had and resolves when a new one is open; tries for ever, telling each failure, until `signal` aborts. */
   connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void>
   /** Proves that the right thing answers and puts its outputs as wanted. Rejects when it does not. */
   identify(signal: AbortSignal): Promise<DeviceIdentity>

@@ -3,6 +3,7 @@ import type { SerialPort } from 'serialport'
 import { LinkFault } from './byte-link.ts'
 import type { ByteLink } from './byte-link.ts'
 import { portOwner } from './port-owner.ts'
+import { endOnHangup } from './serial-hangup.ts'
 
 /** How the bytes travel on a serial line; both sides must be set alike. */
 export interface SerialLine {
@@ -63,6 +64,7 @@ export async function openSerial(line: SerialLine, signal: AbortSignal): Promise
   const port = new Port({ ...line, autoOpen: false, lock: true, hupcl: false, endOnClose: true, highWaterMark: 16_384 })
   const failure = await new Promise<Error | null>((resolve) => port.open((error) => resolve(error ?? null)))
   if (failure) throw await explain(line.path, failure)
+  endOnHangup(port)
   const link = portLink(port, line.path)
   if (signal.aborted) {
     await link.close()

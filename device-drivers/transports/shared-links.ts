@@ -61,6 +61,8 @@ interface Entry {
   session: Session | null
   opening: { done: Promise<void>; stop: AbortController; waiting: Set<(detail: string) => void> } | null
   delays: Generator<number, never>
+  /** The last link letting go of its port, which nobody else can open before. */
+  closing: Promise<void>
 }
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
@@ -72,6 +74,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
 
   function begin(entry: Entry, link: ByteLink, settings: LinkSettings): void {
     const speaker = entry.protocol.start(link, settings, platform)
+    let over = false
     let tell = (_reason: string) => {}
     const lost = new Promise<string>((resolve) => {
       tell = resolve
@@ -82,9 +85,11 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
       lost,
       members: new Set(),
       end(reason) {
+        if (over) return
+        over = true
         if (entry.session === session) entry.session = null
         tell(reason)
-        void link.close()
+        entry.closing = link.close()
       },
     }
     entry.session = session
@@ -92,6 +97,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
   }
 
   async function openForEver(entry: Entry, settings: LinkSettings, signal: AbortSignal): Promise<void> {
+    await entry.closing
     for (;;) {
       const limit = deadline(platform.timers, OPEN_WITHIN_MS, signal)
       try {
@@ -167,23 +173,24 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
       const key = linkKey(settings)
       let entry = entries.get(key)
       if (!entry) {
-        entry = { protocol, session: null, opening: null, delays: newDelays() }
+        entry = { protocol, session: null, opening: null, delays: newDelays(), closing: Promise.resolve() }
         entries.set(key, entry)
       }
       assert(entry.protocol === protocol, `${key} is used for ${entry.protocol.name} and cannot carry ${protocol.name} too`)
-      for (;;) {
+      for (let again = false; ; again = true) {
         if (signal.aborted) throw signal.reason as Error
         if (entry.session) return enter<S>(entry, entry.session)
+        // It opened and ended before anybody could use it.
+        if (again) await pause(platform.timers, entry.delays.next().value, signal)
         await waitUntilOpen(entry, settings, signal, onFailure)
       }
     },
     async close() {
-      const sessions = [...entries.values()].map((entry) => {
+      for (const entry of entries.values()) {
         entry.opening?.stop.abort(new DOMException('the links are being closed', 'AbortError'))
-        return entry.session
-      })
-      for (const session of sessions) session?.end('the links are being closed')
-      await Promise.all(sessions.map((session) => session?.link.close()))
+        entry.session?.end('the links are being closed')
+      }
+      await Promise.all([...entries.values()].map((entry) => entry.closing))
     },
   }
 }

@@ -31,12 +31,16 @@ export const KeySetClaims = z.strictObject({
 })
 export type KeySetClaims = z.infer<typeof KeySetClaims>
 
-/** Somebody who may stand behind a request at the station. Only a salted verifier travels. */
+const Verifier = z.strictObject({ salt: z.string(), key: z.string(), n: z.int(), r: z.int(), p: z.int() })
+/** scrypt parameters with a salt and the derived key, base64url. */
+export type Verifier = z.infer<typeof Verifier>
+
+/** Somebody who may stand behind a request at the station. Only salted verifiers travel, never the PIN. */
 export const OperatorRecord = z.strictObject({
   operatorId: z.string(),
   name: z.string(),
-  /** scrypt: base64url salt and key, with its parameters (see edge-agent/lanes/operators). */
-  verifier: z.strictObject({ salt: z.string(), key: z.string(), n: z.int(), r: z.int(), p: z.int() }),
+  pin: Verifier.optional(),
+  badge: Verifier,
 })
 export type OperatorRecord = z.infer<typeof OperatorRecord>
 

@@ -50,6 +50,16 @@ export function receiptTextIn(scanned: string): string | undefined {
   return start < 0 ? undefined : text.slice(start)
 }
 
+/** The ids of the keys that the text may be signed with, as read and with Y and Z swapped; nothing is believed yet. */
+export function claimedReceiptKeys(scanned: string): string[] {
+  const token = receiptTextIn(scanned)
+  if (token === undefined || token.length > MAX_LENGTH) return []
+  return [token, swapYZ(token)].flatMap((text) => {
+    const bytes = base32.decode(text)
+    return (bytes && parseCose(bytes)?.kid) ?? []
+  })
+}
+
 /** Checks what a scanner read. Scanners on German hosts swap Y and Z: the signature says which reading is true. */
 export function openReceipt(scanned: string, expected: ReceiptExpectation): OpenedReceipt {
   const token = receiptTextIn(scanned)

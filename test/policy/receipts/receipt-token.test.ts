@@ -58,7 +58,6 @@ describe('a receipt token', () => {
   })
 
   it.each([
-    ['altered', token.replace(/.$/, (c) => (c === 'A' ? 'B' : 'A')), 'malformed'],
     ['altered in the middle', token.slice(0, 80) + (token[80] === 'A' ? 'B' : 'A') + token.slice(81), 'bad_signature'],
     ['cut', token.slice(0, -10), 'malformed'],
     ['with something behind it', `${token}AAAAAAAA`, 'malformed'],

@@ -1,0 +1,19 @@
+import { newId } from '../../policy/ids.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { tenantOf } from '../operations/caller.ts'
+import type { Package } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import { seedSandbox } from '../sandbox/seed.ts'
+
+/** The account of this name, made with its sandbox when it is new. An existing one keeps its package. */
+export async function ensureAccount(db: Db, name: string, wanted: Package, platform: Platform): Promise<{ accountId: string; isNew: boolean }> {
+  const known = await db.selectFrom('account').select('account_id').where('name', '=', name).executeTakeFirst()
+  if (known) return { accountId: known.account_id, isNew: false }
+  const accountId = newId('acc', platform)
+  await db
+    .insertInto('account')
+    .values({ account_id: accountId, name, package: wanted, status: 'active', created_ms: platform.clock.wall() })
+    .execute()
+  await seedSandbox(db, tenantOf(accountId, 'test'), platform)
+  return { accountId, isNew: true }
+}

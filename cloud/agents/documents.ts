@@ -1,0 +1,84 @@
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
+import { contentHash, type DenyClaims, type DenyEntry, type FreshClaims, type OperatorRecord, type PolicyClaims } from '../../policy/documents/store-documents.ts'
+import type { SecurityTagMode } from '../../policy/vocabulary.ts'
+import type { Tenant } from '../operations/caller.ts'
+import type { Services } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import type { StoreRow } from '../persistence/schema.ts'
+import { deviceFacts, listDevices } from '../protection/device-queries.ts'
+import { policyOf } from '../protection/policy.ts'
+
+/**
+ * What the agents of a store are told, made from the rows whenever somebody asks: signing takes
+ * microseconds, and a copy that is not kept cannot be out of date. Versions are kept with the rows.
+ */
+
+const POLICY_LIFE = 80 * 3_600
+const FRESH_LIFE = 80 * 3_600
+const DENY_LIFE = 80 * 3_600
+/** Entries in one page of the deny list. */
+const DENY_PAGE = 500
+/** Until an operator raises them (restore from a backup, time epoch) these stay where they began. */
+const CLOUD_GENERATION = 1
+const TIME_EPOCH = 0
+
+export async function policyDocument(db: Db, store: StoreRow, { authority }: Services): Promise<{ jws: string; hash: string; ver: number }> {
+  const iat = Math.floor(authority.clock.nowMs() / 1_000)
+  const operators = await db.selectFrom('operator').selectAll().where('store_id', '=', store.store_id).where('removed_ms', 'is', null).orderBy('operator_id').execute()
+  const claims: PolicyClaims = {
+    iss: store.tenant,
+    aud: store.store_id,
+    iat,
+    exp: iat + POLICY_LIFE,
+    epoch: 0,
+    ver: store.document_version,
+    securityTagMode: store.security_tag_mode as SecurityTagMode,
+    policy: policyOf(store),
+    devices: (await listDevices(db, store.store_id)).map((row) => deviceFacts(row, store)),
+    operators: operators.map((row) => ({
+      operatorId: row.operator_id,
+      name: row.name,
+      ...(JSON.parse(row.verifiers) as Pick<OperatorRecord, 'pin' | 'badge'>),
+    })),
+  }
+  return { jws: signDocument(DOCUMENT_KINDS.policy, claims, authority.policySigner), hash: contentHash(claims), ver: claims.ver }
+}
+
+/** The heads of everything a store's agents should have, with the time. */
+export async function freshDocument(db: Db, store: StoreRow, services: Services): Promise<string> {
+  const { authority } = services
+  const timeMs = authority.clock.nowMs()
+  const iat = Math.floor(timeMs / 1_000)
+  const { keySet } = await authority.readyWithin(db, store.tenant as Tenant)
+  const policy = await policyDocument(db, store, services)
+  const claims: FreshClaims = {
+    aud: store.store_id,
+    iat,
+    exp: iat + FRESH_LIFE,
+    timeMs,
+    timeEpoch: TIME_EPOCH,
+    cloudGeneration: CLOUD_GENERATION,
+    policy: { epoch: 0, ver: policy.ver, hash: policy.hash },
+    keys: { epoch: keySet.epoch, ver: keySet.ver, hash: keySet.hash },
+    deny: { epoch: 0, ver: store.deny_seq },
+  }
+  return signDocument(DOCUMENT_KINDS.fresh, claims, authority.freshnessSigner)
+}
+
+/** The deny list behind entry `after`, as far as one page goes. */
+export async function denyPage(db: Db, store: StoreRow, after: number, { authority }: Services): Promise<{ jws: string; ver: number }> {
+  const iat = Math.floor(authority.clock.nowMs() / 1_000)
+  const rows = await db.selectFrom('deny_entry').selectAll().where('store_id', '=', store.store_id).where('seq', '>', after).orderBy('seq').limit(DENY_PAGE).execute()
+  const ver = rows.length < DENY_PAGE ? store.deny_seq : (rows.at(-1)?.seq ?? store.deny_seq)
+  const claims: DenyClaims = {
+    aud: store.store_id,
+    iat,
+    exp: iat + DENY_LIFE,
+    epoch: 0,
+    ver,
+    after,
+    entries: rows.filter((row) => row.until_s > iat).map((row) => JSON.parse(row.body) as DenyEntry),
+  }
+  return { jws: signDocument(DOCUMENT_KINDS.deny, claims, authority.freshnessSigner), ver }
+}

@@ -1,0 +1,107 @@
+import { crockford } from '../../policy/base32.ts'
+import { EnrolmentClaims, enrolmentCodeHash } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { keyId, keyRing, thumbprint, weaknessOf } from '../../policy/documents/keys.ts'
+import { openDocument } from '../../policy/documents/signed-document.ts'
+import { newId } from '../../policy/ids.ts'
+import { genesisHash } from '../../policy/journal.ts'
+import { invalid, notFound, precondition } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import type { AgentRow, EnrolmentCodeRow, StoreRow } from '../persistence/schema.ts'
+
+/**
+ * `XXXX-XXXX-XXXX-FFFF-FFFF-FFFF-FFFF`: 60 random bits that the agent shows, and 80 bits of the root's
+ * thumbprint that the agent checks, so that neither side believes the network (contracts §5).
+ */
+const CODE_MS = 15 * 60_000
+const TRIES = 10
+const ROOT_BYTES = 10
+
+function grouped(text: string): string {
+  return text.replace(/(.{4})(?=.)/g, '$1-')
+}
+
+export async function createCode(call: Call, store: StoreRow, name: string): Promise<{ code: string; expiresMs: number }> {
+  const { platform, authority } = call.services
+  const secret = crockford.encode(platform.random.bytes(8)).slice(0, 12)
+  const root = crockford.encode(thumbprint(authority.rootX).subarray(0, ROOT_BYTES))
+  const code = grouped(secret + root)
+  const expiresMs = call.nowMs + CODE_MS
+  await call.db
+    .insertInto('enrolment_code')
+    .values({ code_hash: enrolmentCodeHash(code), tenant: store.tenant, store_id: store.store_id, name, expires_ms: expiresMs, tries: 0 })
+    .execute()
+  return { code, expiresMs }
+}
+
+export interface EnrolmentRequest {
+  code: string
+  publicJwk: { kty: 'OKP'; crv: 'Ed25519'; x: string }
+  proof: string
+  name?: string | undefined
+}
+
+/** The agent that this code and key make; the same code with the same key again is the same agent. */
+export async function enrol(call: Call, request: EnrolmentRequest): Promise<AgentRow> {
+  const { x } = request.publicJwk
+  const weakness = weaknessOf(x)
+  if (weakness) throw invalid('publicJwk.x', `is no good key: ${weakness}`, 'weak_key')
+  const codeHash = enrolmentCodeHash(request.code)
+  const code = await call.db.selectFrom('enrolment_code').selectAll().where('code_hash', '=', codeHash).executeTakeFirst()
+  if (!code || code.expires_ms <= call.nowMs) throw notFound('enrolment code, or it is over 15 minutes old')
+  if (code.tries >= TRIES) throw precondition('code_blocked', 'this code was tried too often: make a new one')
+  const ledger = openProof(call, request, codeHash)
+  if (ledger === undefined) {
+    const refusal = invalid('proof', 'is not signed by publicJwk for this code and this address')
+    refusal.extras.afterRefusal = (db) => noteFailedTry(db, codeHash)
+    throw refusal
+  }
+  if (code.agent_id !== null) return sameAgent(call, code, x)
+  const taken = await call.db.selectFrom('agent').select('agent_id').where('x', '=', x).executeTakeFirst()
+  if (taken) throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
+  return makeAgent(call, code, request, ledger)
+}
+
+function openProof({ services }: Call, { publicJwk, proof }: EnrolmentRequest, codeHash: string): string | undefined {
+  const keys = keyRing([{ kid: keyId(publicJwk.x), alg: 'EdDSA', x: publicJwk.x, use: 'agent', iss: 'new', state: 'active' }])
+  const now = Math.floor(services.platform.clock.wall() / 1_000)
+  const opened = openDocument<EnrolmentClaims>(proof, DOCUMENT_KINDS.enrolment, { keys, audience: services.config.baseUrl, now })
+  const claims = opened.ok ? EnrolmentClaims.safeParse(opened.claims) : undefined
+  return claims?.success && claims.data.codeHash === codeHash ? claims.data.ledger : undefined
+}
+
+async function sameAgent({ db }: Call, code: EnrolmentCodeRow, x: string): Promise<AgentRow> {
+  const agent = await db.selectFrom('agent').selectAll().where('agent_id', '=', code.agent_id).executeTakeFirst()
+  if (agent?.x !== x) throw precondition('code_used', 'this code was used by another agent')
+  return agent
+}
+
+async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentRequest, ledger: string): Promise<AgentRow> {
+  const agent: AgentRow = {
+    agent_id: newId('agt', call.services.platform),
+    tenant: code.tenant,
+    store_id: code.store_id,
+    name: request.name ?? code.name,
+    x: request.publicJwk.x,
+    ledger_id: ledger,
+    generation: 1,
+    last_seq: 0,
+    head_hash: genesisHash(ledger, 1),
+    deny_seq: 0,
+    enrolled_ms: call.nowMs,
+    last_seen_ms: call.nowMs,
+    revoked_ms: null,
+  }
+  await call.db.insertInto('agent').values(agent).execute()
+  await call.db.updateTable('enrolment_code').set({ agent_id: agent.agent_id }).where('code_hash', '=', code.code_hash).execute()
+  return agent
+}
+
+async function noteFailedTry(db: Db, codeHash: string): Promise<void> {
+  await db
+    .updateTable('enrolment_code')
+    .set((eb) => ({ tries: eb('tries', '+', 1) }))
+    .where('code_hash', '=', codeHash)
+    .execute()
+}

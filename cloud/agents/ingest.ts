@@ -1,0 +1,162 @@
+import { sql } from 'kysely'
+import { BrokenInvariant } from '../../policy/assert.ts'
+import { CLOUD_AUDIENCE, EventBatchClaims, type AckClaims } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { keyId, keyRing } from '../../policy/documents/keys.ts'
+import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
+import { rowHash, type JournalBody } from '../../policy/journal.ts'
+import type { AgentCaller } from '../operations/caller.ts'
+import { Failure, invalid, precondition } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { AgentRow } from '../persistence/schema.ts'
+import { applyClaim, applyOutcome, applyVoid, type EvidenceScope, type Witness } from '../protection/evidence.ts'
+import { raiseException } from '../protection/events.ts'
+import { storeAgentEvent } from './agent-event.ts'
+import { findAgent } from './sessions.ts'
+
+/**
+ *   batch ─ signature ─ ledger ─ chain ─ each new row: keep, apply, keep its event ─ head ─ ack
+ *
+ * Every well-signed row is kept and acknowledged once; one that cannot be applied never holds up the next (P3).
+ */
+export async function ingestBatch(call: Call, caller: AgentCaller, batch: string): Promise<{ accepted: number; duplicates: number; ack: string }> {
+  const agent = await findAgent(call.db, caller.agentId)
+  if (!agent || agent.revoked_ms !== null) throw new Failure('unauthenticated', 'this agent is no longer enrolled')
+  const claims = openBatch(agent, batch)
+  if (claims.seqFrom > agent.last_seq + 1) return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
+  await checkChain(call, agent, claims)
+
+  const fresh = claims.events.filter((row) => row.seq > agent.last_seq)
+  for (const { seq, hash, body } of fresh) {
+    const applied = await applyRow(call, agent, body)
+    await call.db
+      .insertInto('journal_row')
+      .values({
+        ledger_id: agent.ledger_id,
+        generation: agent.generation,
+        seq,
+        agent_id: agent.agent_id,
+        hash,
+        body: JSON.stringify(body),
+        applied: applied ? 1 : 0,
+        received_ms: call.nowMs,
+      })
+      .execute()
+  }
+  const last = fresh.at(-1)
+  const head = last ? { last_seq: last.seq, head_hash: last.hash } : { last_seq: agent.last_seq, head_hash: agent.head_hash }
+  await call.db
+    .updateTable('agent')
+    .set({ ...head, last_seen_ms: call.nowMs })
+    .where('agent_id', '=', agent.agent_id)
+    .execute()
+  return { accepted: fresh.length, duplicates: claims.events.length - fresh.length, ack: acknowledge(call, { ...agent, ...head }) }
+}
+
+function openBatch(agent: AgentRow, batch: string): EventBatchClaims {
+  const keys = keyRing([{ kid: keyId(agent.x), alg: 'EdDSA', x: agent.x, use: 'agent', iss: agent.agent_id, state: 'active' }])
+  // An agent's clock may be behind after a long time alone: its times are judged row by row, not here.
+  const opened = openDocument<EventBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
+  if (!opened.ok) throw invalid('batch', `is refused: ${opened.fault} (${opened.detail})`, opened.fault)
+  const claims = EventBatchClaims.safeParse(opened.claims)
+  if (!claims.success) throw invalid('batch', `has a wrong claim: ${claims.error.issues[0]?.path.join('.')} ${claims.error.issues[0]?.message}`, 'claims_invalid')
+  const { data } = claims
+  if (data.iss !== agent.agent_id || data.ledger !== agent.ledger_id) throw invalid('batch', 'is of another ledger', 'wrong_ledger')
+  if (data.generation !== agent.generation) throw precondition('ledger_generation', `the ledger is at generation ${agent.generation}`)
+  const numbered = data.events.every((row, i) => row.seq === data.seqFrom + i) && data.seqTo === data.seqFrom + data.events.length - 1
+  if (!numbered) throw invalid('batch', 'has holes in its numbers', 'gap')
+  return data
+}
+
+/** The rows chain on to what is known. The same number with another hash is a second copy of the ledger. */
+async function checkChain(call: Call, agent: AgentRow, claims: EventBatchClaims): Promise<void> {
+  let previous = claims.after
+  for (const { seq, hash, body } of claims.events) {
+    if (rowHash(previous, seq, body) !== hash) throw invalid('batch', `row ${seq} does not chain`, 'broken_chain')
+    previous = hash
+  }
+  const known = await knownHash(call, agent, claims.seqFrom - 1)
+  const overlap = claims.events.find((row) => row.seq === agent.last_seq)
+  if ((known !== undefined && known !== claims.after) || (overlap && overlap.hash !== agent.head_hash)) {
+    const { tenant, store_id: storeId, agent_id: agentId } = agent
+    const { platform } = call.services
+    throw precondition('ledger_fork', 'the ledger says something else than before: it exists twice', {
+      afterRefusal: (db) =>
+        raiseException({ db, tenant, platform, nowMs: call.nowMs }, { storeId, kind: 'ledger_fork', subject: agentId, detail: 'two copies of one ledger report' }),
+    })
+  }
+}
+
+async function knownHash({ db }: Call, agent: AgentRow, seq: number): Promise<string | undefined> {
+  if (seq === agent.last_seq) return agent.head_hash
+  const row = await db
+    .selectFrom('journal_row')
+    .select('hash')
+    .where('ledger_id', '=', agent.ledger_id)
+    .where('generation', '=', agent.generation)
+    .where('seq', '=', seq)
+    .executeTakeFirst()
+  return row?.hash
+}
+
+/** Applies one row as a whole or not at all; answers whether it could be. */
+async function applyRow(call: Call, agent: AgentRow, body: JournalBody): Promise<boolean> {
+  const scope: EvidenceScope = {
+    db: call.db,
+    tenant: agent.tenant,
+    platform: call.services.platform,
+    nowMs: call.nowMs,
+    services: call.services,
+    emit: call.emit,
+    afterCommit: call.afterCommit,
+  }
+  await sql`SAVEPOINT journal_row`.execute(call.db)
+  try {
+    const known = await applyEvidence(scope, agent, body)
+    if (body.event) await storeAgentEvent(scope, agent, body.event)
+    if (!known) await raiseUnapplied(scope, agent, body)
+    await sql`RELEASE SAVEPOINT journal_row`.execute(call.db)
+    return known
+  } catch (error) {
+    if (!(error instanceof Failure) && !(error instanceof BrokenInvariant)) throw error
+    await sql`ROLLBACK TO SAVEPOINT journal_row`.execute(call.db)
+    await sql`RELEASE SAVEPOINT journal_row`.execute(call.db)
+    call.services.log.error({ agentId: agent.agent_id, err: error }, 'a journal row could not be applied')
+    await raiseUnapplied(scope, agent, body)
+    return false
+  }
+}
+
+async function applyEvidence(scope: EvidenceScope, agent: AgentRow, { atMs, evidence, event }: JournalBody): Promise<boolean> {
+  if (!evidence) return true
+  const witness: Witness = { agentId: agent.agent_id, storeId: agent.store_id, atMs, eventId: event?.eventId ?? '' }
+  switch (evidence.kind) {
+    case 'claim':
+      return applyClaim(scope, witness, evidence)
+    case 'outcome':
+      return applyOutcome(scope, witness, evidence.redemptionId, evidence.outcome)
+    case 'void':
+      return applyVoid(scope, witness, evidence.nonce)
+  }
+}
+
+async function raiseUnapplied(scope: EvidenceScope, agent: AgentRow, { evidence }: JournalBody): Promise<void> {
+  const subject = evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
+  await raiseException(scope, { storeId: agent.store_id, kind: 'unapplied', subject, detail: 'an agent reported something that is not known here' })
+}
+
+/** Says that every row up to the head is durable here, to be sent once it is. */
+function acknowledge({ services }: Call, agent: AgentRow): string {
+  const { authority } = services
+  const iat = Math.floor(authority.clock.nowMs() / 1_000)
+  const claims: AckClaims = {
+    aud: agent.agent_id,
+    iat,
+    exp: iat + 3_600,
+    ledger: agent.ledger_id,
+    generation: agent.generation,
+    seq: agent.last_seq,
+    head: agent.head_hash,
+  }
+  return signDocument(DOCUMENT_KINDS.ack, claims, authority.freshnessSigner)
+}

@@ -1,0 +1,164 @@
+import { z } from 'zod'
+import { AssertionClaims, CLOUD_AUDIENCE } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { keyId, keyRing, publicJwk } from '../../policy/documents/keys.ts'
+import { openDocument } from '../../policy/documents/signed-document.ts'
+import type { Tenant } from '../operations/caller.ts'
+import { Failure, notFound } from '../operations/failure.ts'
+import { Id, iso, Success, text } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import type { AgentRow, StoreRow } from '../persistence/schema.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { findStore } from '../stores/queries.ts'
+import { denyPage, freshDocument, policyDocument } from './documents.ts'
+import { createCode, enrol } from './enrolment.ts'
+import { findAgent, openChallenge, openLogin, useChallenge } from './sessions.ts'
+
+export const createEnrolmentCode = operation({
+  name: 'createEnrolmentCode',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'Makes a code with which one edge agent enrols in a store.',
+  description: 'Good for 15 minutes and one agent. It carries the root’s thumbprint, which the agent checks.',
+  changes: true,
+  secretAnswer: true,
+  request: z.strictObject({ storeId: Id, name: text(120).optional() }),
+  response: z.strictObject({ ...Success, code: z.string(), expiresAt: z.string() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Kasse 1' },
+  async run(call, { storeId, name }) {
+    const store = await ownStore(call, storeId)
+    const { code, expiresMs } = await createCode(call, store, name ?? 'edge agent')
+    call.changed(storeId)
+    return { success: true as const, code, expiresAt: iso(expiresMs) }
+  },
+})
+
+const Mqtt = z.strictObject({ url: z.string(), clientId: z.string(), username: z.string(), password: z.string().optional() })
+
+export const enrolEdgeAgent = operation({
+  name: 'enrolEdgeAgent',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'Enrols an edge agent with a code and its own key. No key of the API is needed.',
+  description: 'The same code with the same key again gets the same answer.',
+  callers: ['anyone'],
+  changes: true,
+  request: z.strictObject({
+    code: text(60),
+    publicJwk: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().max(64) }),
+    proof: z.string().max(1_024).describe('enrol+jwt: {aud: base URL, codeHash, ledger}.'),
+    name: text(120).optional(),
+  }),
+  response: z.strictObject({
+    ...Success,
+    agentId: z.string(),
+    storeId: z.string(),
+    root: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() }),
+    documents: z.array(z.string()),
+    mqtt: Mqtt,
+  }),
+  example: { code: 'K7QX-4M2P-9TRW-0000-0000-0000-0000', publicJwk: { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }, proof: 'eyJ…' },
+  async run(call, input) {
+    const agent = await enrol(call, input)
+    const store = await findStore(call.db, agent.store_id)
+    if (!store) throw notFound('store')
+    call.changed(agent.agent_id)
+    const { root, documents } = await firstDocuments(call, store)
+    const mqtt = { url: call.services.config.mqttUrl, clientId: agent.agent_id, username: agent.agent_id }
+    return { success: true as const, agentId: agent.agent_id, storeId: agent.store_id, root, documents, mqtt }
+  },
+})
+
+async function firstDocuments(call: Call, store: StoreRow) {
+  const { authority } = call.services
+  const { keySet } = await authority.readyWithin(call.db, store.tenant as Tenant)
+  const { jws: policy } = await policyDocument(call.db, store, call.services)
+  return { root: publicJwk(authority.rootX), documents: [keySet.jws, policy, await freshDocument(call.db, store, call.services)] }
+}
+
+export const agentLogin = operation({
+  name: 'agentLogin',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'Logs an agent in: first for a challenge, then with the signed answer.',
+  callers: ['anyone'],
+  changes: true,
+  audited: false,
+  request: z.strictObject({ agentId: Id, assertion: z.string().max(1_024).optional().describe('assert+jwt: {iss: agentId, aud: "cloud", challenge, ledger, generation}.') }),
+  response: z.strictObject({
+    ...Success,
+    challenge: z.string().optional(),
+    accessToken: z.string().optional(),
+    expiresAt: z.string().optional(),
+    mqttChallenge: z.string().optional(),
+  }),
+  example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { agentId, assertion }) {
+    const { random } = call.services.platform
+    // Who does not exist gets a challenge too: the answer tells nobody which agents there are.
+    if (assertion === undefined) return { success: true as const, challenge: await openChallenge(call.db, agentId, random, call.nowMs) }
+    await assertAgent(call, agentId, assertion)
+    const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)
+    const mqttChallenge = await openChallenge(call.db, agentId, random, call.nowMs)
+    return { success: true as const, accessToken, expiresAt: iso(expiresMs), mqttChallenge }
+  },
+})
+
+const REFUSED = () => new Failure('unauthenticated', 'the assertion is not valid')
+
+/** The enrolled agent that signed this assertion, for a challenge of ours; 401 otherwise. */
+export async function assertAgent(call: Pick<Call, 'db' | 'services' | 'nowMs'>, agentId: string, assertion: string): Promise<AgentRow> {
+  const agent = await findAgent(call.db, agentId)
+  if (!agent || agent.revoked_ms !== null) throw REFUSED()
+  const keys = keyRing([{ kid: keyId(agent.x), alg: 'EdDSA', x: agent.x, use: 'agent', iss: agentId, state: 'active' }])
+  // The challenge makes it fresh; the agent's clock need not be right.
+  const opened = openDocument<AssertionClaims>(assertion, DOCUMENT_KINDS.assertion, { keys, audience: CLOUD_AUDIENCE })
+  const claims = opened.ok ? AssertionClaims.safeParse(opened.claims) : undefined
+  if (!claims?.success || claims.data.iss !== agentId) throw REFUSED()
+  if (claims.data.ledger !== agent.ledger_id) throw REFUSED()
+  if (!(await useChallenge(call.db, agentId, claims.data.challenge, call.nowMs))) throw REFUSED()
+  return agent
+}
+
+const Version = z.tuple([z.int().min(0), z.int().min(0)])
+
+export const fetchSignedDocuments = operation({
+  name: 'fetchSignedDocuments',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'Answers the signed documents that an agent does not have yet, and always the freshness document.',
+  callers: ['agent'],
+  changes: true,
+  audited: false,
+  request: z.strictObject({
+    have: z.strictObject({ keys: Version.optional(), policy: Version.optional(), deny: Version.optional() }).optional().describe('[epoch, version] of each kind.'),
+    cursor: z.string().regex(/^\d{1,15}$/).optional(),
+  }),
+  response: z.strictObject({ ...Success, documents: z.array(z.string()), nextCursor: z.string().optional() }),
+  example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0] } },
+  async run(call, { have, cursor }) {
+    if (call.caller.kind !== 'agent') throw notFound('agent')
+    const { caller } = call
+    const store = await ownStore(call, caller.storeId)
+    const { keySet } = call.services.authority.keysOf(caller.tenant)
+    const documents: string[] = []
+    if (!isCurrent(have?.keys, keySet)) documents.push(keySet.jws)
+    if (!isCurrent(have?.policy, { epoch: 0, ver: store.document_version })) documents.push((await policyDocument(call.db, store, call.services)).jws)
+    const after = cursor === undefined ? (have?.deny?.[1] ?? 0) : Number(cursor)
+    const page = after < store.deny_seq ? await denyPage(call.db, store, after, call.services) : undefined
+    if (page) documents.push(page.jws)
+    documents.push(await freshDocument(call.db, store, call.services))
+    if (have?.deny) await noteDenySeq(call, caller.agentId, have.deny[1])
+    const more = page && page.ver < store.deny_seq
+    return { success: true as const, documents, ...(more && { nextCursor: String(page.ver) }) }
+  },
+})
+
+function isCurrent(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {
+  return have !== undefined && (have[0] > current.epoch || (have[0] === current.epoch && have[1] >= current.ver))
+}
+
+/** How far the agent has taken the deny list: refunds wait for it. */
+async function noteDenySeq({ db }: Call, agentId: string, seq: number): Promise<void> {
+  await db.updateTable('agent').set({ deny_seq: seq }).where('agent_id', '=', agentId).where('deny_seq', '<', seq).execute()
+}

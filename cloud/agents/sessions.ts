@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import type { Randomness } from '../../policy/platform.ts'
+import type { AgentCaller, Mode, Tenant } from '../operations/caller.ts'
+import type { Package } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { AgentRow } from '../persistence/schema.ts'
+
+/** Logins of agents: short-lived bearer tokens and single-use challenges, kept as hashes only. */
+
+/** Life of a login, ms. */
+export const LOGIN_MS = 15 * 60_000
+/** How long a challenge may be answered, ms. */
+const CHALLENGE_MS = 2 * 60_000
+const TOKEN_PREFIX = 'untag_agent_'
+
+export function isAgentToken(token: string): boolean {
+  return token.startsWith(TOKEN_PREFIX) && token.length === TOKEN_PREFIX.length + 43
+}
+
+function hashOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url')
+}
+
+/** A challenge that can be answered once, over HTTP or at the broker. */
+export async function openChallenge(db: Db, agentId: string, random: Randomness, nowMs: number): Promise<string> {
+  const challenge = Buffer.from(random.bytes(32)).toString('base64url')
+  await db.insertInto('agent_challenge').values({ challenge_hash: hashOf(challenge), agent_id: agentId, expires_ms: nowMs + CHALLENGE_MS }).execute()
+  return challenge
+}
+
+/** Uses a challenge up. False when it is unknown, another agent's, too old or used. */
+export async function useChallenge(db: Db, agentId: string, challenge: string, nowMs: number): Promise<boolean> {
+  const used = await db
+    .deleteFrom('agent_challenge')
+    .where('challenge_hash', '=', hashOf(challenge))
+    .where('agent_id', '=', agentId)
+    .where('expires_ms', '>', nowMs)
+    .executeTakeFirst()
+  return used.numDeletedRows === 1n
+}
+
+export async function openLogin(db: Db, agentId: string, random: Randomness, nowMs: number): Promise<{ accessToken: string; expiresMs: number }> {
+  const accessToken = TOKEN_PREFIX + Buffer.from(random.bytes(32)).toString('base64url')
+  const expiresMs = nowMs + LOGIN_MS
+  await db.insertInto('agent_session').values({ token_hash: hashOf(accessToken), agent_id: agentId, expires_ms: expiresMs }).execute()
+  return { accessToken, expiresMs }
+}
+
+const callerByToken = prepared((db, p: { hash: string }) =>
+  db
+    .selectFrom('agent_session')
+    .innerJoin('agent', 'agent.agent_id', 'agent_session.agent_id')
+    .select(['agent.agent_id', 'agent.store_id', 'agent.tenant', 'agent.ledger_id', 'agent.generation', 'agent.revoked_ms', 'agent_session.expires_ms'])
+    .where('token_hash', '=', p.hash),
+)
+
+export async function findAgentCaller(db: Db, token: string, nowMs: number): Promise<AgentCaller | undefined> {
+  const [row] = await callerByToken(db, { hash: hashOf(token) })
+  if (!row || row.revoked_ms !== null || row.expires_ms <= nowMs) return undefined
+  const [accountId = '', mode = 'test'] = row.tenant.split('.')
+  return {
+    kind: 'agent',
+    agentId: row.agent_id,
+    storeId: row.store_id,
+    ledgerId: row.ledger_id,
+    generation: row.generation,
+    accountId,
+    mode: mode as Mode,
+    tenant: row.tenant as Tenant,
+    // The package gate looks at the store's own package, which is one of GROW at least where agents are.
+    package: 'PRIME' satisfies Package,
+  }
+}
+
+export async function findAgent(db: Db, agentId: string): Promise<AgentRow | undefined> {
+  return db.selectFrom('agent').selectAll().where('agent_id', '=', agentId).executeTakeFirst()
+}
+
+/** Forgets logins and challenges that have ended. */
+export async function pruneLogins(db: Db, nowMs: number): Promise<void> {
+  await db.deleteFrom('agent_session').where('expires_ms', '<=', nowMs).execute()
+  await db.deleteFrom('agent_challenge').where('expires_ms', '<=', nowMs).execute()
+}

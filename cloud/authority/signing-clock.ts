@@ -1,0 +1,48 @@
+import type { Clock } from '../../policy/platform.ts'
+import { Failure } from '../operations/failure.ts'
+
+/**
+ * The time that is put under signatures. A cloud that signs a wrong time poisons every agent, so it
+ * signs nothing while its wall clock and the time that has really passed disagree.
+ */
+export interface SigningClock {
+  /** Now, ms since 1970. Throws `unavailable` while the clock is in doubt. */
+  nowMs(): number
+  /** Why nothing is signed at the moment, or null. */
+  doubt(): string | null
+}
+
+const TOLERANCE_MS = 60_000
+/** After a jump the clocks must agree for this long before the new time is believed. */
+const SETTLE_MS = 60_000
+
+/** `lastSignedMs`: the latest time that was ever signed (kept in the database). */
+export function signingClock(clock: Clock, lastSignedMs: number): SigningClock {
+  let offset = clock.wall() - clock.elapsed()
+  let jumpedAt: number | null = null
+  let behindUntil = lastSignedMs
+
+  function doubt(): string | null {
+    const wall = clock.wall()
+    if (wall < behindUntil) return `the clock shows ${new Date(wall).toISOString()}, before the last time that was signed`
+    behindUntil = 0
+    const drift = Math.abs(wall - clock.elapsed() - offset)
+    if (drift > TOLERANCE_MS) {
+      offset = wall - clock.elapsed()
+      jumpedAt = clock.elapsed()
+    }
+    if (jumpedAt === null) return null
+    if (clock.elapsed() - jumpedAt < SETTLE_MS) return 'the clock has just jumped'
+    jumpedAt = null
+    return null
+  }
+
+  return {
+    doubt,
+    nowMs() {
+      const why = doubt()
+      if (why) throw new Failure('unavailable', `nothing is signed now: ${why}`, { reason: 'clock_untrusted', retryAfter: 60 })
+      return clock.wall()
+    },
+  }
+}

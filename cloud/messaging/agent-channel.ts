@@ -1,0 +1,5 @@
+/** What operations may ask of the way to the agents. It is a hint only: whatever matters can also be fetched. */
+export interface AgentChannel {
+  /** Something that the agents of this store are told has changed: they should look soon. */
+  storeChanged(storeId: string): void
+}

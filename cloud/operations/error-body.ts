@@ -1,0 +1,27 @@
+import { Failure, type ErrorDetail } from './failure.ts'
+
+/** The Error object of the specification with its additions (decisions §2). */
+export interface ErrorBody {
+  error: string
+  code: string
+  reason?: string
+  requiredUpgrade?: string
+  currentPackage?: string
+  details?: ErrorDetail[]
+  allowedNext?: readonly string[]
+  requestId: string
+}
+
+export function errorBody(failure: Failure, requestId: string): ErrorBody {
+  const { reason, requiredUpgrade, currentPackage, details, allowedNext } = failure.extras
+  return {
+    error: failure.message,
+    code: failure.code,
+    ...(reason !== undefined && { reason }),
+    ...(requiredUpgrade !== undefined && { requiredUpgrade }),
+    ...(currentPackage !== undefined && { currentPackage }),
+    ...(details && details.length > 0 && { details }),
+    ...(allowedNext && { allowedNext }),
+    requestId,
+  }
+}

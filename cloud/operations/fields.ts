@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { isIdShaped } from '../../policy/ids.ts'
+
+/** Fields that many operations share. */
+
+/** What no row is ever named: an id of an impossible form is simply unknown (decisions §1). */
+const NOBODY = '-'
+
+/** An id as it comes in. Anything that cannot be one is left to be unknown: 404, not 400. */
+export const Id = z
+  .string()
+  .transform((text) => (isIdShaped(text) ? text : NOBODY))
+  .describe('An opaque id, 1–128 printable characters.')
+
+/** A time with offset, in ISO 8601. */
+export const Timestamp = z.iso.datetime({ offset: true }).describe('ISO 8601 with offset, such as 2026-11-20T09:00:00Z.')
+
+export const Limit = z.int().min(1).max(500)
+export const Offset = z.int().min(0).max(1_000_000)
+
+/** A whole number as it stands in a query string. */
+export const QueryNumber = z.string().regex(/^\d{1,9}$/, 'must be a whole number').transform(Number)
+
+export const Success = { success: z.literal(true) }
+
+/** Text for people: no control characters. */
+export function text(max: number, min = 1) {
+  return z
+    .string()
+    .min(min)
+    .max(max)
+    .refine((s) => !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(s), 'must not hold control characters')
+}
+
+/** Money of the API in EUR: at most two decimals, 0 … 1,000,000. */
+export const Euros = z
+  .number()
+  .min(0)
+  .max(1_000_000)
+  .refine((euros) => Math.abs(euros * 100 - Math.round(euros * 100)) < 1e-6, 'must have at most 2 decimals')
+
+export function centsOf(euros: number): number {
+  return Math.round(euros * 100)
+}
+
+export function eurosOf(cents: number): number {
+  return cents / 100
+}
+
+/** Leaves out what is null or undefined: optional fields are absent, not null. */
+export function present<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], null> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], null>
+  }
+}
+
+export function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import type { Randomness } from '../../policy/platform.ts'
+import { sealerFromText } from '../authority/sealing.ts'
+import type { Db } from '../persistence/database.ts'
+import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import type { IdempotencyRow } from '../persistence/schema.ts'
+import { Failure } from './failure.ts'
+import type { Basis } from './operation.ts'
+
+/** Answers kept so that the same request is executed once (decisions §9, P5). */
+
+/** How long an answer is kept, ms. */
+export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
+
+/** What makes two requests the same. */
+export interface RequestIdentity {
+  tenant: string
+  operation: string
+  keyHash: string
+  requestHash: string
+}
+
+export interface KeptAnswer {
+  status: number
+  body: string
+}
+
+/** 1–255 visible characters, bare or as a quoted structured-field string. */
+export function readIdempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined
+  const key = /^"(.*)"$/.exec(header)?.[1] ?? header
+  if (/^[\x21-\x7e]{1,255}$/.test(key)) return key
+  const message = 'Idempotency-Key must be 1 to 255 visible ASCII characters'
+  throw new Failure('invalid-argument', message, { details: [{ path: 'Idempotency-Key', code: 'invalid', message }] })
+}
+
+export function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+/** JSON with sorted names, so that the same request written otherwise is the same. The depth was bounded at reading. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${entries.map(([name, v]) => `${JSON.stringify(name)}:${canonicalJson(v)}`).join(',')}}`
+}
+
+const byIdentity = prepared((db, p: { tenant: string; operation: string; keyHash: string }) =>
+  db
+    .selectFrom('idempotency')
+    .select(['request_hash', 'status', 'body', 'basis', 'valid_until_ms', 'created_ms'])
+    .where('tenant', '=', p.tenant)
+    .where('operation', '=', p.operation)
+    .where('key_hash', '=', p.keyHash),
+)
+
+const insertAnswer = prepared((db, p: IdempotencyRow) => {
+  const kept = fieldsOf(p, ['request_hash', 'status', 'body', 'basis', 'valid_until_ms', 'created_ms'])
+  return db
+    .insertInto('idempotency')
+    .values({ ...kept, ...fieldsOf(p, ['tenant', 'operation', 'key_hash']) })
+    .onConflict((c) => c.columns(['tenant', 'operation', 'key_hash']).doUpdateSet(kept))
+})
+
+/** The kept answer to the same request within the window; throws when the key was used for another one. */
+export async function findAnswer(db: Db, request: RequestIdentity, nowMs: number): Promise<KeptAnswer | undefined> {
+  const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
+  if (!row || row.created_ms <= nowMs - IDEMPOTENCY_WINDOW_MS) return undefined
+  if (row.request_hash !== request.requestHash) {
+    throw new Failure('already-exists', 'this Idempotency-Key was used for another request', { reason: 'idempotency_key_reused' })
+  }
+  return { status: row.status, body: row.body }
+}
+
+/** The kept answer to a request without key, if everything it rests on is as it was. */
+export async function findTrueAnswer(db: Db, request: RequestIdentity, nowMs: number): Promise<KeptAnswer | undefined> {
+  const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
+  if (!row || row.created_ms <= nowMs - IDEMPOTENCY_WINDOW_MS) return undefined
+  if (row.valid_until_ms !== null && row.valid_until_ms <= nowMs) return undefined
+  for (const basis of JSON.parse(row.basis ?? '[]') as Basis[]) {
+    if ((await revisionOf(db, basis)) !== basis.rev) return undefined
+  }
+  return { status: row.status, body: row.body }
+}
+
+export async function keepAnswer(
+  db: Db,
+  request: RequestIdentity,
+  answer: KeptAnswer,
+  rests: { basis: readonly Basis[]; untilMs?: number | undefined },
+  nowMs: number,
+): Promise<void> {
+  const { tenant, operation, keyHash: key_hash, requestHash: request_hash } = request
+  const basis = { basis: JSON.stringify(rests.basis), valid_until_ms: rests.untilMs ?? null, created_ms: nowMs }
+  await insertAnswer(db, { tenant, operation, key_hash, request_hash, status: answer.status, body: answer.body, ...basis })
+}
+
+const REVISIONS = {
+  purchase: prepared((db, p: { id: string }) => db.selectFrom('purchase').select('rev').where('purchase_id', '=', p.id)),
+  item: prepared((db, p: { id: string }) => db.selectFrom('protected_item').select('rev').where('item_id', '=', p.id)),
+  store: prepared((db, p: { id: string }) => db.selectFrom('store').select('document_version as rev').where('store_id', '=', p.id)),
+  authorization: prepared((db, p: { id: string }) => db.selectFrom('protection_authorization').select('rev').where('nonce', '=', p.id)),
+} satisfies Record<Basis['kind'], unknown>
+
+async function revisionOf(db: Db, { kind, id }: Basis): Promise<number | undefined> {
+  const [row] = await REVISIONS[kind](db, { id })
+  return row?.rev
+}
+
+/** A kept answer that holds a secret is sealed under the key itself: only who sends the key again can have it. */
+export function sealAnswer(answer: KeptAnswer, key: string, random: Randomness): KeptAnswer {
+  return { status: answer.status, body: sealerFromText(key, random).seal(Buffer.from(answer.body), 'idempotency') }
+}
+
+export function openAnswer(answer: KeptAnswer, key: string, random: Randomness): KeptAnswer {
+  return { status: answer.status, body: sealerFromText(key, random).open(answer.body, 'idempotency').toString() }
+}
+
+/** Forgets answers whose window is over. */
+export async function pruneAnswers(db: Db, nowMs: number): Promise<void> {
+  await db
+    .deleteFrom('idempotency')
+    .where('created_ms', '<=', nowMs - IDEMPOTENCY_WINDOW_MS)
+    .execute()
+}

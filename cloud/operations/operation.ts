@@ -1,0 +1,158 @@
+import type { z } from 'zod'
+import type { Platform } from '../../policy/platform.ts'
+import type { Authority } from '../authority/authority.ts'
+import type { CloudConfig } from '../config.ts'
+import type { Log } from '../log.ts'
+import type { AgentChannel } from '../messaging/agent-channel.ts'
+import type { Db } from '../persistence/database.ts'
+import type { Caller } from './caller.ts'
+
+/** DISCOVER < ASSIST < GO < GROW < PRIME */
+export const PACKAGES = ['DISCOVER', 'ASSIST', 'GO', 'GROW', 'PRIME'] as const
+export type Package = (typeof PACKAGES)[number]
+
+export function isAtLeast(have: Package, need: Package): boolean {
+  return PACKAGES.indexOf(have) >= PACKAGES.indexOf(need)
+}
+
+export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents'] as const
+export type Area = (typeof AREAS)[number]
+
+/** With test keys these work at any package (decisions §3). */
+const FREE_IN_SANDBOX: ReadonlySet<Area> = new Set(['scan and go', 'receipts', 'protection', 'agents'])
+
+/** Who may call: holders of a key of some kind, an enrolled agent, or anyone without a key. */
+export type CallerKind = 'secret' | 'publishable' | 'admin' | 'agent' | 'anyone'
+
+/** The parts of the cloud that operations use beside the database. */
+export interface Services {
+  readonly platform: Platform
+  readonly config: CloudConfig
+  readonly log: Log
+  readonly authority: Authority
+  readonly agents: AgentChannel
+}
+
+/** An event for webhooks; `protection.*` events go through cloud/protection/events.ts. */
+export interface OutgoingEvent {
+  type: string
+  storeId: string | null
+  data: Record<string, unknown>
+}
+
+/** What an answer rests on: a row and its revision. While none has moved on, the answer is still true. */
+export interface Basis {
+  kind: 'purchase' | 'item' | 'store' | 'authorization'
+  id: string
+  rev: number
+}
+
+/** What an operation works with. `db` is its transaction; nothing else is awaited. */
+export interface Call<C extends Caller = Caller> {
+  readonly operation: Operation
+  readonly caller: C
+  readonly db: Db
+  /** The moment of the call, ms since 1970. */
+  readonly nowMs: number
+  readonly requestId: string
+  readonly services: Services
+  /** Puts an event into the outbox of this transaction. */
+  emit(event: OutgoingEvent): void
+  /** Names what was changed, for the audit row of this transaction. */
+  changed(entityId: string): void
+  /** Notes that the answer rests on this row (answers without an Idempotency-Key, decisions §9). */
+  restsOn(basis: Basis): void
+  /** The answer is no longer true from this moment on. */
+  trueUntil(ms: number): void
+  /** Runs once the transaction is durable: for telling agents, never for work that must not be lost. */
+  afterCommit(task: () => void): void
+}
+
+export interface OlderForm {
+  readonly request: z.ZodType
+  readonly response: z.ZodType
+  run(call: Call, input: unknown): Promise<object>
+}
+
+/** One operation of the API as the kit sees it. */
+export interface Operation {
+  readonly name: string
+  readonly area: Area
+  readonly minimumPackage: Package
+  readonly summary: string
+  readonly description: string
+  readonly callers: readonly CallerKind[]
+  /** Whether it changes anything: then it takes an Idempotency-Key and leaves an audit row. */
+  readonly changes: boolean
+  /** Whether a change leaves an audit row: not what agents do every few seconds. */
+  readonly audited: boolean
+  readonly request: z.ZodType
+  readonly response: z.ZodType
+  /** An example request for the documentation. */
+  readonly example: Record<string, unknown>
+  readonly emits: readonly string[]
+  /** The answer holds a secret: a kept copy is sealed under the Idempotency-Key itself. */
+  readonly secretAnswer: boolean
+  /** Without an Idempotency-Key the request's hash serves as one for as long as the answer is true. */
+  readonly answersRepeats: boolean
+  /** Body at most, bytes. */
+  readonly bodyLimit: number
+  /** The older listing form over GET, or GET as the only form (`only`). */
+  readonly get: OlderForm | undefined
+  readonly getOnly: boolean
+  run(call: Call, input: unknown): Promise<object>
+}
+
+const JSON_BODY_LIMIT = 1024 * 1024
+
+interface Declaration<I extends z.ZodType, O extends z.ZodType> {
+  name: string
+  area: Area
+  minimumPackage: Package
+  summary: string
+  description?: string
+  callers?: readonly CallerKind[]
+  changes: boolean
+  audited?: boolean
+  request: I
+  response: O
+  example: z.input<I> & Record<string, unknown>
+  emits?: readonly string[]
+  secretAnswer?: boolean
+  answersRepeats?: boolean
+  bodyLimit?: number
+  get?: OlderForm
+  getOnly?: boolean
+  run(call: Call, input: z.output<I>): Promise<z.input<O>>
+}
+
+/** Declares an operation. Routes, checks, documentation and tests all come from this. */
+export function operation<I extends z.ZodType, O extends z.ZodType>(declaration: Declaration<I, O>): Operation {
+  return {
+    description: declaration.summary,
+    callers: ['secret'],
+    emits: [],
+    audited: declaration.changes,
+    secretAnswer: false,
+    answersRepeats: false,
+    bodyLimit: JSON_BODY_LIMIT,
+    get: undefined,
+    getOnly: false,
+    ...declaration,
+    run: declaration.run as Operation['run'],
+  }
+}
+
+/** Declares the older GET form of a listing (decisions §1). */
+export function olderForm<I extends z.ZodType, O extends z.ZodType>(form: {
+  request: I
+  response: O
+  run(call: Call, input: z.output<I>): Promise<z.input<O>>
+}): OlderForm {
+  return form as unknown as OlderForm
+}
+
+/** Whether the package gate applies to this call at all. */
+export function needsPackage(operation: Operation, mode: 'test' | 'live'): boolean {
+  return !(mode === 'test' && FREE_IN_SANDBOX.has(operation.area))
+}

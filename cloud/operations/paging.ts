@@ -1,0 +1,35 @@
+import { invalid } from './failure.ts'
+
+/** Paging by offset or by cursor, never both (decisions §1). */
+export interface PageRequest {
+  limit?: number | undefined
+  offset?: number | undefined
+  cursor?: string | undefined
+}
+
+export interface Page {
+  limit: number
+  offset: number
+  /** The id of the last item of the page before. */
+  after: string | undefined
+}
+
+export function pageOf({ limit, offset, cursor }: PageRequest, defaultLimit: number): Page {
+  if (offset !== undefined && cursor !== undefined) throw invalid('cursor', 'use offset or cursor, not both')
+  return { limit: limit ?? defaultLimit, offset: offset ?? 0, after: cursor }
+}
+
+/** The page out of everything, in the order of the ids. */
+export function slicePage<T>(all: readonly T[], idOf: (item: T) => string, page: Page): { items: T[]; nextCursor?: string } {
+  const { after } = page
+  const start = after === undefined ? page.offset : all.findIndex((item) => idOf(item) > after)
+  if (start < 0) return { items: [] }
+  return nextOf(all.slice(start, start + page.limit + 1), idOf, page)
+}
+
+/** A page of which one row more than wanted was read: that there is one says that there is more. */
+export function nextOf<T>(rows: readonly T[], idOf: (item: T) => string, { limit }: Pick<Page, 'limit'>): { items: T[]; nextCursor?: string } {
+  const items = rows.slice(0, limit)
+  const last = items.at(-1)
+  return rows.length > limit && last !== undefined ? { items, nextCursor: idOf(last) } : { items }
+}

@@ -1,0 +1,181 @@
+import { newId } from '../../policy/ids.ts'
+import type { Database, Db } from '../persistence/database.ts'
+import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import type { AuditEntryRow } from '../persistence/schema.ts'
+import { actorOf, type Caller } from './caller.ts'
+import { Failure } from './failure.ts'
+import { canonicalJson, findAnswer, findTrueAnswer, hashOf, keepAnswer, openAnswer, sealAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
+import { isAtLeast, needsPackage, type Basis, type Call, type Operation, type OutgoingEvent, type Services } from './operation.ts'
+import { errorBody } from './error-body.ts'
+import { validate } from './validation.ts'
+
+/**
+ *   input ─ validate ─ package ─ [ transaction: kept answer? ─ run ─ audit ─ outbox ─ keep answer ] ─ after commit
+ *
+ * How every operation is carried out, whoever asks and over whatever wire (decisions §2).
+ */
+export interface Request {
+  readonly operation: Operation
+  readonly caller: Caller
+  /** The parsed body, or the query of the older form. */
+  readonly input: unknown
+  readonly older: boolean
+  readonly idempotencyKey: string | undefined
+  readonly requestId: string
+}
+
+export interface Performed {
+  readonly status: number
+  readonly body: string
+  readonly replayed: boolean
+}
+
+const NO_TENANT = '-'
+
+export async function perform(request: Request, database: Database, services: Services): Promise<Performed> {
+  const { operation, caller } = request
+  const form = request.older && operation.get ? operation.get : operation
+  const input = validate(form.request, request.input)
+  checkAccountPackage(operation, caller)
+  if (caller.kind !== 'anyone') await services.authority.ready(caller.tenant)
+  if (!operation.changes) {
+    const call = openCall(request, database.reads, services)
+    return { status: 200, body: await answerOf(form, call.call, input, services), replayed: false }
+  }
+  return performChange(request, input, database, services)
+}
+
+function checkAccountPackage(operation: Operation, caller: Caller): void {
+  if (caller.kind === 'anyone' || !needsPackage(operation, caller.mode)) return
+  if (isAtLeast(caller.package, operation.minimumPackage)) return
+  throw packageTooLow(operation, caller.package)
+}
+
+export function packageTooLow(operation: Operation, have: string): Failure {
+  return new Failure('permission-denied', `${operation.name} needs the package ${operation.minimumPackage}`, {
+    reason: 'package_too_low',
+    requiredUpgrade: operation.minimumPackage,
+    currentPackage: have,
+  })
+}
+
+async function performChange(request: Request, input: unknown, database: Database, services: Services): Promise<Performed> {
+  const { operation } = request
+  const identity = identityOf(request)
+  const { random } = services.platform
+  let after: (() => void)[] = []
+  try {
+    const performed = await database.write(async (db) => {
+      const nowMs = services.platform.clock.wall()
+      const kept = identity && (await findKept(db, identity, request, nowMs))
+      after = []
+      if (kept) {
+        const open = operation.secretAnswer && request.idempotencyKey !== undefined
+        return { ...(open ? openAnswer(kept, request.idempotencyKey ?? '', random) : kept), replayed: true }
+      }
+      const opened = openCall(request, db, services)
+      const answer: KeptAnswer = { status: 200, body: await answerOf(operation, opened.call, input, services) }
+      if (operation.audited) await writeAudit(db, request, opened.entityId(), nowMs, services)
+      await writeOutbox(db, request.caller, opened.events, nowMs, services)
+      if (identity) {
+        const secret = operation.secretAnswer && request.idempotencyKey !== undefined
+        await keepAnswer(db, identity, secret ? sealAnswer(answer, request.idempotencyKey ?? '', random) : answer, opened.rests(), nowMs)
+      }
+      after = opened.after
+      return { ...answer, replayed: false }
+    })
+    for (const task of after) task()
+    return performed
+  } catch (error) {
+    if (error instanceof Failure && error.extras.afterRefusal) await database.write(error.extras.afterRefusal)
+    // A refused state move is an answer too: the same key must not succeed later.
+    if (!(error instanceof Failure) || error.code !== 'failed-precondition' || !identity || request.idempotencyKey === undefined) throw error
+    return keepRefusal(error, identity, request, database, services)
+  }
+}
+
+async function keepRefusal(failure: Failure, identity: RequestIdentity, request: Request, database: Database, services: Services): Promise<Performed> {
+  const answer: KeptAnswer = { status: 409, body: JSON.stringify(errorBody(failure, request.requestId)) }
+  return database.write(async (db) => {
+    const nowMs = services.platform.clock.wall()
+    const kept = await findAnswer(db, identity, nowMs)
+    if (kept) return { ...kept, replayed: true }
+    await keepAnswer(db, identity, answer, { basis: [] }, nowMs)
+    return { ...answer, replayed: false }
+  })
+}
+
+/** What the request is known by: its Idempotency-Key, or where the operation says so its own hash. */
+function identityOf({ operation, caller, input, idempotencyKey }: Request): RequestIdentity | undefined {
+  if (caller.kind === 'anyone') return undefined
+  const requestHash = hashOf(canonicalJson(input))
+  const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
+  if (idempotencyKey !== undefined) return { ...scope, keyHash: hashOf(`key\0${idempotencyKey}`) }
+  if (!operation.answersRepeats) return undefined
+  const who = caller.kind === 'agent' ? caller.agentId : 'key'
+  return { ...scope, keyHash: hashOf(`repeat\0${who}\0${requestHash}`) }
+}
+
+function findKept(db: Db, identity: RequestIdentity, request: Request, nowMs: number): Promise<KeptAnswer | undefined> {
+  return request.idempotencyKey === undefined ? findTrueAnswer(db, identity, nowMs) : findAnswer(db, identity, nowMs)
+}
+
+interface OpenCall {
+  call: Call
+  events: OutgoingEvent[]
+  after: (() => void)[]
+  entityId(): string | null
+  rests(): { basis: Basis[]; untilMs: number | undefined }
+}
+
+function openCall({ operation, caller, requestId }: Request, db: Db, services: Services): OpenCall {
+  const events: OutgoingEvent[] = []
+  const after: (() => void)[] = []
+  const basis: Basis[] = []
+  let entityId: string | null = null
+  let untilMs: number | undefined
+  const call: Call = {
+    operation,
+    caller,
+    db,
+    nowMs: services.platform.clock.wall(),
+    requestId,
+    services,
+    emit: (event) => void events.push(event),
+    changed: (id) => void (entityId = id),
+    restsOn: (row) => void basis.push(row),
+    trueUntil: (ms) => void (untilMs = Math.min(untilMs ?? ms, ms)),
+    afterCommit: (task) => void after.push(task),
+  }
+  return { call, events, after, entityId: () => entityId, rests: () => ({ basis, untilMs }) }
+}
+
+async function answerOf(form: Pick<Operation, 'run' | 'response'>, call: Call, input: unknown, { config }: Services): Promise<string> {
+  const answer = { success: true, ...(await form.run(call, input)) }
+  if (config.checkAnswers) form.response.parse(answer)
+  return JSON.stringify(answer)
+}
+
+const insertAudit = prepared((db, p: AuditEntryRow) =>
+  db.insertInto('audit_entry').values(fieldsOf(p, ['entry_id', 'tenant', 'at_ms', 'actor', 'operation', 'entity_id', 'request_id'])),
+)
+
+async function writeAudit(db: Db, request: Request, entityId: string | null, nowMs: number, { platform }: Services): Promise<void> {
+  const { caller, operation, requestId } = request
+  const tenant = caller.kind === 'anyone' ? NO_TENANT : caller.tenant
+  const what = { operation: operation.name, entity_id: entityId, request_id: requestId }
+  await insertAudit(db, { entry_id: newId('aud', platform), tenant, at_ms: nowMs, actor: actorOf(caller), ...what })
+}
+
+async function writeOutbox(db: Db, caller: Caller, events: readonly OutgoingEvent[], nowMs: number, { platform }: Services): Promise<void> {
+  if (events.length === 0 || caller.kind === 'anyone') return
+  const rows = events.map((event) => ({
+    event_id: newId('whe', platform),
+    tenant: caller.tenant,
+    store_id: event.storeId,
+    type: event.type,
+    at_ms: nowMs,
+    data: JSON.stringify(event.data),
+  }))
+  await db.insertInto('outbox_event').values(rows).execute()
+}

@@ -1,0 +1,86 @@
+import type { z } from 'zod'
+import { Failure, type ErrorDetail } from './failure.ts'
+
+/** Details told at most; a request that is wrong in more places is wrong enough. */
+const DETAILS_LIMIT = 20
+
+/** The input of an operation, or a 400 that names each wrong field and what it should be. */
+export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
+  const parsed = schema.safeParse(input)
+  if (parsed.success) return parsed.data
+  const details = parsed.error.issues.flatMap((issue) => detailsOf(issue, schema)).slice(0, DETAILS_LIMIT)
+  throw new Failure('invalid-argument', details.map((d) => d.message).slice(0, 3).join('; '), { details })
+}
+
+function detailsOf(issue: z.core.$ZodIssue, schema: z.ZodType): ErrorDetail[] {
+  const path = pathText(issue.path)
+  if (issue.code === 'unrecognized_keys') {
+    const known = fieldsAt(schema, issue.path)
+    return issue.keys.map((key) => {
+      const meant = closest(key, known)
+      const message = `unknown field "${key}"${path ? ` in ${path}` : ''}${meant ? `; did you mean "${meant}"?` : ''}`
+      return { path: pathText([...issue.path, key]), code: 'unknown_field', message }
+    })
+  }
+  if (issue.code === 'invalid_type' && issue.message.includes('received undefined')) {
+    return [{ path, code: 'missing', message: `${path || 'the body'} is missing (${issue.expected})` }]
+  }
+  return [{ path, code: issue.code, message: `${path || 'the body'}: ${issue.message.replace(/^Invalid input: /, '')}` }]
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path.map((step, i) => (typeof step === 'number' ? `[${step}]` : i === 0 ? String(step) : `.${String(step)}`)).join('')
+}
+
+/** The field names that the schema knows at a path. */
+function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
+  const def = schema._zod.def as z.core.$ZodTypeDef & {
+    shape?: Record<string, z.core.$ZodType>
+    element?: z.core.$ZodType
+    innerType?: z.core.$ZodType
+    in?: z.core.$ZodType
+    options?: z.core.$ZodType[]
+    valueType?: z.core.$ZodType
+  }
+  if (def.innerType) return fieldsAt(def.innerType, path)
+  if (def.in) return fieldsAt(def.in, path)
+  if (def.options) return def.options.flatMap((option) => fieldsAt(option, path))
+  const [step, ...rest] = path
+  if (step === undefined) return Object.keys(def.shape ?? {})
+  const next = def.shape?.[String(step)] ?? def.element ?? def.valueType
+  return next ? fieldsAt(next, rest) : []
+}
+
+/** The known word that is at most two (of short words: one) edits away. */
+function closest(word: string, known: readonly string[]): string | undefined {
+  let best: string | undefined
+  let bestDistance = word.length <= 4 ? 1 : 2
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), bestDistance)
+    if (distance <= bestDistance) {
+      if (best !== undefined && distance === bestDistance) continue
+      best = candidate
+      bestDistance = distance
+    }
+  }
+  return best
+}
+
+/** Edits between two words (insert, delete, replace, swap of neighbours), or more than `limit`. */
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) > limit || a.length > 64) return limit + 1
+  let before: number[] = []
+  let previous = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1]
+      let cost = Math.min((previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + (same ? 0 : 1))
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) cost = Math.min(cost, (before[j - 2] ?? 0) + 1)
+      row.push(cost)
+    }
+    before = previous
+    previous = row
+  }
+  return previous[b.length] ?? limit + 1
+}

@@ -1,0 +1,48 @@
+import { sql } from 'kysely'
+import type { Db } from './database.ts'
+import { FIRST } from './migrations/0001-first.ts'
+
+export interface Migration {
+  readonly name: string
+  /** Statements in portable SQL: `bigint` for whole numbers, `text` for the rest. */
+  readonly statements: readonly string[]
+}
+
+/** In the order in which they are applied; one that was released is never changed. */
+const MIGRATIONS: readonly Migration[] = [FIRST]
+
+/** Any number that no other program uses as an advisory lock on this database. */
+const LOCK = 7_201_120
+
+/** Brings the schema up to date, all in one transaction: after a power cut it is the old one or the new one. */
+export async function migrate(db: Db, dialect: 'sqlite' | 'postgres'): Promise<void> {
+  if (dialect === 'postgres') return db.transaction().execute((tx) => applyMissing(tx, dialect))
+  await sql.raw('BEGIN IMMEDIATE').execute(db)
+  try {
+    await applyMissing(db, dialect)
+    await sql.raw('COMMIT').execute(db)
+  } catch (error) {
+    await sql.raw('ROLLBACK').execute(db)
+    throw error
+  }
+}
+
+async function applyMissing(db: Db, dialect: 'sqlite' | 'postgres'): Promise<void> {
+  if (dialect === 'postgres') await sql.raw(`SELECT pg_advisory_xact_lock(${LOCK})`).execute(db)
+  await sql.raw('CREATE TABLE IF NOT EXISTS migration (name text PRIMARY KEY)').execute(db)
+  const { rows } = await sql<{ name: string }>`SELECT name FROM migration`.execute(db)
+  const applied = new Set(rows.map((r) => r.name))
+  const unknown = [...applied].find((name) => !MIGRATIONS.some((m) => m.name === name))
+  if (unknown) throw new Error(`the database was made by a newer untag (it has "${unknown}"): upgrade this one`)
+  for (const { name, statements } of MIGRATIONS) {
+    if (applied.has(name)) continue
+    for (const statement of statements) await sql.raw(dialect === 'sqlite' ? forSqlite(statement) : statement).execute(db)
+    await sql`INSERT INTO migration (name) VALUES (${name})`.execute(db)
+  }
+}
+
+/** SQLite's strict tables know no bigint; its integers have 64 bits anyway. */
+function forSqlite(statement: string): string {
+  const text = statement.replaceAll(/\bbigint\b/g, 'integer').replaceAll('double precision', 'real')
+  return /^\s*CREATE TABLE/.test(text) ? `${text} STRICT` : text
+}

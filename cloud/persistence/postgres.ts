@@ -1,0 +1,53 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import { assert } from '../../policy/assert.ts'
+import type { Database } from './database.ts'
+import { migrate } from './migrate.ts'
+import type { Schema } from './schema.ts'
+
+const POOL_SIZE = 12
+/** Serialization failures and deadlocks: the transaction did nothing and may run again (PostgreSQL manual §13.5). */
+const RETRYABLE = new Set(['40001', '40P01'])
+const ATTEMPTS = 12
+
+export async function openPostgres(url: string): Promise<Database> {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: POOL_SIZE,
+    connectionTimeoutMillis: 5_000,
+    types: {
+      // Sums, counts and times in ms come as int8 and numeric; all of ours are below 2^53.
+      getTypeParser: (oid: number, format?: 'text' | 'binary') => {
+        if (oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC) return Number
+        return pg.types.getTypeParser(oid, format) as (text: string) => unknown
+      },
+    } as pg.CustomTypesConfig,
+  })
+  // A connection that breaks while idle is replaced by the pool; without a listener it would end the process.
+  pool.on('error', () => undefined)
+  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  await assertDurable(pool)
+  await migrate(db, 'postgres')
+  return {
+    dialect: 'postgres',
+    reads: db,
+    async write(work) {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await db.transaction().setIsolationLevel('serializable').execute(work)
+        } catch (error) {
+          if (attempt >= ATTEMPTS || !RETRYABLE.has((error as { code?: string }).code ?? '')) throw error
+        }
+      }
+    },
+    close: () => db.destroy(),
+  }
+}
+
+async function assertDurable(pool: pg.Pool): Promise<void> {
+  for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes']) {
+    const { rows } = await pool.query<Record<string, string>>(`SHOW ${setting}`)
+    const value = Object.values(rows[0] ?? {})[0]
+    assert(value !== 'off', `the PostgreSQL server runs with ${setting} = off: acknowledged events could be lost`)
+  }
+}

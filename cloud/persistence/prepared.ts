@@ -1,0 +1,52 @@
+import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely'
+import { assert } from '../../policy/assert.ts'
+import type { Db } from './database.ts'
+
+/** Stands for a parameter while a query is compiled. */
+class Placeholder {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+interface Plan {
+  query: CompiledQuery
+  /** What goes where: a placeholder by name, or a value that is always the same. */
+  parameters: readonly unknown[]
+}
+
+/**
+ * A query that is compiled once and then run with other parameters: compiling costs more than most
+ * look-ups. `build` sees placeholders and must pass them on as they are.
+ *
+ *   const keyByHash = prepared((db, p: { hash: string }) => db.selectFrom('api_key').selectAll().where('hash', '=', p.hash))
+ *   const [key] = await keyByHash(db, { hash })
+ */
+export function prepared<P extends object, R>(build: (db: Db, parameters: P) => Compilable<R>): (db: Db, parameters: P) => Promise<R[]> {
+  const plans = new WeakMap<DialectAdapter, Plan>()
+  const placeholders = new Proxy({}, { get: (_target, name) => new Placeholder(String(name)) }) as P
+
+  return async (db, parameters) => {
+    const { adapter } = db.getExecutor()
+    let plan = plans.get(adapter)
+    if (!plan) {
+      const query = build(db, placeholders).compile()
+      plan = { query, parameters: query.parameters }
+      plans.set(adapter, plan)
+    }
+    const bound = plan.parameters.map((p) => {
+      if (!(p instanceof Placeholder)) return p
+      const value = (parameters as Record<string, unknown>)[p.name]
+      assert(value !== undefined, `parameter ${p.name} is missing`)
+      return value
+    })
+    const { rows } = await db.executeQuery<R>({ ...plan.query, parameters: bound } as CompiledQuery<R>)
+    return rows
+  }
+}
+
+/** The parameters of these names as one object, for `values(…)`: placeholders cannot be spread. */
+export function fieldsOf<T extends object, K extends keyof T>(parameters: T, names: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(names.map((name) => [name, parameters[name]])) as unknown as Pick<T, K>
+}

@@ -1,0 +1,96 @@
+import SqliteConnection, { type Database as Connection, type Statement } from 'better-sqlite3'
+import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
+import type { CompiledQuery, DatabaseConnection, Dialect, QueryResult } from 'kysely'
+import { assert } from '../../policy/assert.ts'
+import { StorageFailure, type Database, type Db } from './database.ts'
+import { groupCommit } from './group-commit.ts'
+import { migrate } from './migrate.ts'
+import type { Schema } from './schema.ts'
+
+/**
+ *   write(work) ──▶ group commit ──▶ one writing connection   BEGIN · SAVEPOINT work … · COMMIT (FULL)
+ *   reads       ─────────────────▶ one reading connection     sees what is committed (WAL)
+ *
+ * Two connections, because an await on a single one would let a stranger's query slip into an open transaction.
+ */
+export async function openSqlite(file: string, onFailure: (failure: StorageFailure) => void): Promise<Database> {
+  const writing = openConnection(file)
+  await migrate(kyselyOn(writing), 'sqlite')
+  const reading = openConnection(file, { readonly: true })
+  const tx = kyselyOn(writing)
+  const groups = groupCommit(writing, onFailure)
+  return {
+    dialect: 'sqlite',
+    reads: kyselyOn(reading),
+    write: (work) => groups.run(() => work(tx)),
+    async close() {
+      await groups.drain()
+      reading.close()
+      writing.close()
+    },
+  }
+}
+
+/**
+ * better-sqlite3 is compiled with WAL connections at synchronous=NORMAL, which loses acknowledged rows
+ * on power loss, and it falls back to that on every later open: so FULL is set on each open and read back.
+ */
+function openConnection(file: string, { readonly = false } = {}): Connection {
+  const db = new SqliteConnection(file, { readonly, timeout: 5_000 })
+  if (!readonly) db.pragma('journal_mode = WAL')
+  db.pragma('synchronous = FULL')
+  db.pragma('foreign_keys = ON')
+  db.pragma('trusted_schema = OFF')
+  db.pragma('cell_size_check = ON')
+  db.pragma('journal_size_limit = 67108864')
+  db.pragma('cache_size = -65536')
+  assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
+  assert(db.pragma('synchronous', { simple: true }) === 2, `${file}: synchronous is not FULL`)
+  if (!readonly) assert(db.pragma('quick_check', { simple: true }) === 'ok', `${file} is damaged: restore it from a backup`)
+  return db
+}
+
+const STATEMENT_CACHE_LIMIT = 500
+
+/** Kysely over one connection, with statements prepared once. Transactions are the caller's. */
+function kyselyOn(db: Connection): Db {
+  const statements = new Map<string, Statement>()
+  const prepare = (text: string) => {
+    const known = statements.get(text)
+    if (known) return known
+    if (statements.size >= STATEMENT_CACHE_LIMIT) statements.clear()
+    const statement = db.prepare(text)
+    statements.set(text, statement)
+    return statement
+  }
+  const connection: DatabaseConnection = {
+    executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+      try {
+        const statement = prepare(sql)
+        if (statement.reader) return Promise.resolve({ rows: statement.all(...parameters) as R[] })
+        return Promise.resolve({ rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) })
+      } catch (error) {
+        return Promise.reject(error as Error)
+      }
+    },
+    async *streamQuery<R>({ sql, parameters }: CompiledQuery): AsyncGenerator<QueryResult<R>> {
+      for (const row of db.prepare(sql).iterate(...parameters)) yield { rows: [row as R] }
+    },
+  }
+  const nothing = () => Promise.resolve()
+  const dialect: Dialect = {
+    createAdapter: () => new SqliteAdapter(),
+    createIntrospector: (k) => new SqliteIntrospector(k),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createDriver: () => ({
+      init: nothing,
+      acquireConnection: () => Promise.resolve(connection),
+      beginTransaction: nothing,
+      commitTransaction: nothing,
+      rollbackTransaction: nothing,
+      releaseConnection: nothing,
+      destroy: nothing,
+    }),
+  }
+  return new Kysely<Schema>({ dialect })
+}

@@ -1,0 +1,109 @@
+import type { Decision } from '../../policy/decide.ts'
+import type { ItemIdentifiers } from '../../policy/identifiers.ts'
+import type { AuthorizationState, DenyReason, ItemStatus, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
+import type { Call } from '../operations/operation.ts'
+import type { ProtectionAuthorizationRow } from '../persistence/schema.ts'
+import { recordEvent } from './events.ts'
+import type { Asked, Metadata } from './asking.ts'
+import { redemptionsOf } from './authorizations.ts'
+import { viewAuthorization } from './view.ts'
+
+/** What a decision is about, for its events. */
+export interface AskedAbout {
+  action: ProtectionAction
+  identifiers: ItemIdentifiers
+  itemStatus: ItemStatus | null
+  purchaseId: string | null
+  itemLineId: string | null
+  scanSource: ScanSource | undefined
+  metadata: Metadata
+}
+
+function eventFields(asked: Asked, about: AskedAbout) {
+  const { device, store } = asked
+  return {
+    storeId: store?.store_id ?? 'unknown',
+    protectionAction: about.action,
+    deviceId: about.metadata.deviceId ?? null,
+    deviceType: device?.facts.deviceType ?? null,
+    workflowType: device?.facts.workflowType ?? null,
+    zoneId: about.metadata.zoneId ?? device?.row.zone_id ?? null,
+    laneId: about.metadata.laneId ?? device?.row.lane_id ?? null,
+    gateId: about.metadata.gateId ?? device?.row.gate_id ?? null,
+    firmwareVersion: about.metadata.firmwareVersion ?? device?.row.firmware_version ?? null,
+    operatorId: asked.operatorId,
+    scanSource: about.scanSource ?? null,
+    purchaseId: about.purchaseId,
+    itemLineId: about.itemLineId ?? about.identifiers.itemLineId ?? null,
+    epc: about.identifiers.epc ?? null,
+    tagUid: about.identifiers.tagUid ?? null,
+    tagId: about.identifiers.tagId ?? null,
+    itemStatus: about.itemStatus,
+    occurredMs: asked.occurredMs,
+  }
+}
+
+function scopeOf(call: Call, asked: Asked) {
+  return { db: call.db, tenant: asked.caller.tenant, platform: call.services.platform, nowMs: call.nowMs }
+}
+
+/** Records that something was asked and refused; answers the event's id. */
+export async function recordDenied(call: Call, asked: Asked, about: AskedAbout, reason: DenyReason): Promise<string> {
+  const fields = eventFields(asked, about)
+  await recordEvent(scopeOf(call, asked), { type: 'protection.authorization.requested', ...fields })
+  return recordEvent(scopeOf(call, asked), { type: 'protection.authorization.denied', ...fields, reason })
+}
+
+/** Records that something was asked and granted; the event's id is the one that the token carries. */
+export async function recordGranted(call: Call, asked: Asked, about: AskedAbout, row: ProtectionAuthorizationRow | undefined): Promise<string> {
+  const fields = eventFields(asked, about)
+  await recordEvent(scopeOf(call, asked), { type: 'protection.authorization.requested', ...fields })
+  return recordEvent(scopeOf(call, asked), {
+    type: 'protection.authorization.granted',
+    ...fields,
+    ...(row && { eventId: row.event_id, replayProtectedNonce: row.nonce, authorizationState: 'issued' as const }),
+  })
+}
+
+/** The part of an answer that tells of an authorization. */
+export interface AuthorizationAnswer {
+  authorizationState: AuthorizationState | null
+  authorizationToken: string | null
+  expiresAt: string | null
+  redeemedAt: string | null
+  replayProtectedNonce: string | null
+  itemCount: number
+}
+
+export const NO_AUTHORIZATION: AuthorizationAnswer = {
+  authorizationState: null,
+  authorizationToken: null,
+  expiresAt: null,
+  redeemedAt: null,
+  replayProtectedNonce: null,
+  itemCount: 0,
+}
+
+export async function describeAuthorization(call: Call, row: ProtectionAuthorizationRow, token: string): Promise<AuthorizationAnswer> {
+  const redemptions = await redemptionsOf(call.db, row.nonce)
+  const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
+  const usedSteps = new Set(redemptions.map((r) => r.step)).size
+  call.restsOn({ kind: 'authorization', id: row.nonce, rev: row.rev })
+  call.trueUntil(row.exp * 1_000)
+  return {
+    authorizationState: state,
+    authorizationToken: token,
+    expiresAt: new Date(row.exp * 1_000).toISOString(),
+    redeemedAt: redeemedAtMs === null ? null : new Date(redeemedAtMs).toISOString(),
+    replayProtectedNonce: row.nonce,
+    itemCount: row.count - usedSteps,
+  }
+}
+
+/** `trace[]` and `warnings[]`, where there is something to say. */
+export function extras(asked: Asked, decision: Decision | undefined, explain: boolean | undefined) {
+  return {
+    ...(asked.warnings.length > 0 && { warnings: asked.warnings }),
+    ...(explain === true && decision && { trace: decision.trace }),
+  }
+}

@@ -1,0 +1,25 @@
+import { precondition } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { DeviceRow, StoreRow } from '../persistence/schema.ts'
+import { raiseDocumentVersion } from '../stores/queries.ts'
+import { policyOf } from './policy.ts'
+
+/** A device belongs to the first agent of its store that reports it (contracts §2); moving it is an operation of its own. */
+export async function bindToAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
+  if (device.agent_id === agentId) return
+  if (device.agent_id !== null) {
+    throw precondition('device_of_another_agent', `device ${device.device_id} belongs to another agent of this store: move it with updateDevice`)
+  }
+  await call.db.updateTable('device').set({ agent_id: agentId }).where('device_id', '=', device.device_id).execute()
+  if (device.device_type === 'exit_gate' && policyOf(store).home === 'cloud') await makeHome(call, store, agentId)
+  await raiseDocumentVersion(call.db, store.store_id)
+  call.changed(device.device_id)
+  call.afterCommit(() => call.services.agents.storeChanged(store.store_id))
+}
+
+/** Receipts of the store are redeemed at the agent that owns its exit gates. */
+async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise<void> {
+  const policy = policyOf(store)
+  const moved = JSON.stringify({ ...policy, home: agentId, homeEpoch: policy.homeEpoch + 1 })
+  await db.updateTable('store').set({ policy: moved }).where('store_id', '=', store.store_id).execute()
+}

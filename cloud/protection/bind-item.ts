@@ -1,0 +1,30 @@
+import type { Db } from '../persistence/database.ts'
+import { readItem, updateItem } from './item-queries.ts'
+import { raiseException, type EventScope } from './events.ts'
+import type { UnitKey } from './rights.ts'
+
+/** The first release or exit by a sellable item of an unbound unit's product binds it to that unit, once (decisions §8). */
+export async function bindItem(scope: EventScope & { db: Db }, itemId: string, key: UnitKey | undefined): Promise<void> {
+  if (!key || key.purchaseId === '') return
+  const { db, nowMs } = scope
+  const unit = await db.selectFrom('purchase_unit').selectAll().where('line_id', '=', key.lineId).where('unit_no', '=', key.unitNo).executeTakeFirst()
+  if (!unit || unit.bound === 1) return
+  const item = await readItem(db, itemId)
+  if (item.item_status !== 'sellable') {
+    await raiseException(scope, {
+      storeId: item.store_id,
+      kind: 'item_already_paid',
+      subject: `${key.purchaseId}/${itemId}`,
+      purchaseId: key.purchaseId,
+      detail: `an item was ${item.item_status} when it was released for this purchase`,
+    })
+    return
+  }
+  await updateItem(db, item, { item_status: 'paid', purchase_id: key.purchaseId, line_id: key.lineId, unit_no: key.unitNo }, nowMs)
+  await db
+    .updateTable('purchase_unit')
+    .set({ bound: 1, item_id: itemId })
+    .where('line_id', '=', key.lineId)
+    .where('unit_no', '=', key.unitNo)
+    .execute()
+}

@@ -1,0 +1,33 @@
+import { resolveWorkflow, type DeviceCapabilities, type DeviceFacts } from '../../policy/devices.ts'
+import type { DeviceType, ProtectionTechnology, WorkflowType } from '../../policy/vocabulary.ts'
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { DeviceRow, StoreRow } from '../persistence/schema.ts'
+
+const byId = prepared((db, p: { tenant: string; deviceId: string }) =>
+  db.selectFrom('device').selectAll().where('device_id', '=', p.deviceId).where('tenant', '=', p.tenant),
+)
+
+export async function findDevice(db: Db, tenant: string, deviceId: string): Promise<DeviceRow | undefined> {
+  const [row] = await byId(db, { tenant, deviceId })
+  return row
+}
+
+export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
+  return db.selectFrom('device').selectAll().where('store_id', '=', storeId).orderBy('device_id').execute()
+}
+
+/** A device as decisions see it. */
+export function deviceFacts(row: DeviceRow, store: Pick<StoreRow, 'workflow_type'>): DeviceFacts {
+  const deviceType = row.device_type as DeviceType
+  return {
+    deviceId: row.device_id,
+    storeId: row.store_id,
+    deviceType,
+    workflowType: resolveWorkflow(deviceType, row.workflow_type as WorkflowType | null, store.workflow_type as WorkflowType | null),
+    capabilities: JSON.parse(row.capabilities) as DeviceCapabilities,
+    supportedTechnologies: JSON.parse(row.technologies) as ProtectionTechnology[],
+    agentId: row.agent_id,
+    revoked: row.revoked_ms !== null,
+  }
+}

@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import { ProtectionEvent, PROTECTION_EVENT_TYPES } from '../../policy/events.ts'
+import { normaliseIdentifiers } from '../../policy/identifiers.ts'
+import { ingestBatch } from '../agents/ingest.ts'
+import { knownCaller } from '../operations/caller.ts'
+import { Failure, invalid } from '../operations/failure.ts'
+import { Id, iso, Limit, Success, Timestamp } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { storeEvent } from './events.ts'
+
+const EVENTS_LIMIT = 500
+const DEFAULT_PAGE = 100
+const BULK_BODY_LIMIT = 2 * 1024 * 1024
+
+export const reportProtectionEvents = operation({
+  name: 'reportProtectionEvents',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Takes in protection events: from a merchant’s own devices, or a signed batch of an agent’s journal.',
+  description: 'An event is known by its `eventId`: reported again it changes nothing. A batch is answered with a signed `ack` of all that is durably applied.',
+  callers: ['secret', 'agent'],
+  changes: true,
+  bodyLimit: BULK_BODY_LIMIT,
+  request: z.strictObject({
+    events: z.array(ProtectionEvent.omit({ processedAt: true })).max(EVENTS_LIMIT).optional(),
+    batch: z.string().max(262_144).optional().describe('pevt+jwt'),
+  }),
+  response: z.strictObject({
+    ...Success,
+    accepted: z.int(),
+    duplicates: z.int(),
+    errors: z.array(z.strictObject({ index: z.int(), code: z.string(), message: z.string() })),
+    ack: z.string().optional(),
+  }),
+  example: {
+    events: [
+      {
+        type: 'protection.action.completed',
+        eventId: 'evt-4711',
+        occurredAt: '2026-11-20T09:00:00Z',
+        storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+        protectionAction: 'detach_hard_tag',
+      },
+    ],
+  },
+  emits: ['securityTag.deactivated'],
+  async run(call, { events, batch }) {
+    if ((events === undefined) === (batch === undefined)) throw invalid('events', 'send either events[] or a batch', 'missing')
+    if (batch !== undefined) {
+      if (call.caller.kind !== 'agent') throw new Failure('permission-denied', 'batches come from agents only', { reason: 'agents_only' })
+      return { success: true as const, ...(await ingestBatch(call, call.caller, batch)), errors: [] }
+    }
+    return { success: true as const, ...(await reportEvents(call, events ?? [])) }
+  },
+})
+
+type ReportedEvent = Omit<ProtectionEvent, 'processedAt'>
+
+async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
+  const { tenant } = knownCaller(call.caller)
+  const errors: { index: number; code: string; message: string }[] = []
+  let accepted = 0
+  let duplicates = 0
+  for (const [index, event] of events.entries()) {
+    try {
+      await ownStore(call, event.storeId)
+      const normal = normaliseIdentifiers({ epc: event.epc, tagUid: event.tagUid, tagId: event.tagId })
+      if (!normal.ok) throw invalid(normal.field, normal.message)
+      const known = await call.db.selectFrom('protection_event').select('tenant').where('event_id', '=', event.eventId).executeTakeFirst()
+      if (known) {
+        if (known.tenant !== tenant) throw new Failure('already-exists', 'this eventId is taken')
+        duplicates++
+        continue
+      }
+      await storeEvent({ db: call.db, tenant, nowMs: call.nowMs }, { ...event, ...normal.identifiers, processedAt: iso(call.nowMs) })
+      accepted++
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      errors.push({ index, code: error.code, message: error.message })
+    }
+  }
+  return { accepted, duplicates, errors }
+}
+
+export const fetchProtectionEvents = operation({
+  name: 'fetchProtectionEvents',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Lists the protection events of a store, oldest first.',
+  description: 'Ask again with `nextCursor` to follow what happens.',
+  changes: false,
+  request: z.strictObject({
+    storeId: Id,
+    type: z.enum(PROTECTION_EVENT_TYPES).optional(),
+    deviceId: Id.optional(),
+    purchaseId: Id.optional(),
+    since: Timestamp.optional().describe('By the time at which the cloud took the event in.'),
+    limit: Limit.optional(),
+    cursor: z.string().max(300).optional(),
+  }),
+  response: z.strictObject({ ...Success, events: z.array(ProtectionEvent), nextCursor: z.string().optional() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', type: 'protection.action.completed' },
+  async run(call, input) {
+    await ownStore(call, input.storeId)
+    const limit = input.limit ?? DEFAULT_PAGE
+    let query = call.db.selectFrom('protection_event').select(['event_id', 'processed_ms', 'body']).where('store_id', '=', input.storeId)
+    if (input.type !== undefined) query = query.where('type', '=', input.type)
+    if (input.deviceId !== undefined) query = query.where('device_id', '=', input.deviceId)
+    if (input.purchaseId !== undefined) query = query.where('purchase_id', '=', input.purchaseId)
+    if (input.since !== undefined) query = query.where('processed_ms', '>=', Date.parse(input.since))
+    if (input.cursor !== undefined) {
+      const { ms, id } = readCursor(input.cursor)
+      query = query.where((eb) => eb.or([eb('processed_ms', '>', ms), eb.and([eb('processed_ms', '=', ms), eb('event_id', '>', id)])]))
+    }
+    const rows = await query.orderBy('processed_ms').orderBy('event_id').limit(limit + 1).execute()
+    const items = rows.slice(0, limit)
+    const last = items.at(-1)
+    const events = items.map((row) => JSON.parse(row.body) as ProtectionEvent)
+    return { success: true as const, events, ...(rows.length > limit && last && { nextCursor: writeCursor(last) }) }
+  },
+})
+
+function writeCursor({ processed_ms, event_id }: { processed_ms: number; event_id: string }): string {
+  return Buffer.from(`${processed_ms}/${event_id}`).toString('base64url')
+}
+
+function readCursor(cursor: string): { ms: number; id: string } {
+  const match = /^(\d{1,16})\/([\x21-\x7e]{1,128})$/.exec(Buffer.from(cursor, 'base64url').toString())
+  if (match?.[1] === undefined || match[2] === undefined) throw invalid('cursor', 'is none that this listing gave')
+  return { ms: Number(match[1]), id: match[2] }
+}

@@ -1,0 +1,90 @@
+import { newId } from '../../policy/ids.ts'
+import type { ProtectionEvent } from '../../policy/events.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { iso, present } from '../operations/fields.ts'
+import type { Db } from '../persistence/database.ts'
+import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import type { ProtectionEventRow } from '../persistence/schema.ts'
+
+/** What an event is about, where it differs from its own fields. */
+export interface EventScope {
+  db: Db
+  tenant: string
+  platform: Platform
+  nowMs: number
+}
+
+const insertEvent = prepared((db, p: ProtectionEventRow) =>
+  db
+    .insertInto('protection_event')
+    .values(fieldsOf(p, ['event_id', 'tenant', 'store_id', 'type', 'device_id', 'purchase_id', 'occurred_ms', 'processed_ms', 'body']))
+    .onConflict((c) => c.column('event_id').doNothing()),
+)
+
+/** A new event of the cloud's own; answers its id. Empty fields are left out. */
+export async function recordEvent(
+  { db, tenant, platform, nowMs }: EventScope,
+  event: { [K in keyof Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'processedAt'>]: ProtectionEvent[K] | null } & { eventId?: string; occurredMs?: number },
+): Promise<string> {
+  const { eventId = newId('evt', platform), occurredMs = nowMs, ...fields } = event
+  const whole = { ...present(fields), eventId, occurredAt: iso(occurredMs), processedAt: iso(nowMs) } as ProtectionEvent
+  await storeEvent({ db, tenant, nowMs }, whole)
+  return eventId
+}
+
+/** Keeps an event as it is; one whose id is known already is the same event again. */
+export async function storeEvent({ db, tenant, nowMs }: Omit<EventScope, 'platform'>, event: ProtectionEvent): Promise<void> {
+  await insertEvent(db, {
+    event_id: event.eventId,
+    tenant,
+    store_id: event.storeId,
+    type: event.type,
+    device_id: event.deviceId ?? null,
+    purchase_id: event.purchaseId ?? null,
+    occurred_ms: Date.parse(event.occurredAt),
+    processed_ms: nowMs,
+    body: JSON.stringify(event),
+  })
+}
+
+export interface NewException {
+  storeId: string
+  /** A word of docs/errors.md, such as `double_redeem`. */
+  kind: string
+  /** What it is about: raised once for each. */
+  subject: string
+  detail: string
+  deviceId?: string | undefined
+  purchaseId?: string | undefined
+  nonce?: string | undefined
+}
+
+/** Raises something that people must look at: a row in the list of exceptions and an event, once for each subject. */
+export async function raiseException(scope: EventScope, exception: NewException): Promise<void> {
+  const { db, tenant, platform, nowMs } = scope
+  const inserted = await db
+    .insertInto('protection_exception')
+    .values({
+      exception_id: newId('exc', platform),
+      tenant,
+      store_id: exception.storeId,
+      kind: exception.kind,
+      subject: exception.subject,
+      device_id: exception.deviceId ?? null,
+      purchase_id: exception.purchaseId ?? null,
+      detail: exception.detail,
+      raised_ms: nowMs,
+    })
+    .onConflict((c) => c.columns(['tenant', 'kind', 'subject']).doNothing())
+    .executeTakeFirst()
+  if (inserted.numInsertedOrUpdatedRows === 0n) return
+  await recordEvent(scope, {
+    type: 'protection.exception.raised',
+    storeId: exception.storeId,
+    deviceId: exception.deviceId ?? null,
+    purchaseId: exception.purchaseId ?? null,
+    replayProtectedNonce: exception.nonce ?? null,
+    reason: exception.kind,
+    detail: exception.detail,
+  })
+}

@@ -1,0 +1,234 @@
+import { z } from 'zod'
+import { parseEpc } from '../../policy/gs1/epc.ts'
+import { eanOfGtin14 } from '../../policy/gs1/gtin.ts'
+import { newId } from '../../policy/ids.ts'
+import { normaliseIdentifiers } from '../../policy/identifiers.ts'
+import { FIRST_ITEM_STATUSES, mayItemMove, nextItemStatuses } from '../../policy/item-status.ts'
+import { ITEM_STATUSES, PROTECTION_TECHNOLOGIES, TAG_TECHNOLOGIES, type ItemStatus } from '../../policy/vocabulary.ts'
+import { findProduct } from '../catalogue/queries.ts'
+import { Product, toProduct } from '../catalogue/schema.ts'
+import { Failure, invalid, notFound, precondition, type ErrorDetail } from '../operations/failure.ts'
+import { centsOf, Euros, eurosOf, Id, iso, present, Success, text } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import type { ProtectedItemRow, StoreRow } from '../persistence/schema.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { findItem, updateItem } from './item-queries.ts'
+
+const ITEMS_LIMIT = 500
+const BULK_BODY_LIMIT = 2 * 1024 * 1024
+
+const NewItem = z.strictObject({
+  tagId: text(128).optional(),
+  epc: text(200).optional().describe('Hex or URI.'),
+  tagUid: text(40).optional(),
+  tagTechnology: z.enum(TAG_TECHNOLOGIES).optional(),
+  protectionTechnology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
+  serialNumber: text(128).optional(),
+  ean: text(14).optional(),
+  productId: Id.optional(),
+  brand: text(120).optional(),
+  category: text(120).optional(),
+  price: Euros.optional(),
+  itemStatus: z.enum(FIRST_ITEM_STATUSES).optional().describe('Of a new item; default `sellable`.'),
+})
+type NewItem = z.output<typeof NewItem>
+
+export const registerProtectedItems = operation({
+  name: 'registerProtectedItems',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Registers tagged items, or updates those that one of the identifiers is known of.',
+  description: 'Good rows are registered even when others are not; `errors[]` names those. The product is found by ean, productId, or the GTIN in an SGTIN.',
+  changes: true,
+  bodyLimit: BULK_BODY_LIMIT,
+  request: z.strictObject({ storeId: Id, items: z.array(NewItem).min(1).max(ITEMS_LIMIT) }),
+  response: z.strictObject({
+    ...Success,
+    registered: z.int(),
+    errors: z.array(z.strictObject({ index: z.int(), field: z.string(), code: z.string(), message: z.string() })),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', items: [{ epc: '3034007D00011C400000000B', ean: '4012345678901' }] },
+  async run(call, { storeId, items }) {
+    const store = await ownStore(call, storeId)
+    const errors: (ErrorDetail & { index: number; field: string })[] = []
+    let registered = 0
+    for (const [index, item] of items.entries()) {
+      try {
+        await registerItem(call, store, item)
+        registered++
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error
+        const [detail] = error.extras.details ?? []
+        const field = detail?.path ?? ''
+        errors.push({ index, field, path: field, code: error.extras.reason ?? detail?.code ?? error.code, message: error.message })
+      }
+    }
+    call.changed(storeId)
+    return { success: true as const, registered, errors: errors.map(({ index, field, code, message }) => ({ index, field, code, message })) }
+  },
+})
+
+async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise<void> {
+  const normal = normaliseIdentifiers({ epc: item.epc, tagUid: item.tagUid, tagId: item.tagId })
+  if (!normal.ok) throw invalid(normal.field, normal.message)
+  const { epc, tagUid, tagId } = normal.identifiers
+  if (epc === undefined && tagUid === undefined && tagId === undefined) throw invalid('epc', 'is missing: an item needs an epc, a tagUid or a tagId', 'missing')
+  const known = await findItem(call.db, store.tenant, normal.identifiers)
+  if (known && known.store_id !== store.store_id) throw precondition('item_in_another_store', 'the item is registered in another of your stores')
+  const product = await productOf(call, store, item, epc)
+  const stated = present({
+    epc: epc ?? null,
+    tag_uid: tagUid ?? null,
+    tag_id: tagId ?? null,
+    tag_technology: item.tagTechnology ?? null,
+    protection_technology: item.protectionTechnology ?? null,
+    serial_number: item.serialNumber ?? null,
+    product_id: product?.product_id ?? null,
+    ean: product?.ean ?? item.ean ?? null,
+    brand: item.brand ?? null,
+    category: item.category ?? null,
+    price_cent: item.price === undefined ? null : centsOf(item.price),
+  })
+  if (known) {
+    await updateItem(call.db, known, stated as Partial<ProtectedItemRow>, call.nowMs)
+    return
+  }
+  await call.db
+    .insertInto('protected_item')
+    .values({
+      item_id: newId('itm', call.services.platform),
+      tenant: store.tenant,
+      store_id: store.store_id,
+      item_status: item.itemStatus ?? 'sellable',
+      rev: 1,
+      created_ms: call.nowMs,
+      updated_ms: call.nowMs,
+      ...stated,
+    })
+    .execute()
+}
+
+/** The product of an item, which must be one that the store sells; it may be left open. */
+async function productOf({ db }: Call, store: StoreRow, item: NewItem, epc: string | undefined) {
+  if (item.productId !== undefined) {
+    const product = await findProduct(db, store.tenant, { productId: item.productId }, store.store_id)
+    if (!product) throw invalid('productId', 'is not in the catalogue of this store', 'product_unknown')
+    if (item.ean !== undefined && item.ean !== product.ean) throw invalid('ean', 'names another product than productId')
+    return product
+  }
+  if (item.ean !== undefined) {
+    const product = await findProduct(db, store.tenant, { ean: item.ean }, store.store_id)
+    if (!product) throw invalid('ean', 'is not in the catalogue of this store', 'product_unknown')
+    return product
+  }
+  const gtin14 = epc === undefined ? undefined : parseEpc(epc)?.gtin14
+  const ean = gtin14 === undefined ? undefined : eanOfGtin14(gtin14)
+  return ean === undefined ? undefined : findProduct(db, store.tenant, { ean }, store.store_id)
+}
+
+/** An item as it is answered. */
+const Item = z.strictObject({
+  itemId: z.string(),
+  storeId: z.string(),
+  epc: z.string().optional(),
+  tagUid: z.string().optional(),
+  tagId: z.string().optional(),
+  tagTechnology: z.string().optional(),
+  protectionTechnology: z.string().optional(),
+  serialNumber: z.string().optional(),
+  ean: z.string().optional(),
+  brand: z.string().optional(),
+  category: z.string().optional(),
+  price: z.number().optional(),
+  itemStatus: z.enum(ITEM_STATUSES),
+  product: Product.optional(),
+  purchaseId: z.string().optional(),
+  itemLineId: z.string().optional(),
+  updatedAt: z.string(),
+})
+
+const ItemNames = { tagId: text(128).optional(), epc: text(200).optional(), tagUid: text(40).optional() }
+
+interface NamesOfItem {
+  tagId?: string | undefined
+  epc?: string | undefined
+  tagUid?: string | undefined
+}
+
+async function namedItem(call: Call, store: StoreRow, names: NamesOfItem): Promise<ProtectedItemRow> {
+  const normal = normaliseIdentifiers({ epc: names.epc, tagUid: names.tagUid, tagId: names.tagId })
+  if (!normal.ok) throw invalid(normal.field, normal.message)
+  if (Object.keys(normal.identifiers).length === 0) throw invalid('epc', 'is missing: name the item by epc, tagUid or tagId', 'missing')
+  const item = await findItem(call.db, store.tenant, normal.identifiers)
+  if (item?.store_id !== store.store_id) throw notFound('item')
+  return item
+}
+
+async function describeItem({ db }: Call, store: StoreRow, item: ProtectedItemRow): Promise<z.infer<typeof Item>> {
+  const product = item.product_id === null ? undefined : await findProduct(db, store.tenant, { productId: item.product_id }, store.store_id)
+  return {
+    itemId: item.item_id,
+    storeId: item.store_id,
+    ...present({
+      epc: item.epc,
+      tagUid: item.tag_uid,
+      tagId: item.tag_id,
+      tagTechnology: item.tag_technology,
+      protectionTechnology: item.protection_technology,
+      serialNumber: item.serial_number,
+      ean: item.ean,
+      brand: item.brand,
+      category: item.category,
+      price: item.price_cent === null ? null : eurosOf(item.price_cent),
+      purchaseId: item.purchase_id,
+      itemLineId: item.line_id,
+    }),
+    itemStatus: item.item_status as ItemStatus,
+    ...(product && { product: toProduct(product) }),
+    updatedAt: iso(item.updated_ms),
+  }
+}
+
+export const fetchProtectedItem = operation({
+  name: 'fetchProtectedItem',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Answers one tagged item with its status.',
+  changes: false,
+  request: z.strictObject({ storeId: Id, ...ItemNames }),
+  response: Item.extend(Success),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034007D00011C400000000B' },
+  async run(call, { storeId, ...names }) {
+    const store = await ownStore(call, storeId)
+    return { success: true as const, ...(await describeItem(call, store, await namedItem(call, store, names))) }
+  },
+})
+
+export const updateItemStatus = operation({
+  name: 'updateItemStatus',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Moves a tagged item to another status.',
+  description: 'Only listed moves; a refused one tells `allowedNext`. An item that comes back loses its purchase and its used rights.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, ...ItemNames, itemStatus: z.enum(ITEM_STATUSES), reason: text(300).optional(), operatorId: text(128).optional() }),
+  response: Item.extend(Success),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034007D00011C400000000B', itemStatus: 'exception_hold', reason: 'torn label' },
+  async run(call, { storeId, itemStatus, reason: _reason, operatorId: _operatorId, ...names }) {
+    const store = await ownStore(call, storeId)
+    const item = await namedItem(call, store, names)
+    const from = item.item_status as ItemStatus
+    if (from !== itemStatus && !mayItemMove(from, itemStatus)) {
+      throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, { allowedNext: nextItemStatuses(from) })
+    }
+    call.changed(item.item_id)
+    const moved = from === itemStatus ? item : await moveItem(call, item, itemStatus)
+    return { success: true as const, ...(await describeItem(call, store, moved)) }
+  },
+})
+
+async function moveItem({ db, nowMs }: Call, item: ProtectedItemRow, itemStatus: ItemStatus): Promise<ProtectedItemRow> {
+  if (itemStatus !== 'sellable') return updateItem(db, item, { item_status: itemStatus }, nowMs)
+  await db.deleteFrom('unit_right').where('line_id', '=', item.item_id).execute()
+  return updateItem(db, item, { item_status: itemStatus, purchase_id: null, line_id: null, unit_no: null }, nowMs)
+}

@@ -1,0 +1,51 @@
+import type { ItemIdentifiers } from '../../policy/identifiers.ts'
+import { invalid } from '../operations/failure.ts'
+import { assert } from '../../policy/assert.ts'
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { ProtectedItemRow } from '../persistence/schema.ts'
+
+const byEpc = prepared((db, p: { tenant: string; id: string }) =>
+  db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('epc', '=', p.id),
+)
+const byTagUid = prepared((db, p: { tenant: string; id: string }) =>
+  db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('tag_uid', '=', p.id),
+)
+const byTagId = prepared((db, p: { tenant: string; id: string }) =>
+  db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('tag_id', '=', p.id),
+)
+const byItemId = prepared((db, p: { itemId: string }) => db.selectFrom('protected_item').selectAll().where('item_id', '=', p.itemId))
+
+/** The registered item behind these names; names of two different items are refused. */
+export async function findItem(db: Db, tenant: string, { epc, tagUid, tagId }: ItemIdentifiers): Promise<ProtectedItemRow | undefined> {
+  let found: ProtectedItemRow | undefined
+  const lookUps = [
+    ['epc', epc, byEpc],
+    ['tagUid', tagUid, byTagUid],
+    ['tagId', tagId, byTagId],
+  ] as const
+  for (const [field, id, query] of lookUps) {
+    if (id === undefined) continue
+    const [row] = await query(db, { tenant, id })
+    if (row && found && row.item_id !== found.item_id) throw invalid(field, 'names another item than the other identifier')
+    found = row ?? found
+  }
+  return found
+}
+
+export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow> {
+  const [row] = await byItemId(db, { itemId })
+  assert(row, `item ${itemId} is gone`)
+  return row
+}
+
+/** Writes changed columns of an item and raises its revision. */
+export async function updateItem(db: Db, item: ProtectedItemRow, change: Partial<ProtectedItemRow>, nowMs: number): Promise<ProtectedItemRow> {
+  const next = { ...item, ...change, rev: item.rev + 1, updated_ms: nowMs }
+  await db
+    .updateTable('protected_item')
+    .set({ ...change, rev: next.rev, updated_ms: nowMs })
+    .where('item_id', '=', item.item_id)
+    .execute()
+  return next
+}

@@ -1,0 +1,54 @@
+import type { DecisionFacts } from '../../policy/decide.ts'
+import type { ProtectionAction } from '../../policy/vocabulary.ts'
+import type { Call } from '../operations/operation.ts'
+import type { ProtectionAuthorizationRow } from '../persistence/schema.ts'
+import { findAuthorization, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
+import { denyNonce } from './deny-list.ts'
+import { freeRight, findRight, type RightView, type UnitKey } from './rights.ts'
+import type { RightClass } from '../../policy/vocabulary.ts'
+
+/** How a right that may be leased stands towards the device that asks. */
+export interface LeaseView {
+  right: DecisionFacts['right']
+  /** The authorization that the same device already has for this. */
+  own?: ProtectionAuthorizationRow
+  /** One that another device holds and that can be taken from it at once. */
+  takeable?: ProtectionAuthorizationRow
+  /** Seconds since 1970 after which a lease that cannot be taken has ended, guard included. */
+  endsAt?: number
+}
+
+const GUARD_SECONDS = 60
+
+/** At most one lease lives: the same device gets its own again, another one only what can be taken at once (contracts §4). */
+export async function viewLease(call: Call, right: RightView, deviceId: string, action: ProtectionAction): Promise<LeaseView> {
+  if (right.state !== 'leased') return { right: right.state }
+  const row = await findAuthorization(call.db, right.nonce)
+  if (!row) return { right: 'free' }
+  const isLive = row.exp * 1_000 > call.nowMs && row.revoked_ms === null && row.voided_ms === null
+  if (row.device_id === deviceId && row.action === action) return isLive ? { right: 'free', own: row } : { right: 'free', takeable: row }
+  // A device that nobody can reach may still hold its token; one without an agent asks us before it acts.
+  if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', takeable: row }
+  return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS }
+}
+
+/** Takes an authorization back and frees the rights of its steps that were not used. */
+export async function revoke(call: Call, row: ProtectionAuthorizationRow, reason: string): Promise<ProtectionAuthorizationRow> {
+  if (row.revoked_ms !== null) return row
+  const revoked = await updateAuthorization(call.db, row, { revoked_ms: call.nowMs })
+  if (row.agent_id === null) await freeUnused(call, row)
+  else await denyNonce(call, row)
+  call.services.log.info({ nonce: row.nonce.slice(0, 8), reason }, 'an authorization was revoked')
+  return revoked
+}
+
+/** Frees what an authorization still leases: its steps without a redemption. */
+export async function freeUnused({ db }: Call, row: ProtectionAuthorizationRow): Promise<void> {
+  const used = new Set((await redemptionsOf(db, row.nonce)).map((r) => r.step))
+  for (const unit of await unitsOfAuthorization(db, row.nonce)) {
+    if (used.has(unit.ordinal + 1)) continue
+    const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: row.right_class as RightClass, purchaseId: row.purchase_id ?? '' }
+    const right = await findRight(db, key)
+    if (right?.nonce === row.nonce && right.state === 'leased') await freeRight(db, key, right.failures)
+  }
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { base32 } from '../../policy/base32.ts'
+import { newId } from '../../policy/ids.ts'
+import { badgeText, newBadgeVerifier, newPinVerifier } from '../../policy/verifiers.ts'
+import { knownCaller } from '../operations/caller.ts'
+import { invalid, notFound } from '../operations/failure.ts'
+import { Id, iso, Success, text } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { ownStore, ownStoreOf } from '../stores/own-store.ts'
+import { storeDocumentChanged } from './device-operations.ts'
+
+/** Operators of one store at most: their verifiers travel in the signed policy. */
+const OPERATORS_LIMIT = 500
+
+const Operator = z.strictObject({ operatorId: z.string(), storeId: z.string(), name: z.string(), hasPin: z.boolean(), createdAt: z.string() })
+
+export const registerOperator = operation({
+  name: 'registerOperator',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Registers somebody who may approve at the stations of a store; answers a badge to print, once.',
+  description: 'At a station an operator opens a session with the badge, or with name and PIN. Agents get salted verifiers only, and check them without the network.',
+  changes: true,
+  secretAnswer: true,
+  request: z.strictObject({
+    storeId: Id,
+    name: text(80),
+    pin: z
+      .string()
+      .regex(/^\d{4,12}$/, 'must be 4 to 12 digits')
+      .optional(),
+  }),
+  response: Operator.extend({ ...Success, badge: z.string().describe('Text for a QR code or Code 128.') }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '4711' },
+  async run(call, { storeId, name, pin }) {
+    const store = await ownStore(call, storeId)
+    const { random } = call.services.platform
+    const inStore = call.db.selectFrom('operator').where('store_id', '=', storeId).where('removed_ms', 'is', null)
+    const { count } = await inStore.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+    if (Number(count) >= OPERATORS_LIMIT) throw invalid('storeId', `has ${OPERATORS_LIMIT} operators, which is the most`, 'too_many_operators')
+    const operatorId = newId('op', call.services.platform)
+    const secret = base32.encode(random.bytes(16))
+    const verifiers = { ...(pin !== undefined && { pin: newPinVerifier(pin, random) }), badge: newBadgeVerifier(secret, random) }
+    await call.db
+      .insertInto('operator')
+      .values({ operator_id: operatorId, tenant: store.tenant, store_id: storeId, name, verifiers: JSON.stringify(verifiers), created_ms: call.nowMs })
+      .execute()
+    await storeDocumentChanged(call, storeId)
+    call.changed(operatorId)
+    const badge = badgeText(operatorId, secret)
+    return { success: true as const, operatorId, storeId, name, hasPin: pin !== undefined, createdAt: iso(call.nowMs), badge }
+  },
+})
+
+export const fetchOperators = operation({
+  name: 'fetchOperators',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Lists the operators of a store.',
+  changes: false,
+  request: z.strictObject({ storeId: Id }),
+  response: z.strictObject({ ...Success, operators: z.array(Operator) }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId }) {
+    await ownStore(call, storeId)
+    const rows = await call.db.selectFrom('operator').selectAll().where('store_id', '=', storeId).where('removed_ms', 'is', null).orderBy('operator_id').execute()
+    const operators = rows.map((row) => ({
+      operatorId: row.operator_id,
+      storeId,
+      name: row.name,
+      hasPin: 'pin' in (JSON.parse(row.verifiers) as object),
+      createdAt: iso(row.created_ms),
+    }))
+    return { success: true as const, operators }
+  },
+})
+
+export const removeOperator = operation({
+  name: 'removeOperator',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Takes an operator’s right to approve.',
+  changes: true,
+  request: z.strictObject({ operatorId: Id }),
+  response: z.strictObject(Success),
+  example: { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { operatorId }) {
+    const row = await call.db.selectFrom('operator').selectAll().where('operator_id', '=', operatorId).executeTakeFirst()
+    if (!row || row.tenant !== knownCaller(call.caller).tenant || row.removed_ms !== null) throw notFound('operator')
+    await ownStoreOf(call, row.store_id, 'operator')
+    await call.db.updateTable('operator').set({ removed_ms: call.nowMs }).where('operator_id', '=', operatorId).execute()
+    await storeDocumentChanged(call, row.store_id)
+    call.changed(operatorId)
+    return { success: true as const }
+  },
+})

@@ -1,0 +1,156 @@
+import { decide, type Decision, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
+import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
+import { rightClass, type DenyReason, type ItemStatus, type ProtectionAction, type RightClass, type ScanSource } from '../../policy/vocabulary.ts'
+import type { Call } from '../operations/operation.ts'
+import type { ProtectionAuthorizationRow, PurchaseLineRow, PurchaseRow, StoreRow } from '../persistence/schema.ts'
+import { readLines } from '../scan-and-go/queries.ts'
+import { describeAuthorization, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import type { Asked, Metadata } from './asking.ts'
+import { issueAuthorization, tokenOf, type GrantedUnit } from './authorizations.ts'
+import { readItem } from './item-queries.ts'
+import { revoke, viewLease } from './leases.ts'
+import { policyOf } from './policy.ts'
+import { receiptRights, tellHome } from './receipt-rights.ts'
+import { isPaid, itemFacts, lineFacts, openUnits } from './subject.ts'
+
+export interface PurchaseWideRequest {
+  purchase: PurchaseRow | undefined
+  /** How the receipt failed that should have named it. */
+  token: DecisionFacts['token']
+  action: ProtectionAction
+  scanSource: ScanSource | undefined
+  metadata: Metadata
+}
+
+/** One authorization for all open units of a purchase: for devices at which staff compare goods and count, and for leaving. */
+export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, token, action, scanSource, metadata }: PurchaseWideRequest) {
+  const { device, store } = asked
+  const rights = rightClass(action) as RightClass
+  const about: AskedAbout = { action, identifiers: {}, itemStatus: null, purchaseId: purchase?.purchase_id ?? null, itemLineId: null, scanSource, metadata }
+  if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
+  if (purchase) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
+
+  const policy = store ? policyOf(store) : DEFAULT_POLICY
+  const open = purchase && device && purchase.store_id === device.row.store_id ? await openUnits(call.db, purchase, rights, call.nowMs) : []
+  const facts = baseFacts(asked, action, token)
+  const units: GrantedUnit[] = []
+  const taken = new Map<string, ProtectionAuthorizationRow>()
+  let own: ProtectionAuthorizationRow | undefined
+  let endsAt: number | undefined
+  let decision: Decision | undefined
+  const lines = new Map(purchase ? (await readLines(call.db, purchase.purchase_id)).map((l) => [l.line_id, l]) : [])
+  for (const unit of open) {
+    const lease = await viewLease(call, unit.right, device?.row.device_id ?? '', action)
+    const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase)
+    const each = decide({ ...facts, item, right: lease.right }, policy)
+    if (lease.right === 'leased_elsewhere') endsAt = Math.min(endsAt ?? Infinity, lease.endsAt ?? Infinity)
+    // What may be released is; a unit that needs staff or is held elsewhere is told only when nothing else is left.
+    decision = !decision || (!decision.allowed && each.allowed) ? each : decision
+    if (!each.allowed) continue
+    if (lease.own) own = lease.own
+    if (lease.takeable) taken.set(lease.takeable.nonce, lease.takeable)
+    units.push({ key: unit.key, failures: unit.failures })
+  }
+  decision ??= decide({ ...facts, item: emptyFacts(purchase, device?.row.store_id), right: wasPaid(purchase) ? 'used' : 'free' }, policy)
+  if (!decision.allowed) return { decision, answer: await denied(call, asked, about, decision.reason, endsAt) }
+  if (own) {
+    return { decision, answer: { authorized: true, ...(await describeAuthorization(call, own, tokenOf(own, call.services))), eventId: own.event_id } }
+  }
+  if (asked.isPast || !device || !store || !purchase) {
+    return { decision, answer: { authorized: true, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) } }
+  }
+  for (const row of taken.values()) await revoke(call, row, 'asked for by another device')
+  const row = await issue(call, asked, { store, action, rights, purchase, units })
+  const eventId = await recordGranted(call, asked, about, row)
+  return {
+    decision,
+    answer: {
+      authorized: true,
+      ...(await describeAuthorization(call, row, tokenOf(row, call.services))),
+      eventId,
+      ...(asked.caller.kind === 'agent' && (await receiptRights(call.db, purchase, row))),
+    },
+  }
+}
+
+interface Wide {
+  store: StoreRow
+  action: ProtectionAction
+  rights: RightClass
+  purchase: PurchaseRow
+  units: readonly GrantedUnit[]
+}
+
+async function issue(call: Call, asked: Asked, { store, action, rights, purchase, units }: Wide): Promise<ProtectionAuthorizationRow> {
+  const { device } = asked
+  if (!device) throw new Error('an authorization needs a device')
+  const row = await issueAuthorization(call, asked.caller.tenant, {
+    store,
+    device: device.row,
+    action,
+    rightClass: rights,
+    itemId: null,
+    purchaseId: purchase.purchase_id,
+    units,
+    riskClass: riskClass(purchase.total_cent),
+    operatorId: asked.operatorId,
+  })
+  await tellHome(call, store, purchase, row)
+  return row
+}
+
+function baseFacts({ device, store, operatorId }: Asked, action: ProtectionAction, token: DecisionFacts['token']): Omit<DecisionFacts, 'item' | 'right'> {
+  return {
+    action,
+    storeId: store?.store_id ?? '',
+    device: device?.facts ?? null,
+    token,
+    clockTrusted: true,
+    stage: 'fresh',
+    identifiedBy: [],
+    operator: operatorId !== null,
+  }
+}
+
+async function unitFacts(
+  { db }: Call,
+  { unit, right }: Awaited<ReturnType<typeof openUnits>>[number],
+  line: PurchaseLineRow | undefined,
+  purchase: PurchaseRow | undefined,
+): Promise<ItemFacts | null> {
+  if (!line || !purchase) return null
+  const item = unit.bound === 1 && unit.item_id !== null ? await readItem(db, unit.item_id) : undefined
+  const { technology: _unread, ...known } = item ? await itemFacts(db, item, line.price_cent) : lineFacts(line)
+  const paid = isPaid(purchase)
+  const staffReason = purchase.price_origin === 'shopper' ? 'only the shopper’s app vouches for the price' : right.state === 'free' ? right.staffReason : undefined
+  return {
+    ...known,
+    status: item ? (item.item_status as ItemStatus) : paid ? 'paid' : 'sellable',
+    ...(paid && !item && { paidBy: 'purchase' as const }),
+    ...(staffReason !== undefined && { staffReason }),
+  }
+}
+
+/** When a purchase has no open unit: unknown in this store, not paid, or all used up. */
+function emptyFacts(purchase: PurchaseRow | undefined, storeId: string | undefined): ItemFacts | null {
+  if (!purchase || purchase.store_id !== storeId) return null
+  return { status: isPaid(purchase) ? 'paid' : 'sellable', brand: '' }
+}
+
+function wasPaid(purchase: PurchaseRow | undefined): boolean {
+  return purchase !== undefined && isPaid(purchase)
+}
+
+async function denied(call: Call, asked: Asked, about: AskedAbout, reason: DenyReason, endsAt: number | undefined) {
+  if (endsAt !== undefined) call.trueUntil(endsAt * 1_000)
+  const retryAfter = reason === 'authorization_outstanding' && endsAt !== undefined ? Math.max(1, endsAt - Math.floor(call.nowMs / 1_000)) : undefined
+  const eventId = await recordDenied(call, asked, about, reason)
+  return { authorized: false, reason, ...NO_AUTHORIZATION, eventId, ...(retryAfter !== undefined && { retryAfter }) }
+}
+
+/** Whether a purchase-wide token may be given to this device at all (contracts §3). */
+export function mayHoldPurchaseWide(device: { workflowType: string; capabilities: { canReadUhfRfid: boolean; canReadHfNfc: boolean } }): boolean {
+  if (device.workflowType === 'staff_assisted' || device.workflowType === 'pos_integrated') return true
+  return !device.capabilities.canReadUhfRfid && !device.capabilities.canReadHfNfc
+}
+

@@ -1,0 +1,32 @@
+import type { RightClass } from '../../policy/vocabulary.ts'
+import type { Call } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { ProtectionAuthorizationRow, PurchaseRow, StoreRow } from '../persistence/schema.ts'
+import { unitsOfAuthorization } from './authorizations.ts'
+import { denyRights, receiptOrdinals } from './deny-list.ts'
+import { policyOf } from './policy.ts'
+
+/** Keeping the receipts' home in step with what is leased and used online (contracts §4). */
+
+const GUARD_SECONDS = 60
+
+const agentsOfStore = prepared((db, p: { storeId: string }) => db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId).limit(1))
+
+export async function hasAgents(db: Db, storeId: string): Promise<boolean> {
+  return (await agentsOfStore(db, { storeId })).length > 0
+}
+
+/** Which rights of the receipt an authorization covers, for an agent that is the home: it marks them used as it claims. */
+export async function receiptRights(db: Db, purchase: PurchaseRow, row: ProtectionAuthorizationRow) {
+  if (purchase.cti === null) return {}
+  const units = (await unitsOfAuthorization(db, row.nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
+  return { receiptRights: { cti: purchase.cti, rightClass: row.right_class as RightClass, ordinals: await receiptOrdinals(db, purchase.purchase_id, units) } }
+}
+
+/** While somebody else than the home holds a lease, the home honours no receipt for the same rights. */
+export async function tellHome(call: Call, store: StoreRow, purchase: PurchaseRow, row: ProtectionAuthorizationRow): Promise<void> {
+  if (row.agent_id === policyOf(store).home || !(await hasAgents(call.db, store.store_id))) return
+  const units = (await unitsOfAuthorization(call.db, row.nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
+  await denyRights(call, purchase, row.right_class as RightClass, units, row.exp + GUARD_SECONDS)
+}

@@ -1,0 +1,131 @@
+import { newId } from '../../policy/ids.ts'
+import { openAuthorization, denyReasonOf } from '../../policy/documents/authorization.ts'
+import type { Outcome, ProtectionAction, RightClass } from '../../policy/vocabulary.ts'
+import { knownCaller } from '../operations/caller.ts'
+import { invalid, notFound, precondition } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/schema.ts'
+import { readAsked } from './asking.ts'
+import { findAuthorization, redemptionsOf } from './authorizations.ts'
+import { applyClaim, applyOutcome, type EvidenceScope, type Witness } from './evidence.ts'
+import { recordEvent } from './events.ts'
+import { viewAuthorization } from './view.ts'
+
+export interface RedeemRequest {
+  authorizationToken?: string | undefined
+  replayProtectedNonce?: string | undefined
+  deviceId: string
+  redemptionId: string
+  step?: number | undefined
+  occurredAt?: string | undefined
+  outcome?: Outcome | undefined
+}
+
+/** A device without agent redeems here before it acts, and reports here how that went (decisions §14). */
+export async function redeem(call: Call, request: RedeemRequest) {
+  const caller = knownCaller(call.caller)
+  const asked = await readAsked(call, { deviceId: request.deviceId, occurredAt: request.occurredAt })
+  if (!asked.device) throw notFound('device')
+  const row = await findNamed(call, request, caller.tenant)
+  if (row.device_id !== request.deviceId) throw precondition('token_invalid', 'the authorization is for another device')
+  const agentId = caller.kind === 'agent' ? caller.agentId : null
+  if (row.agent_id !== agentId) throw precondition('claimed_by_agent', 'the device belongs to an agent: only its ledger may claim this authorization')
+
+  const scope: EvidenceScope = {
+    db: call.db,
+    tenant: caller.tenant,
+    platform: call.services.platform,
+    nowMs: call.nowMs,
+    services: call.services,
+    emit: call.emit,
+    afterCommit: call.afterCommit,
+  }
+  const redemptions = await redemptionsOf(call.db, row.nonce)
+  const known = redemptions.find((r) => r.redemption_id === request.redemptionId && (request.step === undefined || r.step === request.step))
+  const eventId = known?.event_id ?? newId('evt', call.services.platform)
+  const witness: Witness = { agentId, storeId: row.store_id, atMs: known?.at_ms ?? asked.occurredMs, eventId }
+  if (!known) await claimStep(scope, witness, row, redemptions, request, call.nowMs)
+  if (request.outcome !== undefined) {
+    const isNew = known?.outcome === null || known === undefined
+    await applyOutcome(scope, witness, request.redemptionId, request.outcome)
+    if (isNew) await recordOutcome(call, row, request.outcome, asked.occurredMs)
+  }
+  call.changed(row.nonce)
+  return describe(call, row, request.redemptionId, eventId)
+}
+
+async function findNamed(call: Call, { authorizationToken, replayProtectedNonce, deviceId }: RedeemRequest, tenant: `${string}.${'test' | 'live'}`): Promise<ProtectionAuthorizationRow> {
+  if (authorizationToken === undefined && replayProtectedNonce === undefined) {
+    throw invalid('authorizationToken', 'is missing: name the authorization by its token or its replayProtectedNonce', 'missing')
+  }
+  let nonce = replayProtectedNonce
+  if (authorizationToken !== undefined) {
+    const opened = openAuthorization(authorizationToken, { keys: call.services.authority.keysOf(tenant).ring, audience: deviceId })
+    if (!opened.ok && opened.fault === 'wrong_audience') throw precondition('token_invalid', 'the authorization is for another device')
+    if (!opened.ok && denyReasonOf(opened.fault) === 'token_revoked') throw precondition('token_revoked', 'the key of this token was revoked')
+    if (!opened.ok) throw notFound('authorization')
+    if (nonce !== undefined && nonce !== opened.authorization.jti) throw invalid('replayProtectedNonce', 'is not that of the token')
+    nonce = opened.authorization.jti
+  }
+  const row = await findAuthorization(call.db, nonce ?? '')
+  if (row?.tenant !== tenant) throw notFound('authorization')
+  return row
+}
+
+async function claimStep(
+  scope: EvidenceScope,
+  witness: Witness,
+  row: ProtectionAuthorizationRow,
+  redemptions: readonly RedemptionRow[],
+  request: RedeemRequest,
+  nowMs: number,
+): Promise<void> {
+  if (row.revoked_ms !== null) throw precondition('token_revoked', 'the authorization was taken back')
+  if (Math.min(witness.atMs, nowMs) >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000) throw precondition('token_expired', 'the authorization has expired')
+  const used = new Set(redemptions.map((r) => r.step))
+  const step = request.step ?? Array.from({ length: row.count }, (_, i) => i + 1).find((n) => !used.has(n))
+  if (step !== undefined && step > row.count) throw invalid('step', `is ${step}, but the authorization covers ${row.count}`)
+  if (step === undefined || used.has(step)) throw precondition('already_redeemed', 'this step of the authorization is used up')
+  await applyClaim(scope, witness, {
+    kind: 'claim',
+    redemptionId: request.redemptionId,
+    nonce: row.nonce,
+    source: 'token',
+    rightClass: row.right_class as RightClass,
+    ordinals: [step - 1],
+    deviceId: row.device_id,
+  })
+}
+
+async function recordOutcome(call: Call, row: ProtectionAuthorizationRow, outcome: Outcome, occurredMs: number): Promise<void> {
+  const { tenant } = knownCaller(call.caller)
+  await recordEvent(
+    { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs },
+    {
+      type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
+      storeId: row.store_id,
+      deviceId: row.device_id,
+      protectionAction: row.action as ProtectionAction,
+      purchaseId: row.purchase_id || null,
+      authorizationState: 'redeemed',
+      replayProtectedNonce: row.nonce,
+      operatorId: row.operator_id || null,
+      outcome,
+      reason: outcome === 'confirmed' ? null : outcome,
+      occurredMs,
+    },
+  )
+}
+
+async function describe(call: Call, row: ProtectionAuthorizationRow, redemptionId: string, eventId: string) {
+  const redemptions = await redemptionsOf(call.db, row.nonce)
+  // As it was with this redemption: the same call answers the same later, whatever else was redeemed since.
+  const upTo = redemptions.findLastIndex((r) => r.redemption_id === redemptionId)
+  const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
+  return {
+    authorizationState: state,
+    redeemedAt: redeemedAtMs === null ? null : new Date(redeemedAtMs).toISOString(),
+    remaining: row.count - new Set(redemptions.slice(0, upTo + 1).map((r) => r.step)).size,
+    eventId,
+  }
+}

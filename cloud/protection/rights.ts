@@ -1,0 +1,94 @@
+import type { RightClass } from '../../policy/vocabulary.ts'
+import type { Db } from '../persistence/database.ts'
+import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import type { UnitRightRow } from '../persistence/schema.ts'
+
+/**
+ * What authorizations use up: one row for each (line, unit, class), so that at most one lease of it can
+ * live (contracts §4). An item that is paid without a purchase of ours stands for its own unit: line = item, unit = 0.
+ *
+ *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (a failure more)
+ */
+export interface UnitKey {
+  lineId: string
+  unitNo: number
+  rightClass: RightClass
+  /** Empty when the item is paid without a purchase of ours. */
+  purchaseId: string
+}
+
+/** After this many failed tries the next one is for staff (decisions §9). */
+export const TRIES = 2
+
+/** How long a lease outlives its token: the most that a device's clock may be wrong, ms. */
+export const LEASE_GUARD_MS = 60_000
+
+const one = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
+  db.selectFrom('unit_right').selectAll().where('line_id', '=', p.lineId).where('unit_no', '=', p.unitNo).where('right_class', '=', p.rightClass),
+)
+const ofPurchase = prepared((db, p: { purchaseId: string; rightClass: string }) =>
+  db.selectFrom('unit_right').selectAll().where('purchase_id', '=', p.purchaseId).where('right_class', '=', p.rightClass),
+)
+const upsert = prepared((db, p: UnitRightRow) => {
+  const changed = fieldsOf(p, ['purchase_id', 'state', 'nonce', 'device_id', 'until_ms', 'redemption_id', 'outcome', 'failures'])
+  return db
+    .insertInto('unit_right')
+    .values({ ...changed, ...fieldsOf(p, ['line_id', 'unit_no', 'right_class']) })
+    .onConflict((c) => c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet(changed))
+})
+
+export async function findRight(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<UnitRightRow | undefined> {
+  const [row] = await one(db, { lineId, unitNo, rightClass })
+  return row
+}
+
+export function rightsOfPurchase(db: Db, purchaseId: string, rightClass: RightClass): Promise<UnitRightRow[]> {
+  return ofPurchase(db, { purchaseId, rightClass })
+}
+
+const NOTHING = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
+
+async function write(db: Db, key: UnitKey, row: Partial<UnitRightRow> & { state: string; failures: number }): Promise<void> {
+  const names = { line_id: key.lineId, unit_no: key.unitNo, right_class: key.rightClass, purchase_id: key.purchaseId }
+  await upsert(db, { ...names, ...NOTHING, ...row })
+}
+
+export function leaseRight(db: Db, key: UnitKey, lease: { nonce: string; deviceId: string; untilMs: number }, failures: number): Promise<void> {
+  return write(db, key, { state: 'leased', nonce: lease.nonce, device_id: lease.deviceId, until_ms: lease.untilMs, failures })
+}
+
+export function useRight(db: Db, key: UnitKey, use: { nonce: string; deviceId: string; redemptionId: string }, failures: number): Promise<void> {
+  return write(db, key, { state: 'used', nonce: use.nonce, device_id: use.deviceId, redemption_id: use.redemptionId, failures })
+}
+
+export function freeRight(db: Db, key: UnitKey, failures: number): Promise<void> {
+  return write(db, key, { state: 'free', failures })
+}
+
+/** Notes what became of the use of a right; nothing when the right was meanwhile used by something else. */
+export async function noteOutcome(db: Db, redemptionId: string, key: UnitKey, outcome: string): Promise<void> {
+  await db
+    .updateTable('unit_right')
+    .set({ outcome })
+    .where('line_id', '=', key.lineId)
+    .where('unit_no', '=', key.unitNo)
+    .where('right_class', '=', key.rightClass)
+    .where('redemption_id', '=', redemptionId)
+    .execute()
+}
+
+export type RightView =
+  | { state: 'free'; staffReason?: string }
+  | { state: 'used' }
+  | { state: 'leased'; nonce: string; deviceId: string }
+
+/** What a row means now: a lease ends by itself, and what failed or is unknown may be tried again, at last by staff only. */
+export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightView {
+  if (!row) return { state: 'free' }
+  const free: RightView = row.failures >= TRIES ? { state: 'free', staffReason: `${row.failures} tries have failed` } : { state: 'free' }
+  if (row.state === 'leased') {
+    return (row.until_ms ?? 0) > nowMs ? { state: 'leased', nonce: row.nonce ?? '', deviceId: row.device_id ?? '' } : free
+  }
+  if (row.state === 'free') return free
+  return row.outcome === 'unknown' ? { state: 'free', staffReason: 'nobody knows whether the last try worked' } : { state: 'used' }
+}

@@ -1,0 +1,29 @@
+import type { RightClass } from '../../policy/vocabulary.ts'
+import type { Call } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import { readUnits, updatePurchase } from '../scan-and-go/queries.ts'
+import { rightsOfPurchase } from './rights.ts'
+
+/** What follows for the purchase once units were released or have left: its tag status, and that the goods are gone. */
+export async function settlePurchase({ db, emit }: { db: Db; emit: Call['emit'] }, purchaseId: string): Promise<void> {
+  const purchase = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).executeTakeFirst()
+  if (!purchase) return
+  const units = (await readUnits(db, purchaseId)).length
+  let current = purchase
+  if (current.security_tag_status === 'pending' && (await confirmed(db, purchaseId, 'release')) === units) {
+    current = await updatePurchase(db, current, { security_tag_status: 'deactivated' })
+    emit({
+      type: 'securityTag.deactivated',
+      storeId: purchase.store_id,
+      data: { transactionId: purchaseId, storeId: purchase.store_id, securityTagMode: purchase.security_tag_mode, securityTagStatus: 'deactivated' },
+    })
+  }
+  if (current.status === 'SUCCESS' && units > 0 && (await confirmed(db, purchaseId, 'exit')) === units) {
+    await updatePurchase(db, current, { status: 'UNLOADED' })
+  }
+}
+
+async function confirmed(db: Db, purchaseId: string, rightClass: RightClass): Promise<number> {
+  const rights = await rightsOfPurchase(db, purchaseId, rightClass)
+  return rights.filter((right) => right.state === 'used' && right.outcome === 'confirmed').length
+}

@@ -1,0 +1,204 @@
+import type { ItemFacts } from '../../policy/decide.ts'
+import { canRead, type DeviceFacts } from '../../policy/devices.ts'
+import { ITEM_IDENTIFIER_KINDS, type ItemIdentifierKind, type ItemIdentifiers } from '../../policy/identifiers.ts'
+import { rightClass, type ItemStatus, type ProtectionAction, type ProtectionTechnology, type RightClass } from '../../policy/vocabulary.ts'
+import { invalid } from '../operations/failure.ts'
+import { present } from '../operations/fields.ts'
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { ProtectedItemRow, PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/schema.ts'
+import { findPurchase, readLines, readUnits } from '../scan-and-go/queries.ts'
+import { findItem, readItem } from './item-queries.ts'
+import { findRight, rightsOfPurchase, viewRight, type RightView, type UnitKey } from './rights.ts'
+
+/** What a request is about: one item or one unit of a purchase, with the right it would use up. */
+export interface Subject {
+  facts: ItemFacts
+  /** As it is answered; null when nothing registered stands behind it. */
+  itemStatus: ItemStatus | null
+  /** Absent for actions that use nothing up (verify_item_status, unlock_fixture). */
+  unit?: { key: UnitKey; right: RightView; failures: number }
+  item?: ProtectedItemRow
+  purchase?: PurchaseRow
+  /** The item is still sellable and will be bound to the unit when this is granted. */
+  binds: boolean
+  /** The line's unit is bound to something that the device can read. */
+  mustBeRead: boolean
+}
+
+export interface SubjectQuery {
+  db: Db
+  tenant: string
+  storeId: string
+  device: DeviceFacts
+  action: ProtectionAction
+  identifiers: ItemIdentifiers
+  /** The purchase that a receipt or a purchaseId names. */
+  purchase: PurchaseRow | undefined
+  nowMs: number
+}
+
+/** Statuses of purchases that were paid and have not been taken back. */
+export function isPaid(purchase: { status: string }): boolean {
+  return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
+}
+
+const lineById = prepared((db, p: { lineId: string }) => db.selectFrom('purchase_line').selectAll().where('line_id', '=', p.lineId))
+
+/** The item or unit behind the names of a request, or undefined when there is none in this store. */
+export async function findSubject(query: SubjectQuery): Promise<Subject | undefined> {
+  const { db, tenant, storeId, identifiers } = query
+  const item = await findItem(db, tenant, identifiers)
+  if (item && item.store_id !== storeId) return undefined
+  const line = identifiers.itemLineId === undefined ? undefined : await findLine(query, identifiers.itemLineId)
+  if (identifiers.itemLineId !== undefined && !line) return undefined
+  const namesItem = identifiers.epc !== undefined || identifiers.tagUid !== undefined || identifiers.tagId !== undefined
+  if (item) return itemSubject(query, item, line)
+  return namesItem || !line ? undefined : lineSubject(query, line)
+}
+
+interface Line {
+  line: PurchaseLineRow
+  purchase: PurchaseRow
+}
+
+async function findLine({ db, tenant, storeId, purchase: named }: SubjectQuery, lineId: string): Promise<Line | undefined> {
+  const [line] = await lineById(db, { lineId })
+  const purchase = line && (await findPurchase(db, tenant, line.purchase_id))
+  if (!purchase || purchase.store_id !== storeId) return undefined
+  if (named && named.purchase_id !== purchase.purchase_id) throw invalid('itemLineId', 'belongs to another purchase')
+  return { line, purchase }
+}
+
+/** By the item itself: its unit when it is bound to one, else the free unit of a paid purchase that it may be bound to. */
+async function itemSubject(query: SubjectQuery, item: ProtectedItemRow, line: Line | undefined): Promise<Subject> {
+  const { db, tenant, action } = query
+  const rights = usedUpBy(action)
+  if (item.purchase_id !== null && item.line_id !== null && item.unit_no !== null) {
+    if (line && line.line.line_id !== item.line_id) throw invalid('itemLineId', 'names another item than the other identifier')
+    const purchase = await findPurchase(db, tenant, item.purchase_id)
+    const key = rights && { lineId: item.line_id, unitNo: item.unit_no, rightClass: rights, purchaseId: item.purchase_id }
+    const priceCent = (await lineById(db, { lineId: item.line_id }))[0]?.price_cent
+    return withRight(query, { item, key, facts: await itemFacts(db, item, priceCent), binds: false, ...(purchase && { purchase }) })
+  }
+  const purchase = line?.purchase ?? query.purchase
+  const unit = purchase && item.item_status === 'sellable' && rights && isPaid(purchase) ? await unitToBind(db, purchase, item, rights, query.nowMs, line?.line) : undefined
+  if (unit && purchase) {
+    const facts: ItemFacts = { ...(await itemFacts(db, item, unit.line.price_cent)), paidBy: 'purchase', ...shopperPrice(purchase) }
+    return withRight(query, { item, key: unit.key, facts, binds: true, purchase })
+  }
+  const key = rights && { lineId: item.item_id, unitNo: 0, rightClass: rights, purchaseId: '' }
+  return withRight(query, { item, key, facts: await itemFacts(db, item, undefined), binds: false })
+}
+
+/** The lowest free unbound unit of the same product. */
+async function unitToBind(db: Db, purchase: PurchaseRow, item: ProtectedItemRow, rights: RightClass, nowMs: number, only: PurchaseLineRow | undefined) {
+  if (item.product_id === null) return undefined
+  const lines = only ? [only] : await readLines(db, purchase.purchase_id)
+  const units = await readUnits(db, purchase.purchase_id)
+  for (const line of lines.filter((l) => l.product_id === item.product_id)) {
+    for (const unit of units.filter((u) => u.line_id === line.line_id && u.bound === 0)) {
+      const key = { lineId: line.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
+      if (viewRight(await findRight(db, key), nowMs).state !== 'used') return { key, line }
+    }
+  }
+  return undefined
+}
+
+/** By the line alone: its lowest free unit that the device could not read by itself. */
+async function lineSubject(query: SubjectQuery, { line, purchase }: Line): Promise<Subject | undefined> {
+  const { db, action } = query
+  const units = (await readUnits(db, purchase.purchase_id)).filter((u) => u.line_id === line.line_id)
+  if (units.length === 0) return undefined
+  const rights = usedUpBy(action)
+  const candidates = await Promise.all(units.map((unit) => candidateOf(query, unit, rights, purchase)))
+  const open = candidates.filter((c) => !c.readable)
+  const chosen = open.find((c) => c.isFree) ?? open[0] ?? candidates[0]
+  if (!chosen) return undefined
+  const paid = isPaid(purchase)
+  const facts: ItemFacts = {
+    ...(chosen.item ? await itemFacts(db, chosen.item, line.price_cent) : lineFacts(line)),
+    status: chosen.item ? (chosen.item.item_status as ItemStatus) : paid ? 'paid' : 'sellable',
+    ...(paid && !chosen.item && { paidBy: 'purchase' as const }),
+    ...shopperPrice(purchase),
+  }
+  const mustBeRead = chosen.readable && rights !== null
+  return { ...(await withRight(query, { key: chosen.key, facts, binds: false, purchase, ...(chosen.item && { item: chosen.item }) })), mustBeRead }
+}
+
+async function candidateOf(query: SubjectQuery, unit: PurchaseUnitRow, rights: RightClass | null, purchase: PurchaseRow) {
+  const item = unit.bound === 1 && unit.item_id !== null ? await readItem(query.db, unit.item_id) : undefined
+  const key = rights && { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
+  const right = key && viewRight(await findRight(query.db, key), query.nowMs)
+  return { key, item, readable: item !== undefined && readableBy(query.device, item), isFree: right?.state !== 'used' }
+}
+
+function usedUpBy(action: ProtectionAction): RightClass | null {
+  const rights = rightClass(action)
+  return rights === 'fixture' ? null : rights
+}
+
+/** The ways in which a registered item can be named. */
+export function identifierKindsOf(item: ProtectedItemRow): ItemIdentifierKind[] {
+  const names = present({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id })
+  return ITEM_IDENTIFIER_KINDS.filter((kind) => kind in names)
+}
+
+/** Whether the device has a reader for the item. A printed tag number is read by people, not by devices. */
+export function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean {
+  return identifierKindsOf(item).some((kind) => (kind === 'epc' || kind === 'tagUid') && canRead(device, kind))
+}
+
+function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReason'> {
+  return purchase.price_origin === 'shopper' ? { staffReason: 'only the shopper’s app vouches for the price' } : {}
+}
+
+export function lineFacts(line: PurchaseLineRow): ItemFacts {
+  return { status: null, category: line.category ?? undefined, brand: line.brand ?? '', priceCent: line.price_cent }
+}
+
+const productById = prepared((db, p: { productId: string }) =>
+  db.selectFrom('product').select(['category', 'brand', 'price_cent']).where('product_id', '=', p.productId),
+)
+
+/** What is known of an item; its price is what was paid for it, else its own, else the product's. */
+export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number | undefined): Promise<ItemFacts> {
+  const [product] = item.product_id === null ? [] : await productById(db, { productId: item.product_id })
+  return {
+    status: item.item_status as ItemStatus,
+    category: item.category ?? product?.category ?? undefined,
+    brand: item.brand ?? product?.brand ?? '',
+    priceCent: paidCent ?? item.price_cent ?? product?.price_cent ?? undefined,
+    technology: (item.protection_technology as ProtectionTechnology | null) ?? undefined,
+  }
+}
+
+interface Found {
+  facts: ItemFacts
+  key: UnitKey | null
+  binds: boolean
+  item?: ProtectedItemRow
+  purchase?: PurchaseRow
+}
+
+async function withRight({ db, nowMs }: SubjectQuery, { facts, key, binds, item, purchase }: Found): Promise<Subject> {
+  const subject = { itemStatus: facts.status, binds, mustBeRead: false, ...(item && { item }), ...(purchase && { purchase }) }
+  if (!key) return { ...subject, facts }
+  const row = await findRight(db, key)
+  const right = viewRight(row, nowMs)
+  const staffReason = facts.staffReason ?? (right.state === 'free' ? right.staffReason : undefined)
+  return { ...subject, facts: { ...facts, ...(staffReason !== undefined && { staffReason }) }, unit: { key, right, failures: row?.failures ?? 0 } }
+}
+
+/** The tagged units of a purchase whose right of this class is not used up, lowest first. */
+export async function openUnits(db: Db, purchase: PurchaseRow, rights: RightClass, nowMs: number) {
+  const [units, rows] = [await readUnits(db, purchase.purchase_id), await rightsOfPurchase(db, purchase.purchase_id, rights)]
+  const byUnit = new Map(rows.map((row) => [`${row.line_id}/${row.unit_no}`, row]))
+  return units.flatMap((unit) => {
+    const row = byUnit.get(`${unit.line_id}/${unit.unit_no}`)
+    const right = viewRight(row, nowMs)
+    if (right.state === 'used') return []
+    const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
+    return [{ unit, key, right, failures: row?.failures ?? 0 }]
+  })
+}

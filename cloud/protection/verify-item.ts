@@ -1,0 +1,150 @@
+import { decide, type Decision, type DecisionFacts } from '../../policy/decide.ts'
+import { firstIdentifier, normaliseIdentifiers, type ItemIdentifiers } from '../../policy/identifiers.ts'
+import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
+import { rightClass, type DenyReason, type ProtectionAction, type ScanSource } from '../../policy/vocabulary.ts'
+import { invalid, notFound } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { PurchaseRow } from '../persistence/schema.ts'
+import { findPurchase } from '../scan-and-go/queries.ts'
+import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import { readAsked, type Asked, type Metadata } from './asking.ts'
+import { issueAuthorization, tokenOf } from './authorizations.ts'
+import { revoke, viewLease, type LeaseView } from './leases.ts'
+import { policyOf } from './policy.ts'
+import { readReceipt } from './presented-receipt.ts'
+import { grantPurchaseWide } from './purchase-wide.ts'
+import { receiptRights, tellHome } from './receipt-rights.ts'
+import { findSubject, type Subject } from './subject.ts'
+
+export interface ItemRequest extends Metadata {
+  deviceId: string
+  protectionAction: ProtectionAction
+  tagId?: string | undefined
+  epc?: string | undefined
+  tagUid?: string | undefined
+  itemLineId?: string | undefined
+  purchaseId?: string | undefined
+  receiptToken?: string | undefined
+  scanSource?: ScanSource | undefined
+  explain?: boolean | undefined
+}
+
+/** May this device do this to this item, now? (specification, item-level path; decisions §9) */
+export async function verifyItem(call: Call, request: ItemRequest) {
+  const asked = await readAsked(call, request)
+  const normal = normaliseIdentifiers(request)
+  if (!normal.ok) throw invalid(normal.field, normal.message)
+  const { identifiers } = normal
+  const { purchase, token } = await presented(call, asked, request)
+  const named = firstIdentifier(identifiers)
+  if (!named) return verifyWithoutItem(call, asked, request, purchase, token)
+
+  const { device, store } = asked
+  const { protectionAction: action } = request
+  const subject =
+    device && store
+      ? await findSubject({ db: call.db, tenant: asked.caller.tenant, storeId: device.row.store_id, device: device.facts, action, identifiers, purchase, nowMs: call.nowMs })
+      : undefined
+  const lease = subject?.unit && device ? await viewLease(call, subject.unit.right, device.row.device_id, action) : ({ right: 'free' } satisfies LeaseView)
+  const policy = store ? policyOf(store) : DEFAULT_POLICY
+  const decision = decide(factsOf(asked, request, identifiers, subject, lease, token), policy)
+  restOn(call, asked, subject)
+  const about: AskedAbout = {
+    action,
+    identifiers,
+    itemStatus: subject?.itemStatus ?? null,
+    purchaseId: subject?.purchase?.purchase_id ?? null,
+    itemLineId: subject?.unit?.key.purchaseId ? subject.unit.key.lineId : null,
+    scanSource: request.scanSource,
+    metadata: request,
+  }
+  const common = { protectionAction: action, itemStatus: about.itemStatus, ...extras(asked, decision, request.explain) }
+  if (!decision.allowed) return { ...common, ...(await denied(call, asked, about, decision, lease)) }
+  if (action === 'verify_item_status' || asked.isPast || !device || !store || !subject) {
+    return { ...common, authorized: true, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) }
+  }
+  if (lease.own) {
+    return { ...common, authorized: true, ...(await describeAuthorization(call, lease.own, tokenOf(lease.own, call.services))), eventId: lease.own.event_id }
+  }
+  if (lease.takeable) await revoke(call, lease.takeable, 'asked for by another device')
+  const row = await issueAuthorization(call, asked.caller.tenant, {
+    store,
+    device: device.row,
+    action,
+    rightClass: rightClass(action) ?? 'fixture',
+    item: named,
+    itemId: subject.item?.item_id ?? null,
+    purchaseId: subject.purchase?.purchase_id ?? null,
+    units: subject.unit ? [subject.unit] : [],
+    riskClass: riskClass(subject.purchase?.total_cent ?? subject.facts.priceCent ?? 0),
+    operatorId: asked.operatorId,
+  })
+  if (subject.purchase) await tellHome(call, store, subject.purchase, row)
+  const eventId = await recordGranted(call, asked, about, row)
+  return {
+    ...common,
+    authorized: true,
+    ...(await describeAuthorization(call, row, tokenOf(row, call.services))),
+    eventId,
+    ...(asked.caller.kind === 'agent' && subject.purchase && (await receiptRights(call.db, subject.purchase, row))),
+  }
+}
+
+function factsOf(
+  { device, store, operatorId }: Asked,
+  request: ItemRequest,
+  identifiers: ItemIdentifiers,
+  subject: Subject | undefined,
+  lease: LeaseView,
+  token: DecisionFacts['token'],
+): DecisionFacts {
+  return {
+    action: request.protectionAction,
+    storeId: store?.store_id ?? '',
+    device: device?.facts ?? null,
+    token,
+    clockTrusted: true,
+    stage: 'fresh',
+    item: subject?.facts ?? null,
+    identifiedBy: (['epc', 'tagUid', 'tagId', 'itemLineId'] as const).filter((kind) => identifiers[kind] !== undefined),
+    mustBeRead: subject?.mustBeRead ?? false,
+    right: lease.right,
+    operator: operatorId !== null,
+  }
+}
+
+/** The purchase that the request names, or how the receipt failed. */
+async function presented(call: Call, asked: Asked, request: ItemRequest): Promise<{ purchase?: PurchaseRow; token?: DecisionFacts['token'] }> {
+  const { tenant } = asked.caller
+  const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
+  if (request.purchaseId !== undefined && !byId) throw notFound('purchase')
+  if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
+  const receipt = await readReceipt(call, tenant, request.receiptToken)
+  if (!receipt.ok) return { token: receipt.reason }
+  if (byId && byId.purchase_id !== receipt.purchase.purchase_id) throw invalid('receiptToken', 'is of another purchase than purchaseId')
+  return { purchase: receipt.purchase }
+}
+
+/** Without any item only leaving makes sense: a receipt at a gate lets all of its goods out (contracts §4). */
+async function verifyWithoutItem(call: Call, asked: Asked, request: ItemRequest, purchase: PurchaseRow | undefined, token: DecisionFacts['token']) {
+  const { protectionAction: action } = request
+  if (rightClass(action) !== 'exit' || (!purchase && !token)) {
+    throw invalid('epc', 'is missing: name the item by at least one of epc, tagUid, tagId, itemLineId', 'missing')
+  }
+  const result = await grantPurchaseWide(call, asked, { purchase, token, action, scanSource: request.scanSource, metadata: request })
+  return { protectionAction: action, itemStatus: null, ...result.answer, ...extras(asked, result.decision, request.explain) }
+}
+
+async function denied(call: Call, asked: Asked, about: AskedAbout, { reason }: Decision & { reason: DenyReason }, lease: LeaseView) {
+  const retryAfter = reason === 'authorization_outstanding' && lease.endsAt !== undefined ? Math.max(1, lease.endsAt - Math.floor(call.nowMs / 1_000)) : undefined
+  // A lease that ends makes the answer untrue without any row changing.
+  if (lease.endsAt !== undefined) call.trueUntil(lease.endsAt * 1_000)
+  const eventId = await recordDenied(call, asked, about, reason)
+  return { authorized: false, reason, ...NO_AUTHORIZATION, eventId, ...(retryAfter !== undefined && { retryAfter }) }
+}
+
+function restOn(call: Call, { store }: Asked, subject: Subject | undefined): void {
+  if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
+  if (subject?.item) call.restsOn({ kind: 'item', id: subject.item.item_id, rev: subject.item.rev })
+  if (subject?.purchase) call.restsOn({ kind: 'purchase', id: subject.purchase.purchase_id, rev: subject.purchase.rev })
+}

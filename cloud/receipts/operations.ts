@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { claimedReceiptKeys, openReceipt, receiptAddress } from '../../policy/receipts/receipt-token.ts'
+import { originOf } from '../config.ts'
+import type { Tenant } from '../operations/caller.ts'
+import { notFound, precondition } from '../operations/failure.ts'
+import { Id, Success, text } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import { ownPurchase, purchaseIdOf, wholePurchase } from '../scan-and-go/own-purchase.ts'
+import { toTransactionData } from '../scan-and-go/present.ts'
+import { findPurchaseOfReceipt } from '../scan-and-go/queries.ts'
+import { TransactionData } from '../scan-and-go/schema.ts'
+import { qrPngBase64 } from './qr-code.ts'
+
+/** Anybody who has the receipt may read it for this long, ms; opening doors with it ends after a day. */
+const READING_MS = 400 * 86_400_000
+
+const ReceiptQr = z.strictObject({
+  ...Success,
+  token: z.string(),
+  url: z.string().describe('What the code holds.'),
+  expiresAt: z.string().describe('Until when the receipt opens doors.'),
+  imageBase64: z.string().describe('PNG.'),
+})
+
+export const generateReceiptQR = operation({
+  name: 'generateReceiptQR',
+  area: 'receipts',
+  minimumPackage: 'GROW',
+  summary: 'Answers the QR code of a receipt.',
+  description: 'The same receipt every time: a reprint is no second one.',
+  changes: false,
+  request: z.strictObject({ purchaseId: Id.optional(), transactionId: Id.optional(), id: Id.optional() }),
+  response: ReceiptQr,
+  example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, input) {
+    const { purchase } = await ownPurchase(call, purchaseIdOf(input))
+    if (purchase.receipt_token === null || purchase.receipt_exp === null) {
+      throw precondition('purchase_not_paid', `a purchase that is ${purchase.status} has no receipt`)
+    }
+    const url = receiptAddress(originOf(call.services.config), purchase.receipt_token)
+    const expiresAt = new Date(purchase.receipt_exp * 1_000).toISOString()
+    return { success: true as const, token: purchase.receipt_token, url, expiresAt, imageBase64: qrPngBase64(url) }
+  },
+})
+
+/** The purchase behind a receipt token, whoever's it is: having the receipt is the permission. */
+export async function readPublicReceipt(call: Pick<Call, 'db' | 'services' | 'nowMs'>, token: string): Promise<TransactionData> {
+  const purchase = await findByToken(call, token)
+  if (!purchase?.completed_ms || call.nowMs > purchase.completed_ms + READING_MS) throw notFound('receipt')
+  return toTransactionData(await wholePurchase(call as Call, purchase), call as Call, 'public')
+}
+
+async function findByToken({ db, services }: Pick<Call, 'db' | 'services'>, token: string) {
+  const kids = claimedReceiptKeys(token)
+  if (kids.length === 0) return undefined
+  const key = await db.selectFrom('signing_key').select('iss').where('kid', 'in', kids).where('key_use', '=', 'receipt').executeTakeFirst()
+  if (!key) return undefined
+  const { ring } = await services.authority.readyWithin(db, key.iss as Tenant)
+  const opened = openReceipt(token, { keys: ring })
+  return opened.ok ? findPurchaseOfReceipt(db, Buffer.from(opened.claims.cti).toString('hex')) : undefined
+}
+
+export const getReceiptFromToken = operation({
+  name: 'getReceiptFromToken',
+  area: 'receipts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Answers a receipt to whoever has its token. No authentication.',
+  description: 'GET only. Takes the token, or the whole text of the QR code.',
+  callers: ['anyone'],
+  changes: false,
+  getOnly: true,
+  request: z.strictObject({ token: text(4_096) }),
+  response: TransactionData.extend(Success),
+  example: { token: '2KCE3IQBE4CE…' },
+  async run(call, { token }) {
+    return { success: true as const, ...(await readPublicReceipt(call, token)) }
+  },
+})

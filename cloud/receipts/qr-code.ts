@@ -1,0 +1,52 @@
+import { crc32, deflateSync } from 'node:zlib'
+import { encode } from 'uqr'
+
+/** Quiet zone around the code, modules (ISO/IEC 18004 asks for 4). */
+const BORDER = 4
+const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex')
+
+/** A QR code at error correction level M as a PNG of one bit a pixel, about `size` pixels wide (whole pixels a module). */
+export function qrPng(text: string, size = 512): Buffer {
+  const { data } = encode(text, { ecc: 'M', border: BORDER })
+  const scale = Math.max(1, Math.round(size / data.length))
+  const width = data.length * scale
+  const rowBytes = Math.ceil(width / 8)
+  const pixels = Buffer.alloc((rowBytes + 1) * width)
+  for (const [y, row] of data.entries()) {
+    const line = Buffer.alloc(rowBytes + 1, 0xff)
+    line[0] = 0 // filter: none
+    for (const [x, dark] of row.entries()) {
+      if (!dark) continue
+      for (let px = x * scale; px < (x + 1) * scale; px++) line[1 + (px >> 3)] = (line[1 + (px >> 3)] ?? 0) & ~(0x80 >> (px & 7))
+    }
+    for (let copy = 0; copy < scale; copy++) line.copy(pixels, (y * scale + copy) * (rowBytes + 1))
+  }
+  const header = Buffer.alloc(13)
+  header.writeUInt32BE(width, 0)
+  header.writeUInt32BE(width, 4)
+  header[8] = 1 // bit depth; colour type 0: greyscale
+  return Buffer.concat([PNG_SIGNATURE, chunk('IHDR', header), chunk('IDAT', deflateSync(pixels)), chunk('IEND', Buffer.alloc(0))])
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
+  const framed = Buffer.alloc(body.length + 8)
+  framed.writeUInt32BE(data.length, 0)
+  body.copy(framed, 4)
+  framed.writeUInt32BE(crc32(body), body.length + 4)
+  return framed
+}
+
+/** Codes drawn lately: drawing one takes milliseconds, and receipts are looked at more than once. */
+const drawn = new Map<string, string>()
+const DRAWN_LIMIT = 500
+
+export function qrPngBase64(text: string): string {
+  const known = drawn.get(text)
+  if (known !== undefined) return known
+  const png = qrPng(text).toString('base64')
+  const oldest = drawn.keys().next().value
+  if (drawn.size >= DRAWN_LIMIT && oldest !== undefined) drawn.delete(oldest)
+  drawn.set(text, png)
+  return png
+}

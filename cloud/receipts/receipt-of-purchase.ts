@@ -1,0 +1,56 @@
+import { toGtin14 } from '../../policy/gs1/gtin.ts'
+import { firstIdentifier } from '../../policy/identifiers.ts'
+import { MAX_ENTRIES, receiptEntry, receiptIdentity } from '../../policy/receipts/claims.ts'
+import { RECEIPT_LIFE, signReceipt } from '../../policy/receipts/receipt-token.ts'
+import { riskClass } from '../../policy/store-policy.ts'
+import type { TenantKeys } from '../authority/authority.ts'
+import type { ProtectedItemRow, PurchaseLineRow, PurchaseRow, PurchaseUnitRow, StoreRow } from '../persistence/schema.ts'
+import { present } from '../operations/fields.ts'
+
+/** A tagged unit with the item it was bound to, if any. */
+export interface ReceiptUnit {
+  unit: PurchaseUnitRow
+  line: PurchaseLineRow
+  item: ProtectedItemRow | undefined
+}
+
+export interface NewReceipt {
+  /** Hex. */
+  cti: string
+  token: string
+  /** Seconds since 1970. */
+  exp: number
+  /** The number that each unit has in the receipt, in the order in which they were given. */
+  indexes: number[]
+}
+
+/** What the receipt of a completed purchase says; the same whenever it is asked again. */
+export function makeReceipt(purchase: PurchaseRow, store: StoreRow, units: readonly ReceiptUnit[], completedMs: number, keys: TenantKeys): NewReceipt {
+  const cti = receiptIdentity(keys.receiptSecret, purchase.purchase_id)
+  const entries = units.map((u, n) => ({ n, entry: receiptEntry(cti, ...nameOf(u)) }))
+  const sorted = entries.toSorted((a, b) => Buffer.compare(a.entry, b.entry) || a.n - b.n)
+  const exp = Math.floor(completedMs / 1_000) + RECEIPT_LIFE
+  const token = signReceipt(
+    {
+      storeId: store.store_id,
+      exp,
+      cti,
+      units: units.length,
+      riskClass: riskClass(purchase.total_cent),
+      policyVersion: store.document_version,
+      ...(units.length <= MAX_ENTRIES && { entries: sorted.map((e) => e.entry) }),
+    },
+    keys.receipt,
+  )
+  const indexes = new Array<number>(units.length)
+  for (const [index, { n }] of sorted.entries()) indexes[n] = index
+  return { cti: Buffer.from(cti).toString('hex'), token, exp, indexes }
+}
+
+/** What a gate can match a unit by: the bound identifier, else the product, else the line. */
+function nameOf({ line, item }: ReceiptUnit): [kind: Parameters<typeof receiptEntry>[1], id: string] {
+  const bound = item && firstIdentifier(present({ epc: item.epc, tagUid: item.tag_uid, tagId: item.tag_id }))
+  if (bound) return [bound.kind, bound.id]
+  const gtin = line.ean === null ? undefined : toGtin14(line.ean)
+  return gtin === undefined ? ['itemLineId', line.line_id] : ['gtin', gtin]
+}

@@ -1,0 +1,158 @@
+import { completeCapabilities } from '../../policy/devices.ts'
+import { splitGtin14, encodeSgtin } from '../../policy/gs1/sgtin.ts'
+import { toGtin14 } from '../../policy/gs1/gtin.ts'
+import { assert } from '../../policy/assert.ts'
+import { newId } from '../../policy/ids.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { ProtectionPolicy } from '../../policy/store-policy.ts'
+import type { Tenant } from '../operations/caller.ts'
+import type { Db } from '../persistence/database.ts'
+import type { ProductRow, ProtectedItemRow } from '../persistence/schema.ts'
+import { SANDBOX_PRODUCTS, type SandboxProduct } from './catalogue.ts'
+import { SANDBOX_STORES, type SandboxStore } from './stores.ts'
+
+/** Fills the test side of a new account: stores, products, devices and tagged items. */
+export async function seedSandbox(db: Db, tenant: Tenant, platform: Platform): Promise<void> {
+  const nowMs = platform.clock.wall()
+  const products = SANDBOX_PRODUCTS.map((product) => productRow(product, tenant, newId('prd', platform), nowMs))
+  await db.insertInto('product').values(products).execute()
+  for (const store of SANDBOX_STORES) await seedStore(db, tenant, store, products, platform)
+}
+
+async function seedStore(db: Db, tenant: Tenant, store: SandboxStore, products: ProductRow[], platform: Platform): Promise<void> {
+  const nowMs = platform.clock.wall()
+  const storeId = newId('st', platform)
+  await db
+    .insertInto('store')
+    .values({
+      store_id: storeId,
+      tenant,
+      legal_name: store.legalName,
+      trading_name: store.tradingName,
+      street: store.street,
+      city: store.city,
+      postal_code: store.postalCode,
+      country_code: 'DE',
+      lat: store.lat,
+      lng: store.lng,
+      phone: store.phone,
+      email: store.email,
+      package: store.package,
+      has_scan_and_go: 1,
+      has_offers: 1,
+      receipt_count: 0,
+      security_tag_mode: store.securityTagMode,
+      security_tag_hint: store.securityTagHint,
+      policy: JSON.stringify(ProtectionPolicy.parse(store.policy)),
+      policy_version: 1,
+      document_version: 1,
+      deny_seq: 0,
+      created_ms: nowMs,
+    })
+    .execute()
+  await db
+    .insertInto('store_product')
+    .values(products.map((p) => ({ store_id: storeId, product_id: p.product_id, price_cent: p.price_cent, old_price_cent: p.old_price_cent })))
+    .execute()
+  await db
+    .insertInto('device')
+    .values(
+      store.devices.map(({ deviceType, name, workflowType, laneId, gateId }) => {
+        const { capabilities, supportedTechnologies } = completeCapabilities(deviceType, {})
+        return {
+          device_id: newId('dev', platform),
+          tenant,
+          store_id: storeId,
+          device_type: deviceType,
+          name,
+          lane_id: laneId ?? null,
+          gate_id: gateId ?? null,
+          workflow_type: workflowType ?? null,
+          capabilities: JSON.stringify(capabilities),
+          technologies: JSON.stringify(supportedTechnologies),
+          registered_ms: nowMs,
+        }
+      }),
+    )
+    .execute()
+  const tagged = products.filter((p) => p.tagged === 1)
+  const items = tagged.flatMap((product, n) =>
+    Array.from({ length: store.itemsPerProduct }, (_, i) => itemRow(product, { tenant, storeId, itemId: newId('itm', platform), n, i, random: platform.random.bytes(7), nowMs })),
+  )
+  await db.insertInto('protected_item').values(items).execute()
+}
+
+function productRow(product: SandboxProduct, tenant: Tenant, productId: string, nowMs: number): ProductRow {
+  return {
+    product_id: productId,
+    tenant,
+    ean: product.ean,
+    name: product.name,
+    name_lower: product.name.toLowerCase(),
+    brand: product.brand,
+    brand_lower: product.brand.toLowerCase(),
+    price_cent: product.priceCent,
+    old_price_cent: product.oldPriceCent ?? null,
+    vat: product.vat,
+    category: product.category,
+    unit: product.unit ?? null,
+    description: product.description ?? null,
+    image_url: null,
+    weight: product.weight ?? null,
+    is_organic: product.isOrganic ? 1 : null,
+    is_vegan: product.isVegan ? 1 : null,
+    allergens: product.allergens ? JSON.stringify(product.allergens) : null,
+    requires_human_verification: product.requiresHumanVerification ? 1 : 0,
+    tagged: product.tagged === false ? 0 : 1,
+    created_ms: nowMs,
+    updated_ms: nowMs,
+  }
+}
+
+interface ItemSeed {
+  tenant: Tenant
+  storeId: string
+  itemId: string
+  /** Number of the product, and of its item. */
+  n: number
+  i: number
+  random: Uint8Array
+  nowMs: number
+}
+
+/** Every item has an EPC; every third also an NFC tag, and all a printed tag number. */
+function itemRow(product: ProductRow, { tenant, storeId, itemId, n, i, random, nowMs }: ItemSeed): ProtectedItemRow {
+  const serial = String(random.subarray(0, 4).reduce((sum, byte) => sum * 256 + byte, 0))
+  const hasNfc = (n + i) % 3 === 0
+  return {
+    item_id: itemId,
+    tenant,
+    store_id: storeId,
+    epc: epcOf(product.ean, serial),
+    tag_uid: hasNfc ? `E004${Buffer.from(random.subarray(1, 7)).toString('hex').toUpperCase()}` : null,
+    tag_id: `HT-${storeId.slice(-4)}-${String(n + 1).padStart(3, '0')}-${i + 1}`,
+    tag_technology: hasNfc ? 'NfcV' : null,
+    protection_technology: 'uhf_rfid',
+    serial_number: serial,
+    product_id: product.product_id,
+    ean: product.ean,
+    brand: product.brand,
+    category: product.category,
+    price_cent: null,
+    item_status: 'sellable',
+    purchase_id: null,
+    line_id: null,
+    unit_no: null,
+    rev: 1,
+    created_ms: nowMs,
+    updated_ms: nowMs,
+  }
+}
+
+function epcOf(ean: string, serial: string): string {
+  const gtin14 = toGtin14(ean)
+  const split = gtin14 && splitGtin14(gtin14, ean.length === 8 ? 8 : 7)
+  const encoded = split ? encodeSgtin({ scheme: 'sgtin-96', filter: 1, ...split, serial }) : undefined
+  assert(encoded?.ok, `the sandbox catalogue has an EAN that cannot be an EPC: ${ean}`)
+  return encoded.hex
+}

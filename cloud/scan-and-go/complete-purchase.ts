@@ -1,0 +1,80 @@
+import type { Tenant } from '../operations/caller.ts'
+import type { Call } from '../operations/operation.ts'
+import type { ProtectedItemRow, PurchaseRow, StoreRow } from '../persistence/schema.ts'
+import { raiseException } from '../protection/events.ts'
+import { readItem, updateItem } from '../protection/item-queries.ts'
+import { makeReceipt, type ReceiptUnit } from '../receipts/receipt-of-purchase.ts'
+import { present } from '../operations/fields.ts'
+import { readLines, readUnits, updatePurchase } from './queries.ts'
+
+/** The payment has arrived: items become paid, units are bound, the receipt is fixed for good. */
+export async function completePurchase(call: Call, purchase: PurchaseRow, store: StoreRow): Promise<PurchaseRow> {
+  const { db, nowMs, services } = call
+  const lines = new Map((await readLines(db, purchase.purchase_id)).map((line) => [line.line_id, line]))
+  const units: ReceiptUnit[] = []
+  for (const unit of await readUnits(db, purchase.purchase_id)) {
+    const line = lines.get(unit.line_id)
+    if (line) units.push({ unit, line, item: await bindItem(call, purchase, unit.item_id, unit) })
+  }
+  const receipt = makeReceipt(purchase, store, units, nowMs, services.authority.keysOf(purchase.tenant as Tenant))
+  for (const [n, { unit, item }] of units.entries()) {
+    await db
+      .updateTable('purchase_unit')
+      .set({ item_id: item?.item_id ?? null, bound: item ? 1 : 0, receipt_index: receipt.indexes[n] ?? null })
+      .where('line_id', '=', unit.line_id)
+      .where('unit_no', '=', unit.unit_no)
+      .execute()
+  }
+  await db
+    .updateTable('store')
+    .set((eb) => ({ receipt_count: eb('receipt_count', '+', 1) }))
+    .where('store_id', '=', store.store_id)
+    .execute()
+  const completed = await updatePurchase(db, purchase, {
+    status: 'SUCCESS',
+    completed_ms: nowMs,
+    cti: receipt.cti,
+    receipt_token: receipt.token,
+    receipt_exp: receipt.exp,
+    security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
+  })
+  call.emit({
+    type: 'checkout.completed',
+    storeId: store.store_id,
+    data: present({
+      transactionId: purchase.purchase_id,
+      storeId: store.store_id,
+      sessionId: purchase.session_id,
+      userId: purchase.user_id,
+      totalCent: purchase.total_cent,
+      currency: purchase.currency,
+      securityTagMode: purchase.security_tag_mode === 'none' ? null : purchase.security_tag_mode,
+      securityTagStatus: completed.security_tag_status,
+    }),
+  })
+  return completed
+}
+
+/** Makes a named item paid and this unit's, unless another purchase was faster: then the unit stays unbound. */
+async function bindItem(
+  call: Call,
+  purchase: PurchaseRow,
+  itemId: string | null,
+  unit: { line_id: string; unit_no: number },
+): Promise<ProtectedItemRow | undefined> {
+  if (itemId === null) return undefined
+  const item = await readItem(call.db, itemId)
+  if (item.item_status === 'sellable') {
+    const change = { item_status: 'paid', purchase_id: purchase.purchase_id, line_id: unit.line_id, unit_no: unit.unit_no }
+    return updateItem(call.db, item, change, call.nowMs)
+  }
+  const scope = { db: call.db, tenant: purchase.tenant, platform: call.services.platform, nowMs: call.nowMs }
+  await raiseException(scope, {
+    storeId: purchase.store_id,
+    kind: 'item_already_paid',
+    subject: `${purchase.purchase_id}/${itemId}`,
+    purchaseId: purchase.purchase_id,
+    detail: `an item of this purchase was ${item.item_status} when it was paid`,
+  })
+  return undefined
+}

@@ -1,0 +1,159 @@
+import { z } from 'zod'
+import { knownCaller } from '../operations/caller.ts'
+import { Failure, notFound, precondition } from '../operations/failure.ts'
+import { Id, iso, Success, text } from '../operations/fields.ts'
+import { olderForm, operation, type Call } from '../operations/operation.ts'
+import { originOf } from '../config.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { cancelPurchase } from './cancel-purchase.ts'
+import { completePurchase } from './complete-purchase.ts'
+import { ownPurchase, purchaseIdOf, wholePurchase } from './own-purchase.ts'
+import { toPurchase, toTransactionData, type WholePurchase } from './present.ts'
+import { updatePurchase } from './queries.ts'
+import { CheckoutRequest, Purchase, TransactionData } from './schema.ts'
+import { openSession, ownSession } from './sessions.ts'
+import { startPurchase } from './start-checkout.ts'
+
+export const checkIn = operation({
+  name: 'checkIn',
+  area: 'scan and go',
+  minimumPackage: 'GROW',
+  summary: 'Opens a shopping session in a store.',
+  callers: ['secret', 'publishable'],
+  changes: true,
+  request: z.strictObject({ storeId: Id, userId: text(128).optional() }),
+  response: z.strictObject({ ...Success, sessionId: z.string(), storeId: z.string(), checkedInAt: z.string() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17' },
+  async run(call, { storeId, userId }) {
+    const store = await ownStore(call, storeId)
+    if (store.has_scan_and_go !== 1) throw precondition('scan_and_go_off', 'this store has no scan and go')
+    const session = await openSession(call, storeId, userId)
+    call.changed(session.session_id)
+    return { success: true as const, sessionId: session.session_id, storeId, checkedInAt: iso(session.created_ms) }
+  },
+})
+
+export const startCheckout = operation({
+  name: 'startCheckout',
+  area: 'scan and go',
+  minimumPackage: 'GROW',
+  summary: 'Turns a basket into a purchase and opens its payment.',
+  description:
+    'Lines with `ean`, `productId` or a named item are priced by the server; a different `priceUnit` is refused with 409 and a row per line. ' +
+    'With a test key `checkoutUrl` is a test page with Pay, Decline and Cancel.',
+  callers: ['secret', 'publishable'],
+  changes: true,
+  request: CheckoutRequest,
+  response: Purchase.extend({ ...Success, checkoutUrl: z.string() }),
+  example: { sessionId: 'ses_01KANX6Y7C3V9Q2M8R5T4W6Z1B', items: [{ ean: '4012345678901', quantity: 1 }] },
+  async run(call, { sessionId, storeId, items, userId }) {
+    const session = await ownSession(call, sessionId)
+    if (storeId !== undefined && storeId !== session.store_id) throw notFound('session')
+    const store = await ownStore(call, session.store_id)
+    if (knownCaller(call.caller).mode === 'live') throw precondition('psp_not_configured', 'no payment service provider is configured for this store')
+    const purchase = await startPurchase(call, session, store, items, userId)
+    call.changed(purchase.purchase_id)
+    const checkoutUrl = `${originOf(call.services.config)}/checkout/${purchase.checkout_session_id}`
+    return { success: true as const, ...toPurchase(await wholePurchase(call, purchase), call), checkoutUrl }
+  },
+})
+
+const PurchaseNames = z.strictObject({
+  transactionId: Id.optional(),
+  purchaseId: Id.optional(),
+  id: Id.optional(),
+  sessionId: Id.optional().describe('With a publishable key: the session of the purchase.'),
+})
+
+/** A publishable key sees a purchase only together with its session. */
+async function readPurchase(call: Call, names: z.output<typeof PurchaseNames>): Promise<WholePurchase> {
+  const whole = await ownPurchase(call, purchaseIdOf(names))
+  const mustMatch = knownCaller(call.caller).kind === 'publishable' || names.sessionId !== undefined
+  if (mustMatch && names.sessionId !== whole.purchase.session_id) throw notFound('purchase')
+  return whole
+}
+
+export const fetchPurchase = operation({
+  name: 'fetchPurchase',
+  area: 'scan and go',
+  minimumPackage: 'GROW',
+  summary: 'Answers one purchase with its receipt data.',
+  description: 'POST answers the API form (EUR) with the transaction data form (cents) as `receipt`; GET the transaction data form alone.',
+  callers: ['secret', 'publishable'],
+  changes: false,
+  request: PurchaseNames,
+  response: Purchase.extend(Success),
+  example: { transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  get: olderForm({
+    request: PurchaseNames,
+    response: TransactionData.extend(Success),
+    async run(call, input) {
+      return { success: true as const, ...toTransactionData(await readPurchase(call, input), call, 'merchant') }
+    },
+  }),
+  async run(call, input) {
+    return { success: true as const, ...toPurchase(await readPurchase(call, input), call) }
+  },
+})
+
+export const markPurchaseCancelled = operation({
+  name: 'markPurchaseCancelled',
+  area: 'scan and go',
+  minimumPackage: 'GROW',
+  summary: 'Cancels a purchase; a paid one is refunded.',
+  description: 'Only PENDING_PAYMENT and SUCCESS can be cancelled. Authorizations are revoked first; the refund runs once none can be used any more.',
+  changes: true,
+  request: z.strictObject({
+    purchaseId: Id.optional(),
+    transactionId: Id.optional(),
+    id: Id.optional(),
+    reason: text(300).optional().describe('An internal note.'),
+  }),
+  response: Purchase.extend(Success),
+  example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', reason: 'customer changed her mind' },
+  async run(call, input) {
+    const { purchase } = await ownPurchase(call, purchaseIdOf(input))
+    const cancelled = await cancelPurchase(call, purchase, input.reason)
+    call.changed(purchase.purchase_id)
+    return { success: true as const, ...toPurchase(await wholePurchase(call, cancelled), call) }
+  },
+})
+
+/** What a test checkout can end as. */
+export const TEST_RESULTS = ['paid', 'declined', 'cancelled'] as const
+export type TestResult = (typeof TEST_RESULTS)[number]
+
+/** Ends a test checkout. Paid once more, or cancelled once more, it stays as it is. */
+export async function endTestCheckout(call: Call, { purchase, store }: WholePurchase, result: TestResult): Promise<void> {
+  const done = result === 'paid' ? ['SUCCESS', 'UNLOADED'] : ['CANCELLED']
+  if (done.includes(purchase.status)) return
+  if (purchase.status !== 'PENDING_PAYMENT') {
+    throw precondition('checkout_ended', `the purchase is ${purchase.status} already`, { allowedNext: [] })
+  }
+  if (result === 'paid') await completePurchase(call, purchase, store)
+  else await updatePurchase(call.db, purchase, { status: 'CANCELLED', cancel_reason: result })
+  call.changed(purchase.purchase_id)
+}
+
+export const completeTestCheckout = operation({
+  name: 'completeTestCheckout',
+  area: 'scan and go',
+  minimumPackage: 'GROW',
+  summary: 'Ends a test checkout without its page. Test keys only.',
+  changes: true,
+  request: z.strictObject({
+    transactionId: Id.optional(),
+    purchaseId: Id.optional(),
+    id: Id.optional(),
+    result: z.enum(TEST_RESULTS).optional().describe('Default `paid`.'),
+  }),
+  response: Purchase.extend(Success),
+  example: { transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', result: 'paid' },
+  emits: ['checkout.completed'],
+  async run(call, input) {
+    if (knownCaller(call.caller).mode !== 'test') throw new Failure('permission-denied', 'completeTestCheckout works with test keys only', { reason: 'test_keys_only' })
+    const whole = await ownPurchase(call, purchaseIdOf(input))
+    await endTestCheckout(call, whole, input.result ?? 'paid')
+    return { success: true as const, ...toPurchase(await ownPurchase(call, whole.purchase.purchase_id), call) }
+  },
+})

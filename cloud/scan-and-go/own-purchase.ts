@@ -1,0 +1,32 @@
+import { assert } from '../../policy/assert.ts'
+import { knownCaller } from '../operations/caller.ts'
+import { invalid, notFound } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { PurchaseRow } from '../persistence/schema.ts'
+import { ownStoreOf } from '../stores/own-store.ts'
+import { findStore } from '../stores/queries.ts'
+import type { WholePurchase } from './present.ts'
+import { findPurchase, readLines } from './queries.ts'
+
+/** A purchase goes by several names (decisions §1): all are read, and two must agree. */
+export function purchaseIdOf(names: { transactionId?: string | undefined; purchaseId?: string | undefined; id?: string | undefined }): string {
+  const given = [names.transactionId, names.purchaseId, names.id].filter((id) => id !== undefined)
+  const [first] = given
+  if (first === undefined) throw invalid('transactionId', 'is missing', 'missing')
+  if (given.some((id) => id !== first)) throw invalid('transactionId', 'is given twice, with different values')
+  return first
+}
+
+/** The caller's purchase: 404 for an unknown one, and for one of a store that the caller may not see. */
+export async function ownPurchase(call: Call, purchaseId: string): Promise<WholePurchase> {
+  const purchase = await findPurchase(call.db, knownCaller(call.caller).tenant, purchaseId)
+  if (!purchase) throw notFound('purchase')
+  const store = await ownStoreOf(call, purchase.store_id, 'purchase')
+  return { purchase, store, lines: await readLines(call.db, purchaseId) }
+}
+
+export async function wholePurchase(call: Call, purchase: PurchaseRow): Promise<WholePurchase> {
+  const store = await findStore(call.db, purchase.store_id)
+  assert(store, `store ${purchase.store_id} is gone`)
+  return { purchase, store, lines: await readLines(call.db, purchase.purchase_id) }
+}

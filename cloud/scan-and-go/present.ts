@@ -1,0 +1,103 @@
+import { receiptAddress } from '../../policy/receipts/receipt-token.ts'
+import { originOf } from '../config.ts'
+import { eurosOf, iso, present } from '../operations/fields.ts'
+import type { Call } from '../operations/operation.ts'
+import type { PurchaseLineRow, PurchaseRow, StoreRow } from '../persistence/schema.ts'
+import { qrPngBase64 } from '../receipts/qr-code.ts'
+import type { Purchase, PurchaseStatus, TransactionData } from './schema.ts'
+import { vatBreakdown } from './vat.ts'
+
+/** What stands where a certified fiscal device would sign. Fixed, so that nobody takes it for evidence. */
+export const SANDBOX_TSE = {
+  state: 'simulated',
+  serialNumber: 'SANDBOX-0000000000',
+  signatureCounter: '0',
+  signature: 'SANDBOX-NO-FISCAL-EVIDENCE',
+  note: 'Platzhalter der Sandbox. Kein steuerlicher Nachweis. / Sandbox placeholder. No fiscal evidence.',
+}
+
+export interface WholePurchase {
+  purchase: PurchaseRow
+  lines: readonly PurchaseLineRow[]
+  store: StoreRow
+}
+
+function tagFields({ purchase, store }: WholePurchase) {
+  if (purchase.security_tag_mode === 'none') return {}
+  return present({
+    securityTagMode: purchase.security_tag_mode as Purchase['securityTagMode'] | null,
+    securityTagStatus: purchase.security_tag_status as Purchase['securityTagStatus'] | null,
+    securityTagHint: store.security_tag_hint,
+  })
+}
+
+export function isTest(tenant: string): boolean {
+  return tenant.endsWith('.test')
+}
+
+/** The transaction data form; `public` leaves out who bought. */
+export function toTransactionData(whole: WholePurchase, call: Call, audience: 'merchant' | 'public'): TransactionData {
+  const { purchase, lines, store } = whole
+  const vat = vatBreakdown(lines.map((l) => ({ cent: l.price_cent * l.quantity, rate: l.vat })))
+  const address = purchase.receipt_token === null ? null : receiptAddress(originOf(call.services.config), purchase.receipt_token)
+  return {
+    id: purchase.purchase_id,
+    sessionId: purchase.session_id,
+    ...present({
+      userId: audience === 'public' ? null : purchase.user_id,
+      checkoutSessionId: audience === 'public' ? null : purchase.checkout_session_id,
+    }),
+    storeData: {
+      id: store.store_id,
+      name: store.trading_name,
+      mode: isTest(store.tenant) ? 'demo' : 'live',
+      address: `${store.street}, ${store.postal_code} ${store.city}, ${store.country_code}`,
+    },
+    items: lines.map((line) => ({
+      itemLineId: line.line_id,
+      name: line.name,
+      ...present({ ean: line.ean }),
+      priceUnit: line.price_cent,
+      quantity: line.quantity,
+      vat: line.vat as 7 | 19,
+      totalCent: line.price_cent * line.quantity,
+    })),
+    currency: purchase.currency,
+    subtotalCent: purchase.total_cent,
+    vatBreakdown: vat,
+    totalVatCent: Object.values(vat).reduce((sum, { tax }) => sum + tax, 0),
+    totalCent: purchase.total_cent,
+    status: purchase.status as PurchaseStatus,
+    createdAt: purchase.created_ms,
+    ...present({
+      completedAt: purchase.completed_ms,
+      receiptUrl: address,
+      receiptQrCode: address === null ? null : `data:image/png;base64,${qrPngBase64(address)}`,
+    }),
+    tse: isTest(purchase.tenant) ? SANDBOX_TSE : null,
+    ...tagFields(whole),
+  }
+}
+
+/** The API form, with the transaction data as `receipt`. */
+export function toPurchase(whole: WholePurchase, call: Call): Purchase {
+  const { purchase, lines } = whole
+  return {
+    transactionId: purchase.purchase_id,
+    storeId: purchase.store_id,
+    items: lines.map((line) => ({
+      itemLineId: line.line_id,
+      ...present({ productId: line.product_id }),
+      name: line.name,
+      price: eurosOf(line.price_cent),
+      quantity: line.quantity,
+    })),
+    total: eurosOf(purchase.total_cent),
+    currency: purchase.currency,
+    timestamp: iso(purchase.completed_ms ?? purchase.created_ms),
+    status: purchase.status as PurchaseStatus,
+    ...present({ refundStatus: purchase.refund_status as Purchase['refundStatus'] | null }),
+    ...tagFields(whole),
+    receipt: toTransactionData(whole, call, 'merchant'),
+  }
+}

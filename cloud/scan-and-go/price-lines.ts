@@ -1,0 +1,150 @@
+import { toGtin14 } from '../../policy/gs1/gtin.ts'
+import { parseEpc } from '../../policy/gs1/epc.ts'
+import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/identifiers.ts'
+import { findProduct } from '../catalogue/queries.ts'
+import type { PricedProduct } from '../catalogue/schema.ts'
+import { Failure, invalid, precondition, type ErrorDetail } from '../operations/failure.ts'
+import type { Db } from '../persistence/database.ts'
+import type { ProtectedItemRow, StoreRow } from '../persistence/schema.ts'
+import { findItem } from '../protection/item-queries.ts'
+import type { CheckoutLine } from './schema.ts'
+
+/**
+ * A line as the server sees it: what it costs, by whose word, and which items it names (decisions §8).
+ *
+ *   ean / productId ─▶ catalogue price      items named ─▶ the registry's product and price      neither ─▶ the client's
+ */
+export interface PricedLine {
+  name: string
+  priceCent: number
+  quantity: number
+  vat: 7 | 19
+  ean: string | null
+  productId: string | null
+  category: string | null
+  brand: string | null
+  serialNumber: string | null
+  priceOrigin: 'catalogue' | 'item' | 'client'
+  /** Whether its units carry tags, where the store uses any. */
+  tagged: boolean
+  items: ProtectedItemRow[]
+}
+
+/** Prices every line; tells all price differences at once, so that an app can show them. */
+export async function priceLines(db: Db, store: StoreRow, lines: readonly CheckoutLine[]): Promise<PricedLine[]> {
+  const named = new Map<string, string>()
+  const priced: PricedLine[] = []
+  const differences: ErrorDetail[] = []
+  for (const [i, line] of lines.entries()) {
+    const path = `items[${i}]`
+    const items = await namedItems(db, store, line, path, named)
+    const result = await priceLine(db, store, line, items, path)
+    if (line.priceUnit !== undefined && line.priceUnit !== result.priceCent) {
+      differences.push({ path: `${path}.priceUnit`, code: 'price_changed', message: `${path}: the price is ${result.priceCent} cents, not ${line.priceUnit}` })
+    }
+    priced.push(result)
+  }
+  if (differences.length > 0) throw precondition('price_changed', 'prices differ from those of the store', { details: differences })
+  return priced
+}
+
+/** The registered items that a line names; unknown ones, and one named twice, are refused. */
+async function namedItems(db: Db, store: StoreRow, line: CheckoutLine, path: string, named: Map<string, string>): Promise<ProtectedItemRow[]> {
+  const names = [
+    ...(line.epcs ?? []).map((epc, i) => ({ path: `${path}.epcs[${i}]`, input: { epc } })),
+    ...(line.tagUids ?? []).map((tagUid, i) => ({ path: `${path}.tagUids[${i}]`, input: { tagUid } })),
+    ...(line.tagIds ?? []).map((tagId, i) => ({ path: `${path}.tagIds[${i}]`, input: { tagId } })),
+  ] satisfies { path: string; input: ItemIdentifierInput }[]
+  const items = new Map<string, ProtectedItemRow>()
+  for (const { path: where, input } of names) {
+    const normal = normaliseIdentifiers(input)
+    if (!normal.ok) throw invalid(where, normal.message)
+    const key = JSON.stringify(normal.identifiers)
+    if (named.has(key)) throw invalid(where, `is named twice, also in ${named.get(key)}`, 'repeated')
+    named.set(key, where)
+    const item = await findItem(db, store.tenant, normal.identifiers)
+    if (item?.store_id !== store.store_id) throw invalid(where, 'is not registered in this store', 'item_unknown')
+    // Two names for one item are one unit, but only within one line.
+    const earlier = named.get(item.item_id)
+    if (earlier !== undefined && !items.has(item.item_id)) throw invalid(where, `names the same item as ${earlier}`, 'repeated')
+    named.set(item.item_id, where)
+    items.set(item.item_id, item)
+  }
+  if (items.size > line.quantity) throw invalid(path, `names ${items.size} items but has a quantity of ${line.quantity}`, 'too_many_items')
+  for (const item of items.values()) {
+    if (item.item_status !== 'sellable') throw precondition('item_not_sellable', `${path}: an item is ${item.item_status}`)
+  }
+  return [...items.values()]
+}
+
+async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: readonly ProtectedItemRow[], path: string): Promise<PricedLine> {
+  const product = (await statedProduct(db, store, line, path)) ?? (await productOfItems(db, store, items, path))
+  const common = { quantity: line.quantity, serialNumber: line.serialNumber ?? null, items: [...items] }
+  if (product) {
+    for (const item of items) assertIsOf(product, item, path)
+    return {
+      ...common,
+      name: line.name ?? product.name,
+      priceCent: product.price_cent,
+      vat: product.vat as 7 | 19,
+      ean: product.ean,
+      productId: product.product_id,
+      category: product.category,
+      brand: product.brand,
+      priceOrigin: 'catalogue',
+      tagged: product.tagged === 1,
+    }
+  }
+  const own = ownPrice(items, path)
+  const [first] = items
+  if (line.name === undefined) throw invalid(`${path}.name`, 'is missing: the server does not know this product', 'missing')
+  if (line.vat === undefined) throw invalid(`${path}.vat`, 'is missing: the server does not know this product', 'missing')
+  const priceCent = own ?? line.priceUnit
+  if (priceCent === undefined) throw invalid(`${path}.priceUnit`, 'is missing: the server does not know this product', 'missing')
+  return {
+    ...common,
+    name: line.name,
+    priceCent,
+    vat: line.vat,
+    ean: null,
+    productId: null,
+    category: first?.category ?? null,
+    brand: first?.brand ?? null,
+    priceOrigin: own === undefined ? 'client' : 'item',
+    tagged: true,
+  }
+}
+
+async function statedProduct(db: Db, store: StoreRow, line: CheckoutLine, path: string): Promise<PricedProduct | undefined> {
+  if (line.productId !== undefined) {
+    const product = await findProduct(db, store.tenant, { productId: line.productId }, store.store_id)
+    if (!product) throw invalid(`${path}.productId`, 'is not in the catalogue of this store', 'product_unknown')
+    if (line.ean !== undefined && line.ean !== product.ean) throw invalid(`${path}.ean`, 'names another product than productId')
+    return product
+  }
+  if (line.ean === undefined) return undefined
+  const product = await findProduct(db, store.tenant, { ean: line.ean }, store.store_id)
+  if (!product) throw invalid(`${path}.ean`, 'is not in the catalogue of this store', 'product_unknown')
+  return product
+}
+
+/** The product that all named items share; undefined when the registry knows none. */
+async function productOfItems(db: Db, store: StoreRow, items: readonly ProtectedItemRow[], path: string): Promise<PricedProduct | undefined> {
+  const [first] = items
+  if (!first?.product_id) return undefined
+  if (items.some((item) => item.product_id !== first.product_id)) throw precondition('item_mismatch', `${path}: the items are of different products`)
+  return findProduct(db, store.tenant, { productId: first.product_id }, store.store_id)
+}
+
+function assertIsOf(product: PricedProduct, item: ProtectedItemRow, path: string): void {
+  const gtin = item.epc === null ? undefined : parseEpc(item.epc)?.gtin14
+  const isOther = (item.product_id !== null && item.product_id !== product.product_id) || (gtin !== undefined && gtin !== toGtin14(product.ean))
+  if (isOther) throw new Failure('failed-precondition', `${path}: an item is not a ${product.name}`, { reason: 'item_mismatch' })
+}
+
+/** The price that the registry gives the items of a line, when it gives all the same. */
+function ownPrice(items: readonly ProtectedItemRow[], path: string): number | undefined {
+  const prices = new Set(items.flatMap((item) => item.price_cent ?? []))
+  if (prices.size > 1) throw precondition('item_mismatch', `${path}: the items have different prices`)
+  return [...prices][0]
+}

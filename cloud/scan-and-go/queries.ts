@@ -1,0 +1,53 @@
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/schema.ts'
+
+const purchaseById = prepared((db, p: { tenant: string; purchaseId: string }) =>
+  db.selectFrom('purchase').selectAll().where('purchase_id', '=', p.purchaseId).where('tenant', '=', p.tenant),
+)
+const purchaseByCti = prepared((db, p: { cti: string }) => db.selectFrom('purchase').selectAll().where('cti', '=', p.cti))
+const purchaseByCheckout = prepared((db, p: { checkoutSessionId: string }) =>
+  db.selectFrom('purchase').selectAll().where('checkout_session_id', '=', p.checkoutSessionId),
+)
+const linesOf = prepared((db, p: { purchaseId: string }) =>
+  db.selectFrom('purchase_line').selectAll().where('purchase_id', '=', p.purchaseId).orderBy('line_no'),
+)
+const unitsOf = prepared((db, p: { purchaseId: string }) =>
+  db.selectFrom('purchase_unit').selectAll().where('purchase_id', '=', p.purchaseId).orderBy('line_id').orderBy('unit_no'),
+)
+
+export async function findPurchase(db: Db, tenant: string, purchaseId: string): Promise<PurchaseRow | undefined> {
+  const [row] = await purchaseById(db, { tenant, purchaseId })
+  return row
+}
+
+/** The purchase of a receipt, by its identity in hex. */
+export async function findPurchaseOfReceipt(db: Db, cti: string): Promise<PurchaseRow | undefined> {
+  const [row] = await purchaseByCti(db, { cti })
+  return row
+}
+
+export async function findPurchaseOfCheckout(db: Db, checkoutSessionId: string): Promise<PurchaseRow | undefined> {
+  const [row] = await purchaseByCheckout(db, { checkoutSessionId })
+  return row
+}
+
+export function readLines(db: Db, purchaseId: string): Promise<PurchaseLineRow[]> {
+  return linesOf(db, { purchaseId })
+}
+
+/** The tagged units, lowest first within each line. */
+export function readUnits(db: Db, purchaseId: string): Promise<PurchaseUnitRow[]> {
+  return unitsOf(db, { purchaseId })
+}
+
+/** Writes changed columns of a purchase and raises its revision. */
+export async function updatePurchase(db: Db, purchase: PurchaseRow, change: Partial<PurchaseRow>): Promise<PurchaseRow> {
+  const next = { ...purchase, ...change, rev: purchase.rev + 1 }
+  await db
+    .updateTable('purchase')
+    .set({ ...change, rev: next.rev })
+    .where('purchase_id', '=', purchase.purchase_id)
+    .execute()
+  return next
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { SECURITY_TAG_MODES } from '../../policy/vocabulary.ts'
+import { Id, text } from '../operations/fields.ts'
+
+export const PURCHASE_STATUSES = ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'UNLOADED', 'CANCELLED'] as const
+export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
+
+/** Lines of one checkout, units of one line and of one purchase at most. */
+const LINES_LIMIT = 500
+const QUANTITY_LIMIT = 1_000
+export const UNITS_LIMIT = 5_000
+
+const Identifiers = z.array(text(128)).min(1).max(QUANTITY_LIMIT).optional()
+
+/** One line of a basket as an app sends it (decisions §8). */
+export const CheckoutLine = z.strictObject({
+  name: text(120).optional(),
+  priceUnit: z.int().min(0).max(100_000_000).optional().describe('Cents; needed where the server does not know the price.'),
+  quantity: z.int().min(1).max(QUANTITY_LIMIT),
+  vat: z.union([z.literal(7), z.literal(19)]).optional(),
+  ean: text(14).optional(),
+  productId: Id.optional(),
+  tagIds: Identifiers,
+  epcs: Identifiers,
+  tagUids: Identifiers,
+  serialNumber: text(128).optional(),
+})
+export type CheckoutLine = z.output<typeof CheckoutLine>
+
+export const CheckoutRequest = z.strictObject({
+  sessionId: Id,
+  items: z.array(CheckoutLine).min(1).max(LINES_LIMIT),
+  userId: text(128).optional(),
+  storeId: Id.optional(),
+  currency: z.literal('EUR').optional(),
+  destination: text(128).optional().describe('PSP account id.'),
+})
+
+const TagFields = {
+  securityTagMode: z.enum(SECURITY_TAG_MODES).optional(),
+  securityTagStatus: z.enum(['pending', 'deactivated']).optional(),
+  securityTagHint: z.string().optional(),
+}
+
+/** Transaction data form: amounts in cents. */
+export const TransactionData = z.strictObject({
+  id: z.string(),
+  sessionId: z.string(),
+  userId: z.string().optional(),
+  checkoutSessionId: z.string().optional(),
+  storeData: z.strictObject({ id: z.string(), name: z.string(), mode: z.enum(['demo', 'live']), address: z.string(), logo: z.string().optional() }),
+  items: z.array(
+    z.strictObject({
+      itemLineId: z.string(),
+      name: z.string(),
+      ean: z.string().optional(),
+      priceUnit: z.int(),
+      quantity: z.int(),
+      vat: z.union([z.literal(7), z.literal(19)]),
+      totalCent: z.int(),
+    }),
+  ),
+  currency: z.string(),
+  subtotalCent: z.int(),
+  vatBreakdown: z.record(z.string(), z.strictObject({ net: z.int(), tax: z.int() })),
+  totalVatCent: z.int(),
+  totalCent: z.int(),
+  status: z.enum(PURCHASE_STATUSES),
+  createdAt: z.int().describe('Unix time, ms.'),
+  completedAt: z.int().optional(),
+  receiptUrl: z.string().optional(),
+  receiptQrCode: z.string().optional().describe('Data URI of a PNG.'),
+  tse: z.record(z.string(), z.string()).nullable().describe('No fiscal evidence: placeholder values in the sandbox, null in live mode.'),
+  ...TagFields,
+})
+export type TransactionData = z.infer<typeof TransactionData>
+
+/** Purchase, API form. */
+export const Purchase = z.strictObject({
+  transactionId: z.string(),
+  storeId: z.string(),
+  items: z.array(z.strictObject({ itemLineId: z.string(), productId: z.string().optional(), name: z.string(), price: z.number(), quantity: z.int() })),
+  total: z.number(),
+  currency: z.string(),
+  timestamp: z.string(),
+  status: z.enum(PURCHASE_STATUSES),
+  refundStatus: z.enum(['pending', 'done', 'failed']).optional(),
+  ...TagFields,
+  receipt: TransactionData,
+})
+export type Purchase = z.infer<typeof Purchase>

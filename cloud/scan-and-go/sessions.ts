@@ -1,0 +1,27 @@
+import { newId } from '../../policy/ids.ts'
+import { knownCaller } from '../operations/caller.ts'
+import { notFound } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { ShoppingSessionRow } from '../persistence/schema.ts'
+import { ownStoreOf } from '../stores/own-store.ts'
+
+export async function openSession(call: Call, storeId: string, userId: string | undefined): Promise<ShoppingSessionRow> {
+  const session: ShoppingSessionRow = {
+    session_id: newId('ses', call.services.platform),
+    tenant: knownCaller(call.caller).tenant,
+    store_id: storeId,
+    user_id: userId ?? null,
+    created_ms: call.nowMs,
+  }
+  await call.db.insertInto('shopping_session').values(session).execute()
+  return session
+}
+
+/** The caller's session; its store must be one that the caller may see. */
+export async function ownSession(call: Call, sessionId: string): Promise<ShoppingSessionRow> {
+  const { tenant } = knownCaller(call.caller)
+  const session = await call.db.selectFrom('shopping_session').selectAll().where('session_id', '=', sessionId).where('tenant', '=', tenant).executeTakeFirst()
+  if (!session) throw notFound('session')
+  await ownStoreOf(call, session.store_id, 'session')
+  return session
+}

@@ -1,0 +1,92 @@
+import { newId } from '../../policy/ids.ts'
+import { knownCaller, type KnownCaller } from '../operations/caller.ts'
+import { invalid } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { PurchaseRow, ShoppingSessionRow, StoreRow } from '../persistence/schema.ts'
+import { priceLines, type PricedLine } from './price-lines.ts'
+import { UNITS_LIMIT, type CheckoutLine } from './schema.ts'
+
+/** Makes the purchase, its lines and its tagged units; nothing is reserved and nothing is paid yet. */
+export async function startPurchase(
+  call: Call,
+  session: ShoppingSessionRow,
+  store: StoreRow,
+  lines: readonly CheckoutLine[],
+  userId: string | undefined,
+): Promise<PurchaseRow> {
+  const { db, nowMs, services } = call
+  const caller = knownCaller(call.caller)
+  const priced = await priceLines(db, store, lines)
+  const units = priced.reduce((sum, line) => sum + line.quantity, 0)
+  if (units > UNITS_LIMIT) throw invalid('items', `hold ${units} units; at most ${UNITS_LIMIT}`, 'too_many_units')
+  const purchase: PurchaseRow = {
+    purchase_id: newId('pur', services.platform),
+    tenant: caller.tenant,
+    store_id: store.store_id,
+    session_id: session.session_id,
+    user_id: userId ?? session.user_id,
+    checkout_session_id: newId('chk', services.platform),
+    status: 'PENDING_PAYMENT',
+    currency: 'EUR',
+    total_cent: priced.reduce((sum, line) => sum + line.priceCent * line.quantity, 0),
+    security_tag_mode: store.security_tag_mode,
+    security_tag_status: store.security_tag_mode === 'none' ? null : 'pending',
+    price_origin: originOf(priced, caller),
+    cti: null,
+    receipt_token: null,
+    receipt_exp: null,
+    cancel_reason: null,
+    refund_status: null,
+    deny_seq: null,
+    created_ms: nowMs,
+    completed_ms: null,
+    rev: 1,
+  }
+  await db.insertInto('purchase').values(purchase).execute()
+  for (const [n, line] of priced.entries()) await insertLine(call, purchase, line, n)
+  return purchase
+}
+
+/** Prices that only a shopper's app vouches for release nothing without staff (decisions §8). */
+function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {
+  if (lines.every((line) => line.priceOrigin !== 'client')) return 'server'
+  return caller.kind === 'publishable' ? 'shopper' : 'merchant'
+}
+
+const UNIT_ROWS_AT_ONCE = 500
+
+async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: PricedLine, n: number): Promise<void> {
+  const lineId = newId('lin', services.platform)
+  const tagged = line.tagged && purchase.security_tag_mode !== 'none'
+  await db
+    .insertInto('purchase_line')
+    .values({
+      line_id: lineId,
+      purchase_id: purchase.purchase_id,
+      line_no: n,
+      name: line.name,
+      ean: line.ean,
+      product_id: line.productId,
+      price_cent: line.priceCent,
+      quantity: line.quantity,
+      vat: line.vat,
+      category: line.category,
+      brand: line.brand,
+      price_origin: line.priceOrigin,
+      serial_number: line.serialNumber,
+      tagged: tagged ? 1 : 0,
+    })
+    .execute()
+  if (!tagged) return
+  const units = Array.from({ length: line.quantity }, (_, i) => ({
+    line_id: lineId,
+    unit_no: i + 1,
+    purchase_id: purchase.purchase_id,
+    item_id: line.items[i]?.item_id ?? null,
+    bound: 0,
+    receipt_index: null,
+  }))
+  for (let i = 0; i < units.length; i += UNIT_ROWS_AT_ONCE) {
+    await db.insertInto('purchase_unit').values(units.slice(i, i + UNIT_ROWS_AT_ONCE)).execute()
+  }
+}

@@ -1,0 +1,44 @@
+import { knownCaller, maySee } from '../operations/caller.ts'
+import { invalid } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { StoreRow } from '../persistence/schema.ts'
+import { centroid, distanceKm, type Position } from './distance.ts'
+import { listStores } from './queries.ts'
+
+export interface StoreFilter {
+  city?: string | undefined
+  /** km */
+  radius?: number | undefined
+  lat?: number | undefined
+  lng?: number | undefined
+}
+
+/** Stores of one tenant that a listing looks at. */
+const STORES_LIMIT = 10_000
+
+/** The caller's stores in a city or around a place (decisions §5), in the order they were made in. */
+export async function findStores(call: Call, filter: StoreFilter): Promise<StoreRow[]> {
+  const caller = knownCaller(call.caller)
+  const own = (await listStores(call.db, caller.tenant, STORES_LIMIT)).filter((store) => maySee(caller, store))
+  const city = filter.city?.trim().toLowerCase()
+  const inCity = city === undefined ? own : own.filter((store) => store.city.toLowerCase() === city)
+  if (filter.radius === undefined) return inCity
+  const center = centerOf(filter, inCity)
+  const { radius } = filter
+  // Around a place the city only says where that is.
+  return own.filter((store) => {
+    const position = positionOf(store)
+    return position !== undefined && center !== undefined && distanceKm(center, position) <= radius
+  })
+}
+
+function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly StoreRow[]): Position | undefined {
+  if (lat !== undefined && lng !== undefined) return { lat, lng }
+  if (lat !== undefined || lng !== undefined) throw invalid(lat === undefined ? 'lat' : 'lng', 'needed beside the other coordinate', 'missing')
+  if (city === undefined) throw invalid('radius', 'needs a city, or lat and lng, to lie around')
+  return centroid(inCity.flatMap((store) => positionOf(store) ?? []))
+}
+
+function positionOf(store: StoreRow): Position | undefined {
+  return store.lat === null || store.lng === null ? undefined : { lat: store.lat, lng: store.lng }
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { listProducts } from '../catalogue/queries.ts'
+import { Product, toProduct } from '../catalogue/schema.ts'
+import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
+import { olderForm, operation } from '../operations/operation.ts'
+import { pageOf, slicePage } from '../operations/paging.ts'
+import { findStores } from './find-stores.ts'
+import { ownStore } from './own-store.ts'
+import { Store, StoreMasterData, toMasterData, toStore } from './schema.ts'
+
+const DEFAULT_PAGE = 100
+/** Products that fetchStore carries. */
+const PRODUCTS_IN_STORE = 100
+
+const Latitude = z.number().min(-90).max(90)
+const Longitude = z.number().min(-180).max(180)
+const Radius = z.number().positive().max(20_000).describe('km')
+const queryNumberOf = (schema: z.ZodNumber) => z.string().transform(Number).pipe(schema)
+
+export const fetchStores = operation({
+  name: 'fetchStores',
+  area: 'stores',
+  minimumPackage: 'DISCOVER',
+  summary: 'Lists the stores of the account, in a city or around a place.',
+  description: '`city` ignores case. `radius` (km) lies around `lat` and `lng`, else around the middle of the stores in `city`.',
+  callers: ['secret', 'publishable'],
+  changes: false,
+  request: z.strictObject({
+    city: text(120).optional(),
+    radius: Radius.optional(),
+    lat: Latitude.optional(),
+    lng: Longitude.optional(),
+    limit: Limit.optional(),
+    offset: Offset.optional(),
+    cursor: Id.optional(),
+  }),
+  response: z.strictObject({ ...Success, stores: z.array(Store), total: z.int(), nextCursor: z.string().optional() }),
+  example: { city: 'Hamburg' },
+  get: olderForm({
+    request: z.strictObject({
+      city: text(120).optional(),
+      radius: queryNumberOf(Radius).optional(),
+      lat: queryNumberOf(Latitude).optional(),
+      lng: queryNumberOf(Longitude).optional(),
+      limit: QueryNumber.pipe(Limit).optional(),
+      cursor: Id.optional(),
+    }),
+    response: z.strictObject({ ...Success, data: z.array(StoreMasterData), total: z.int(), nextCursor: z.string().optional() }),
+    async run(call, input) {
+      const stores = await findStores(call, input)
+      const { items, nextCursor } = slicePage(stores, (s) => s.store_id, pageOf(input, DEFAULT_PAGE))
+      return { success: true as const, data: items.map(toMasterData), total: stores.length, ...(nextCursor && { nextCursor }) }
+    },
+  }),
+  async run(call, input) {
+    const stores = await findStores(call, input)
+    const { items, nextCursor } = slicePage(stores, (s) => s.store_id, pageOf(input, DEFAULT_PAGE))
+    return { success: true as const, stores: items.map(toStore), total: stores.length, ...(nextCursor && { nextCursor }) }
+  },
+})
+
+export const fetchStore = operation({
+  name: 'fetchStore',
+  area: 'stores',
+  minimumPackage: 'DISCOVER',
+  summary: 'Answers one store.',
+  description: 'With `includeProducts` it carries the first 100 products of the store.',
+  callers: ['secret', 'publishable'],
+  changes: false,
+  request: z.strictObject({ storeId: Id, includeProducts: z.boolean().optional() }),
+  response: Store.extend({ ...Success, products: z.array(Product).optional() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  get: olderForm({
+    request: z.strictObject({ storeId: Id }),
+    response: StoreMasterData.extend({ ...Success, products: z.array(Product) }),
+    async run(call, { storeId }) {
+      const store = await ownStore(call, storeId)
+      const products = await listProducts(call.db, storeId, { limit: PRODUCTS_IN_STORE, offset: 0, after: undefined })
+      return { success: true as const, ...toMasterData(store), products: products.map(toProduct) }
+    },
+  }),
+  async run(call, { storeId, includeProducts }) {
+    const store = await ownStore(call, storeId)
+    const products = includeProducts ? await listProducts(call.db, storeId, { limit: PRODUCTS_IN_STORE, offset: 0, after: undefined }) : undefined
+    return { success: true as const, ...toStore(store), ...(products && { products: products.map(toProduct) }) }
+  },
+})

@@ -1,0 +1,37 @@
+import { knownCaller, maySee } from '../operations/caller.ts'
+import { Failure, invalid, notFound } from '../operations/failure.ts'
+import { isAtLeast, needsPackage, type Call, type Package } from '../operations/operation.ts'
+import { packageTooLow } from '../operations/perform.ts'
+import type { StoreRow } from '../persistence/schema.ts'
+import { findStore, listStores } from './queries.ts'
+
+/** The caller's store of this id: 404 when it is unknown or somebody else's, 403 when its package is too low. */
+export async function ownStore(call: Call, storeId: string): Promise<StoreRow> {
+  const caller = knownCaller(call.caller)
+  const store = await findStore(call.db, storeId)
+  if (!store || !maySee(caller, store)) throw notFound('store')
+  if (needsPackage(call.operation, caller.mode) && !isAtLeast(store.package as Package, call.operation.minimumPackage)) {
+    throw packageTooLow(call.operation, store.package)
+  }
+  return store
+}
+
+/** The store that is named, or the only one there is (decisions §1). */
+export async function ownStoreOrOnly(call: Call, storeId: string | undefined): Promise<StoreRow> {
+  if (storeId !== undefined) return ownStore(call, storeId)
+  const caller = knownCaller(call.caller)
+  if (caller.kind === 'agent') return ownStore(call, caller.storeId)
+  const stores = (await listStores(call.db, caller.tenant, 500)).filter((store) => maySee(caller, store))
+  const [only] = stores
+  if (only && stores.length === 1) return ownStore(call, only.store_id)
+  throw invalid('storeId', `needed, because this key has ${stores.length} stores`, 'missing')
+}
+
+/** The store behind something that was named by its own id: if the store may not be seen, nor may that. */
+export async function ownStoreOf(call: Call, storeId: string, what: string): Promise<StoreRow> {
+  try {
+    return await ownStore(call, storeId)
+  } catch (error) {
+    throw error instanceof Failure && error.code === 'not-found' ? notFound(what) : error
+  }
+}

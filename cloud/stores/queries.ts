@@ -1,0 +1,24 @@
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { StoreRow } from '../persistence/schema.ts'
+
+const byId = prepared((db, p: { storeId: string }) => db.selectFrom('store').selectAll().where('store_id', '=', p.storeId))
+
+export async function findStore(db: Db, storeId: string): Promise<StoreRow | undefined> {
+  const [row] = await byId(db, { storeId })
+  return row
+}
+
+/** The stores of a tenant in the order of their ids, which is the order they were made in. */
+export function listStores(db: Db, tenant: string, limit: number): Promise<StoreRow[]> {
+  return db.selectFrom('store').selectAll().where('tenant', '=', tenant).orderBy('store_id').limit(limit).execute()
+}
+
+/** Notes that what agents are told of a store has changed (policy, devices, operators): the next version of its signed policy. */
+export async function raiseDocumentVersion(db: Db, storeId: string): Promise<void> {
+  await db
+    .updateTable('store')
+    .set((eb) => ({ document_version: eb('document_version', '+', 1) }))
+    .where('store_id', '=', storeId)
+    .execute()
+}

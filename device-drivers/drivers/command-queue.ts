@@ -1,0 +1,51 @@
+import { result } from './device.ts'
+import type { CommandResult } from './device.ts'
+
+/** A command that may be known before it has run to its end. Neither promise rejects. */
+export interface RunningCommand {
+  readonly outcome: Promise<CommandResult>
+  readonly finished: Promise<unknown>
+}
+
+/** Commands to one device, one after the other. */
+export interface CommandQueue {
+  /** Begins when all before it are finished; answers at once when `signal` aborts while it waits. */
+  run(signal: AbortSignal, begin: () => RunningCommand): Promise<CommandResult>
+  /** Resolves when everything asked for so far is finished. */
+  idle(): Promise<void>
+}
+
+/** A queue in which at most `most` commands wait. */
+export function commandQueue(most: number): CommandQueue {
+  let tail: Promise<void> = Promise.resolve()
+  let waiting = 0
+
+  return {
+    async run(signal, begin) {
+      if (signal.aborted) return result('failed', false, 'cancelled')
+      if (waiting >= most) return result('failed', false, 'queue_full', `${most} commands wait for this device already`)
+      const turn = tail
+      let finish = () => {}
+      tail = new Promise<void>((resolve) => {
+        finish = resolve
+      })
+      let giveUp = () => {}
+      const givenUp = new Promise<void>((resolve) => {
+        giveUp = resolve
+      })
+      signal.addEventListener('abort', giveUp, { once: true })
+      waiting++
+      await Promise.race([turn, givenUp])
+      waiting--
+      signal.removeEventListener('abort', giveUp)
+      if (signal.aborted) {
+        void turn.then(finish)
+        return result('failed', false, 'cancelled')
+      }
+      const { outcome, finished } = begin()
+      void finished.then(finish)
+      return outcome
+    },
+    idle: () => tail,
+  }
+}

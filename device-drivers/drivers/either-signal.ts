@@ -1,0 +1,22 @@
+import type { Cancel } from '../../policy/platform.ts'
+
+/**
+ * A signal that aborts with the first of two; `done` lets go of both. For signals that live for long:
+ * on Node 20 `AbortSignal.any` leaves a trace on its sources for ever.
+ */
+export function eitherSignal(one: AbortSignal, other: AbortSignal): { signal: AbortSignal; done: Cancel } {
+  const both = new AbortController()
+  const onOne = () => both.abort(one.reason)
+  const onOther = () => both.abort(other.reason)
+  if (one.aborted) onOne()
+  else if (other.aborted) onOther()
+  one.addEventListener('abort', onOne, { once: true })
+  other.addEventListener('abort', onOther, { once: true })
+  return {
+    signal: both.signal,
+    done() {
+      one.removeEventListener('abort', onOne)
+      other.removeEventListener('abort', onOther)
+    },
+  }
+}

@@ -1,0 +1,157 @@
+import { setMaxListeners } from 'node:events'
+import { deadline } from '../../policy/platform.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { linkKey } from '../transports/link-settings.ts'
+import type { Membership, SharedLinks } from '../transports/shared-links.ts'
+import { commandQueue } from './command-queue.ts'
+import type { RunningCommand } from './command-queue.ts'
+import { result } from './device.ts'
+import type { CommandResult, DeviceIdentity, ProtectionDevice } from './device.ts'
+import type { Driver } from './driver.ts'
+import { eitherSignal } from './either-signal.ts'
+import { eventQueue } from './event-queue.ts'
+import { auditOutputs } from './modbus/audit.ts'
+import { MODBUS_BUS } from './modbus/bus.ts'
+import type { ModbusBus } from './modbus/bus.ts'
+import { readInputs, watchInputs } from './modbus/inputs.ts'
+import { wantedOutputs } from './modbus/outputs.ts'
+import { startRelease } from './modbus/release.ts'
+import { beginSession, misfit } from './modbus/session.ts'
+import type { Session } from './modbus/session.ts'
+import { claimsOf, framingOf, linkUseOf, ModbusSettings, signalOutputs } from './modbus/settings.ts'
+import { noiseReport } from './noise-report.ts'
+
+const MOST_RELEASES_WAITING = 8
+const CLOSE_WITHIN_MS = 2_000
+const NOT_CONNECTED = 'the board is not connected'
+
+function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
+  const { timers } = platform
+  const { confirmInput, passageInput } = settings
+  const watched = [confirmInput, passageInput].filter((input) => input !== undefined)
+  const queue = eventQueue()
+  const noise = noiseReport(platform, queue.put)
+  const releases = commandQueue(MOST_RELEASES_WAITING)
+  const closing = new AbortController()
+  // Every command that waits listens for the end of the device; the queue bounds them.
+  setMaxListeners(0, closing.signal)
+  let membership: Membership<ModbusBus> | null = null
+  let session: Session | null = null
+
+  const onFault = (detail: string) => queue.put({ type: 'fault', detail })
+  const outputs = wantedOutputs({
+    release: settings.output,
+    signals: signalOutputs(settings),
+    platform,
+    write: async (output, on) =>
+      session && !session.over.aborted ? session.board.writeCoil(output, on) : { kind: 'lost', handed: false, detail: NOT_CONNECTED },
+  })
+
+  function onInput(input: number, on: boolean): void {
+    queue.put({ type: 'input', input, on })
+    if (input === passageInput && on) queue.put({ type: 'passage' })
+  }
+
+  async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
+    session?.end('connected anew')
+    membership?.leave()
+    membership = null
+    const member = await links.join(settings.link, MODBUS_BUS[framingOf(settings)], signal, onFailure)
+    membership = member
+    const stopNoise = member.speaker.onNoise(noise.add)
+    void member.lost.then((reason) => {
+      stopNoise()
+      if (membership !== member) return
+      membership = null
+      session?.end(reason)
+    })
+  }
+
+  async function writeWanted(member: Membership<ModbusBus>, { board }: Session, signal: AbortSignal): Promise<void> {
+    for (const output of outputs.wanted().keys()) {
+      if (signal.aborted) throw signal.reason as Error
+      // Looked up at the last moment: a signal that comes meanwhile is written behind this one.
+      const on = outputs.wanted().get(output) === true && output !== settings.output
+      const answer = await board.writeCoil(output, on)
+      if (answer.kind !== 'answered') throw misfit(member, settings, answer, `output ${output}`)
+    }
+  }
+
+  async function identify(signal: AbortSignal): Promise<DeviceIdentity> {
+    const member = membership
+    if (!member) throw new Error('the link was lost')
+    session?.end('identified anew')
+    const begun = beginSession(member, settings)
+    session = begun
+    try {
+      await writeWanted(member, begun, signal)
+      const before = await readInputs(begun.board, watched)
+      if (!(before instanceof Map)) throw misfit(member, settings, before, `input ${watched.join(' or ')}`)
+      if (signal.aborted) throw signal.reason as Error
+      if (begun.over.aborted) throw new Error('the link was lost')
+      member.heard()
+      const common = { board: begun.board, timers, signal: begun.over }
+      begun.inputs = watchInputs({ ...common, inputs: watched, pollMs: settings.pollMs, before, onChange: onInput })
+      void auditOutputs({ ...common, outputs, release: settings.output, onFault })
+    } catch (error) {
+      begun.end('not identified')
+      throw error
+    }
+    return { description: `Modbus ${framingOf(settings).toUpperCase()} unit ${settings.unit} at ${linkKey(settings.link)}` }
+  }
+
+  function release(signal: AbortSignal): RunningCommand {
+    const current = session
+    if (!current?.inputs || current.over.aborted) {
+      return { outcome: Promise.resolve(result('failed', false, 'not_ready', NOT_CONNECTED)), finished: Promise.resolve() }
+    }
+    const { board, inputs, over } = current
+    const { output, pulseMs } = settings
+    return startRelease({ board, inputs, over, timers, output, confirmInput, pulseMs, signal, onPulse: outputs.pulse, onFault })
+  }
+
+  async function execute(command: Parameters<ProtectionDevice['execute']>[0], signal: AbortSignal): Promise<CommandResult> {
+    if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
+    if (command.kind === 'signal') return outputs.signal(command.signal, command.seconds)
+    const both = eitherSignal(signal, closing.signal)
+    const told = await releases.run(both.signal, () => {
+      const running = release(both.signal)
+      void running.finished.then(both.done)
+      return running
+    })
+    if (!told.commanded) both.done()
+    return told
+  }
+
+  async function switchOff(signal: AbortSignal): Promise<void> {
+    await releases.idle()
+    const board = session?.board
+    await Promise.all([...outputs.wanted().keys()].map((output) => board?.writeCoil(output, false, { signal })))
+  }
+
+  async function close(): Promise<void> {
+    closing.abort(new DOMException('the device is being closed', 'AbortError'))
+    outputs.allOff()
+    const limit = deadline(timers, CLOSE_WITHIN_MS)
+    const outOfTime = new Promise<void>((resolve) => limit.signal.addEventListener('abort', () => resolve(), { once: true }))
+    await Promise.race([switchOff(limit.signal), outOfTime])
+    limit.done()
+    session?.end('closed')
+    const member = membership
+    membership = null
+    member?.leave()
+    noise.stop()
+    queue.end()
+  }
+
+  return { connect, identify, untilLost: () => session?.lost ?? Promise.resolve('the link was lost'), execute, events: queue.events, close }
+}
+
+/** Relay and input boards: detachers, locks, deactivators with a contact, sirens, lamps, passage sensors. */
+export const modbusDriver: Driver<ModbusSettings, typeof ModbusSettings> = {
+  name: 'modbus',
+  settings: ModbusSettings,
+  linkUse: linkUseOf,
+  claims: claimsOf,
+  open: openModbus,
+}

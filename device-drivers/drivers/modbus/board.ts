@@ -1,0 +1,37 @@
+import { exceptionText } from '../../protocols/modbus/functions.ts'
+import type { ModbusMessage } from '../../protocols/modbus/pdu.ts'
+import type { BusAnswer, BusRequest, FailedAnswer, ModbusBus } from './bus.ts'
+
+/** One unit on a bus, as its driver sees it: coils and inputs, and whether it still answers. */
+export interface Board {
+  writeCoil(address: number, on: boolean, options?: { signal?: AbortSignal; onHanded?: () => void }): Promise<BusAnswer>
+  readCoils(address: number, quantity: number): Promise<BusAnswer>
+  readInputs(address: number, quantity: number, lane?: BusRequest['lane']): Promise<BusAnswer>
+}
+
+/** Requests in a row that may go unanswered before the board counts as gone. */
+export const MOST_MISSED = 3
+
+/** `onSilent` is called once, when three requests in a row got no answer. */
+export function board(bus: ModbusBus, unit: number, timeoutMs: number, onSilent: (detail: string) => void): Board {
+  let missed = 0
+
+  async function ask(message: ModbusMessage, options: Partial<BusRequest>): Promise<BusAnswer> {
+    const answer = await bus.request({ unit, message, timeoutMs, lane: 'command', ...options })
+    if (answer.kind !== 'lost') missed = 0
+    else if (answer.handed && ++missed === MOST_MISSED) onSilent(`${MOST_MISSED} requests in a row: ${answer.detail}`)
+    return answer
+  }
+
+  return {
+    writeCoil: (address, on, options) => ask({ name: 'writeSingleCoil', address, quantity: 1, values: [on ? 1 : 0] }, options ?? {}),
+    readCoils: (address, quantity) => ask({ name: 'readCoils', address, quantity, values: [] }, { lane: 'poll' }),
+    readInputs: (address, quantity, lane = 'poll') => ask({ name: 'readDiscreteInputs', address, quantity, values: [] }, { lane }),
+  }
+}
+
+/** A failed answer in words. */
+export function answerText(answer: FailedAnswer): string {
+  return answer.kind === 'exception' ? exceptionText(answer.code) : answer.detail
+}
+

@@ -1,0 +1,148 @@
+import { deadline, pause } from '../../../policy/platform.ts'
+import type { Timers } from '../../../policy/platform.ts'
+import { result } from '../device.ts'
+import type { CommandResult } from '../device.ts'
+import { eitherSignal } from '../either-signal.ts'
+import type { Board } from './board.ts'
+import { answerText } from './board.ts'
+import type { BusAnswer, FailedAnswer } from './bus.ts'
+import type { InputWatch } from './inputs.ts'
+
+/**
+ * One release, from the first look at the input to the output being off again.
+ *
+ *     input read, is 0 ─▶ ON ─────── pulse ───────▶ OFF ── 1 s more ──▶ told
+ *                          └─ the input is watched from here to there ─┘
+ *
+ * What is known decides: the input changed → confirmed; else an answer was lost → unknown; else the
+ * board did all it was told and nothing moved → failed. ON is written once, never again.
+ */
+export interface ReleaseOptions {
+  readonly board: Board
+  readonly inputs: InputWatch
+  readonly timers: Timers
+  readonly output: number
+  readonly confirmInput: number | undefined
+  readonly pulseMs: number
+  /** The caller gives up: nothing begins after it, and what has begun is ended at once. */
+  readonly signal: AbortSignal
+  /** The connection is over. */
+  readonly over: AbortSignal
+  /** Called before ON; what it returns is called once OFF has been tried. */
+  onPulse(): () => void
+  /** The output may still be on. */
+  onFault(detail: string): void
+}
+
+export interface Release {
+  /** As soon as it is known, which may be before the pulse is over. Never rejects. */
+  readonly outcome: Promise<CommandResult>
+  /** The output is off, or its board cannot be reached. */
+  readonly finished: Promise<void>
+}
+
+/** How long an input that is 1 already may take to fall, and to rise after the pulse. */
+const CONFIRM_WITHIN_MS = 1_000
+
+/** Exceptions that leave open whether the coil moved: "still working on it", and a gateway that heard nothing. */
+const UNDECIDED_EXCEPTIONS: ReadonlySet<number> = new Set([5, 11])
+
+type Seen = 'changed' | 'unchanged' | 'lost'
+
+async function inputIsFree(o: ReleaseOptions, input: number): Promise<CommandResult | null> {
+  const limit = deadline(o.timers, CONFIRM_WITHIN_MS, o.signal)
+  try {
+    for (let first = true; ; first = false) {
+      const reading = await o.inputs.next(first)
+      if (o.signal.aborted) return result('failed', false, 'cancelled')
+      if (reading.kind === 'over') return result('failed', false, 'not_ready', 'the connection was lost')
+      if (reading.kind === 'read' && !reading.isOn(input)) return null
+      if (!limit.signal.aborted) continue
+      if (reading.kind === 'missed') return result('failed', false, 'not_ready', `input ${input} cannot be read`)
+      return result('failed', false, 'input_stuck', `input ${input} is 1 before anything was commanded`)
+    }
+  } finally {
+    limit.done()
+  }
+}
+
+async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal): Promise<Seen> {
+  let missed = false
+  while (!until.aborted) {
+    const reading = await o.inputs.next()
+    if (reading.kind === 'over') return 'lost'
+    if (reading.kind === 'missed') missed = true
+    else if (reading.isOn(input)) return 'changed'
+  }
+  return missed ? 'lost' : 'unchanged'
+}
+
+function undecided(answer: BusAnswer): answer is FailedAnswer {
+  return answer.kind === 'lost' || (answer.kind === 'exception' && UNDECIDED_EXCEPTIONS.has(answer.code))
+}
+
+/** The last look: what was seen of the input up to 1 s after the pulse. */
+async function lastSeen(o: ReleaseOptions, seen: Promise<Seen>, enough: AbortController, ended: AbortSignal): Promise<Seen> {
+  const limit = deadline(o.timers, CONFIRM_WITHIN_MS, ended)
+  const stop = () => enough.abort()
+  if (limit.signal.aborted) stop()
+  limit.signal.addEventListener('abort', stop, { once: true })
+  const last = await seen
+  limit.done()
+  return last
+}
+
+async function run(o: ReleaseOptions, ended: AbortSignal, tell: (known: CommandResult) => void): Promise<void> {
+  const notFree = o.confirmInput === undefined ? null : await inputIsFree(o, o.confirmInput)
+  if (notFree) return tell(notFree)
+  if (o.signal.aborted) return tell(result('failed', false, 'cancelled'))
+
+  const enough = new AbortController()
+  const changed = () => tell(result('confirmed', true, 'input_changed', `input ${o.confirmInput} changed to 1`))
+  let seen: Promise<Seen> = Promise.resolve('unchanged')
+  const donePulse = o.onPulse()
+  const on = await o.board.writeCoil(o.output, true, {
+    signal: o.signal,
+    onHanded: () => {
+      if (o.confirmInput === undefined) return
+      seen = watchInput(o, o.confirmInput, enough.signal)
+      void seen.then((what) => what === 'changed' && changed())
+    },
+  })
+  if (on.kind === 'lost' && !on.handed) {
+    donePulse()
+    return tell(o.signal.aborted ? result('failed', false, 'cancelled') : result('failed', false, 'not_ready', on.detail))
+  }
+  const refused = on.kind === 'exception' && !undecided(on)
+  if (refused) tell(result('failed', true, 'refused', answerText(on)))
+  if (on.kind === 'answered') {
+    if (o.confirmInput === undefined) tell(result('confirmed', true, 'acknowledged'))
+    await pause(o.timers, o.pulseMs, ended).catch(() => {})
+  }
+
+  const off = await o.board.writeCoil(o.output, false)
+  donePulse()
+  if (off.kind !== 'answered') o.onFault(`output ${o.output} may still be on (${answerText(off)}); it is switched off again as soon as the board answers`)
+  if (refused) return enough.abort()
+
+  const last = await lastSeen(o, seen, enough, ended)
+  if (last === 'changed') return changed()
+  const lost = [on, off].find(undecided)
+  if (lost) return tell(result('unknown', true, 'answer_lost', answerText(lost)))
+  if (o.signal.aborted) return tell(result('unknown', true, 'cancelled'))
+  if (last === 'lost') return tell(result('unknown', true, 'answer_lost', `input ${o.confirmInput} could not be read`))
+  tell(result('failed', true, 'no_confirmation', `input ${o.confirmInput} did not change`))
+}
+
+/** Begins a release. */
+export function startRelease(options: ReleaseOptions): Release {
+  let tell = (_known: CommandResult) => {}
+  const outcome = new Promise<CommandResult>((resolve) => {
+    tell = resolve
+  })
+  const ended = eitherSignal(options.signal, options.over)
+  const finished = run(options, ended.signal, tell)
+    .catch((error: unknown) => tell(result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`)))
+    .finally(ended.done)
+  return { outcome, finished }
+}

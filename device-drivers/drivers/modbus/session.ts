@@ -1,0 +1,47 @@
+import type { Membership } from '../../transports/shared-links.ts'
+import { answerText, board as boardOn } from './board.ts'
+import type { Board } from './board.ts'
+import type { FailedAnswer, ModbusBus } from './bus.ts'
+import type { InputWatch } from './inputs.ts'
+import type { ModbusSettings } from './settings.ts'
+
+/** From one `identify` to the loss of what it found. */
+export interface Session {
+  readonly board: Board
+  /** Aborts when the session is over. */
+  readonly over: AbortSignal
+  /** Resolves with the reason when the session is over. */
+  readonly lost: Promise<string>
+  /** Null until the board is identified. */
+  inputs: InputWatch | null
+  end(reason: string): void
+}
+
+/** Begins to speak with the board of `settings`; the session ends by itself when the board falls silent. */
+export function beginSession(member: Membership<ModbusBus>, settings: ModbusSettings): Session {
+  let tell = (_reason: string) => {}
+  const lost = new Promise<string>((resolve) => {
+    tell = resolve
+  })
+  const over = new AbortController()
+  const end = (reason: string) => {
+    if (over.signal.aborted) return
+    over.abort(new DOMException(reason, 'AbortError'))
+    tell(reason)
+  }
+  const board = boardOn(member.speaker, settings.unit, settings.requestTimeoutMs, (detail) => {
+    end(detail)
+    member.silent(detail)
+  })
+  return { board, over: over.signal, lost, inputs: null, end }
+}
+
+/** Why the board is not what the settings say; the link is told whether it answers at all. */
+export function misfit(member: Membership<ModbusBus>, settings: ModbusSettings, answer: FailedAnswer, what: string): Error {
+  if (answer.kind === 'exception') {
+    member.heard()
+    return new Error(`unit ${settings.unit} refuses ${what}: ${answerText(answer)}; check the settings of ${settings.deviceId}`)
+  }
+  member.silent(answer.detail)
+  return new Error(answer.detail)
+}

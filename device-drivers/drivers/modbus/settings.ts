@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import type { ModbusFraming } from '../../protocols/modbus/frame.ts'
+import { linkKey, linkMode, LinkSettings } from '../../transports/link-settings.ts'
+import type { Signal } from '../device.ts'
+import { LONGEST_SIGNAL_S, SIGNALS } from '../device.ts'
+import { DeviceId } from '../driver.ts'
+import type { Claim } from '../driver.ts'
+
+const address = (what: string) => {
+  const error = `give the number of the ${what}, counted from 0 (0 to 65535)`
+  return z.int({ error }).min(0, { error }).max(65_535, { error })
+}
+const ms = (from: number, to: number) => {
+  const error = `give milliseconds, ${from} to ${to}`
+  return z.int({ error }).min(from, { error }).max(to, { error })
+}
+const unitError = 'give the address of the board on its bus, 0 to 255 (RTU: 1 to 247)'
+const Lamp = z.strictObject({ output: address('output (coil) of the lamp') }, { error: 'give { "output": … }' })
+
+const secondsError = { error: `give seconds, 1 to ${LONGEST_SIGNAL_S}` }
+const Siren = z.strictObject(
+  {
+    output: address('output (coil) of the siren'),
+    seconds: z.number(secondsError).min(1, secondsError).max(LONGEST_SIGNAL_S, secondsError).default(5),
+  },
+  { error: 'give { "output": …, "seconds": 5 }' },
+)
+
+/** One relay and input board, or a part of one that belongs to one device. */
+export const ModbusSettings = z
+  .strictObject({
+    deviceId: DeviceId,
+    driver: z.literal('modbus'),
+    link: LinkSettings,
+    framing: z
+      .enum(['rtu', 'tcp'], { error: 'use "tcp" (Modbus TCP) or "rtu" (serial line or raw serial device server)' })
+      .optional()
+      .meta({ description: 'by default tcp on a tcp link and rtu on a serial one' }),
+    unit: z.int({ error: unitError }).min(0, { error: unitError }).max(255, { error: unitError }).default(1),
+    output: address('output (coil) that releases').meta({ description: 'coil that is pulsed to release' }),
+    confirmInput: address('input that shows the release').optional(),
+    pulseMs: ms(20, 10_000).default(200),
+    passageInput: address('input of the passage sensor').optional(),
+    siren: Siren.optional(),
+    amber: Lamp.optional(),
+    green: Lamp.optional(),
+    requestTimeoutMs: ms(20, 5_000).default(500),
+    pollMs: ms(5, 1_000).default(20),
+  })
+  .refine((settings) => framingOf(settings) === 'tcp' || (settings.unit >= 1 && settings.unit <= 247), {
+    error: 'Modbus RTU boards have addresses 1 to 247',
+    path: ['unit'],
+  })
+export type ModbusSettings = z.infer<typeof ModbusSettings>
+
+/** The framing that is meant: Modbus TCP on a network link, RTU on a serial one, unless told otherwise. */
+export function framingOf(settings: { readonly framing?: ModbusFraming | undefined; readonly link: LinkSettings }): ModbusFraming {
+  return settings.framing ?? ('tcp' in settings.link ? 'tcp' : 'rtu')
+}
+
+/** Devices on one link must agree on this. */
+export function linkUseOf(settings: ModbusSettings): string {
+  return `Modbus ${framingOf(settings).toUpperCase()}, ${linkMode(settings.link)}`
+}
+
+/** The outputs of the signals that this device has. */
+export function signalOutputs(settings: ModbusSettings): Map<Signal, number> {
+  const outputs = new Map<Signal, number>()
+  for (const signal of SIGNALS) {
+    const output = settings[signal]?.output
+    if (output !== undefined) outputs.set(signal, output)
+  }
+  return outputs
+}
+
+/** Outputs belong to one purpose; an input may be watched by several devices. */
+export function claimsOf(settings: ModbusSettings): Claim[] {
+  const on = (output: number) => `output ${output} of unit ${settings.unit} at ${linkKey(settings.link)}`
+  const signals = [...signalOutputs(settings)].map(([signal, output]) => ({ setting: `${signal}.output`, on: on(output) }))
+  return [{ setting: 'output', on: on(settings.output) }, ...signals]
+}

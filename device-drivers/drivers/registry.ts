@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { assert } from '../../policy/assert.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { SharedLinks } from '../transports/shared-links.ts'
+import type { ProtectionDevice } from './device.ts'
+import { anyDriver } from './driver.ts'
+import type { AnyDriver, DeviceSettings } from './driver.ts'
+import { modbusDriver } from './modbus.ts'
+import { scannerDriver } from './scanner.ts'
+
+// A new driver is one line in each of these two tables.
+
+/** One entry of `devices` in the agent's configuration. */
+export const DeviceEntry = z.discriminatedUnion('driver', [
+  modbusDriver.settings,
+  scannerDriver.settings,
+])
+export type DeviceEntry = z.infer<typeof DeviceEntry>
+
+const DRIVERS: readonly AnyDriver[] = [
+  anyDriver(modbusDriver),
+  anyDriver(scannerDriver),
+]
+
+/** The words that `driver` may be. */
+export const DRIVER_NAMES: readonly string[] = DRIVERS.map((driver) => driver.name)
+
+/** The driver of an entry that has passed the schema. */
+export function driverOf(entry: DeviceSettings): AnyDriver {
+  const driver = DRIVERS.find((candidate) => candidate.name === entry.driver)
+  assert(driver, `no driver is called ${entry.driver}`)
+  return driver
+}
+
+/** Makes the device of an entry; nothing is opened before its `connect`. */
+export function openDevice(entry: DeviceSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
+  return driverOf(entry).open(entry, links, platform)
+}

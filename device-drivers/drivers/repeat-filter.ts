@@ -1,0 +1,21 @@
+import type { Clock } from '../../policy/platform.ts'
+
+const MOST_REMEMBERED = 32
+
+/**
+ * Tells repeats of the same text within `withinMs` of the time it was last let through. Scanners
+ * that look all the time read a code again and again while it lies before them.
+ */
+export function repeatFilter(clock: Clock, withinMs: number): (text: string) => boolean {
+  const seen = new Map<string, number>()
+
+  return (text) => {
+    const now = clock.elapsed()
+    const last = seen.get(text)
+    if (last !== undefined && now - last < withinMs) return true
+    seen.delete(text)
+    seen.set(text, now)
+    if (seen.size > MOST_REMEMBERED) for (const oldest of [...seen.keys()].slice(0, seen.size - MOST_REMEMBERED)) seen.delete(oldest)
+    return false
+  }
+}

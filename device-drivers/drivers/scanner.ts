@@ -1,0 +1,118 @@
+import { z } from 'zod'
+import type { Cancel, Platform } from '../../policy/platform.ts'
+import { lineCodec } from '../protocols/scanner/lines.ts'
+import { splitSymbology } from '../protocols/scanner/symbology.ts'
+import type { ByteLink } from '../transports/byte-link.ts'
+import { linkKey, LinkSettings } from '../transports/link-settings.ts'
+import type { LinkProtocol, Membership, SharedLinks, Speaker } from '../transports/shared-links.ts'
+import { result } from './device.ts'
+import type { ProtectionDevice } from './device.ts'
+import { DeviceId } from './driver.ts'
+import type { Driver } from './driver.ts'
+import { eventQueue } from './event-queue.ts'
+import { noiseReport } from './noise-report.ts'
+import { repeatFilter } from './repeat-filter.ts'
+
+const interByte = { error: 'give milliseconds, 5 to 1000' }
+const duplicate = { error: 'give milliseconds, 0 (every read counts) to 60000' }
+
+/** One code scanner on a serial line (USB-COM, RS-232) or behind a serial device server. */
+export const ScannerSettings = z.strictObject({
+  deviceId: DeviceId,
+  driver: z.literal('scanner'),
+  link: LinkSettings,
+  feeds: z
+    .string({ error: 'give the deviceId of the device that this scanner serves' })
+    .min(1, { error: 'give the deviceId of the device that this scanner serves' })
+    .max(128, { error: 'at most 128 characters' }),
+  suffix: z
+    .enum(['any', 'CR', 'LF', 'CRLF', 'TAB'], { error: 'use "CR", "LF", "CRLF" or "TAB" as set on the scanner, or leave it out for CR and LF' })
+    .default('any'),
+  stx: z
+    .boolean({ error: 'use true when the scanner puts STX before and ETX behind each text, else false' })
+    .default(false),
+  interByteMs: z
+    .int(interByte)
+    .min(5, interByte)
+    .max(1_000, interByte)
+    .optional()
+    .meta({ description: 'a pause this long ends a text, for scanners without a suffix' }),
+  duplicateMs: z.int(duplicate).min(0, duplicate).max(60_000, duplicate).default(500),
+})
+export type ScannerSettings = z.infer<typeof ScannerSettings>
+
+/** A line that stops half-way is given up after so long, so that it does not run into the next one. */
+const HALF_LINE_MS = 1_000
+
+function openScanner(settings: ScannerSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
+  const queue = eventQueue()
+  const noise = noiseReport(platform, queue.put)
+  const isRepeat = repeatFilter(platform.clock, settings.duplicateMs)
+  let membership: Membership<Speaker> | null = null
+
+  function onLines(lines: readonly string[]): void {
+    for (const line of lines) if (!isRepeat(line)) queue.put({ type: 'scan', ...splitSymbology(line) })
+  }
+
+  async function listen(link: ByteLink): Promise<string> {
+    const codec = lineCodec({ suffix: settings.suffix, stx: settings.stx, silenceEndsLine: settings.interByteMs !== undefined })
+    let cancel: Cancel = () => {}
+    const silence = () => {
+      onLines(codec.silence())
+      noise.add(codec.takeNoise())
+    }
+    try {
+      for await (const chunk of link.bytes) {
+        cancel()
+        onLines(codec.push(chunk))
+        noise.add(codec.takeNoise())
+        if (codec.held > 0) cancel = platform.timers.after(settings.interByteMs ?? HALF_LINE_MS, silence)
+      }
+      return 'the other side closed the link'
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    } finally {
+      cancel()
+    }
+  }
+
+  // Made for this device alone: a scanner shares its link with nobody.
+  const protocol: LinkProtocol<Speaker> = { name: 'scanner', start: (link) => ({ ended: listen(link) }) }
+
+  return {
+    async connect(signal, onFailure) {
+      membership?.leave()
+      membership = null
+      const member = await links.join(settings.link, protocol, signal, onFailure)
+      membership = member
+      void member.lost.then(() => {
+        if (membership === member) membership = null
+      })
+    },
+    // A scanner cannot be asked: an open link is all that can be known before the first read.
+    async identify() {
+      if (!membership) throw new Error('the link was lost')
+      membership.heard()
+      return { description: `scanner at ${linkKey(settings.link)}` }
+    },
+    untilLost: () => membership?.lost ?? Promise.resolve('the link was lost'),
+    execute: async () => result('failed', false, 'not_supported', 'a scanner has no outputs'),
+    events: queue.events,
+    async close() {
+      const member = membership
+      membership = null
+      member?.leave()
+      noise.stop()
+      queue.end()
+    },
+  }
+}
+
+/** Serial code scanners. Keyboard wedges are not devices of this kind. */
+export const scannerDriver: Driver<ScannerSettings, typeof ScannerSettings> = {
+  name: 'scanner',
+  settings: ScannerSettings,
+  linkUse: () => null,
+  claims: () => [],
+  open: openScanner,
+}

@@ -1,0 +1,134 @@
+import { deadline, pause, retryDelays } from '../policy/platform.ts'
+import type { Platform } from '../policy/platform.ts'
+import { result } from './drivers/device.ts'
+import type { CommandResult, DeviceCommand, DeviceEvent, DeviceIdentity, ProtectionDevice } from './drivers/device.ts'
+
+/**
+ *     absent ◀──────────────┐
+ *       ▲ │ next try        │ cannot be opened
+ *       │ ▼                 │
+ *     opening ─▶ identifying ─▶ ready
+ *       ▲             │           │
+ *       │ later       ▼           │ silent, unplugged
+ *       └───────── degraded ◀─────┘
+ *
+ * - absent: nothing can be opened where the device should be
+ * - opening: the link is being opened
+ * - identifying: the link is open; the device is asked and its outputs are put right
+ * - ready: commands are accepted
+ * - degraded: it was there and is lost, or something is there that does not answer as it should
+ * - stopped: the agent has let go of it
+ */
+export type DeviceState = 'absent' | 'opening' | 'identifying' | 'ready' | 'degraded' | 'stopped'
+
+export interface DeviceStatus {
+  readonly deviceId: string
+  readonly driver: string
+  readonly state: DeviceState
+  /** Wall clock when the state began, ms since 1970. */
+  readonly since: number
+  /** Why, for a person; what was found when ready. */
+  readonly detail: string
+  /** What was found last; kept while the device is away. */
+  readonly identity?: DeviceIdentity
+}
+
+/** One device that is connected again and again until it is stopped. */
+export interface KeptDevice {
+  readonly status: DeviceStatus
+  execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
+  restart(): void
+  stop(): Promise<void>
+}
+
+export interface KeepOptions {
+  readonly deviceId: string
+  readonly driver: string
+  readonly device: ProtectionDevice
+  readonly platform: Platform
+  /** Must not throw. */
+  onState(status: DeviceStatus): void
+  /** Must not throw. */
+  onEvent(event: DeviceEvent): void
+}
+
+const FIRST_RETRY_MS = 250
+const LONGEST_RETRY_MS = 15_000
+const IDENTIFY_WITHIN_MS = 5_000
+/** A device that was ready for less has not recovered: the pauses go on growing. */
+const STEADY_AFTER_MS = 15_000
+
+const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** Starts to connect and returns at once. */
+export function keepDevice(options: KeepOptions): KeptDevice {
+  const { device, platform } = options
+  const { clock, timers } = platform
+  const stopping = new AbortController()
+  let status: DeviceStatus = { deviceId: options.deviceId, driver: options.driver, state: 'absent', since: clock.wall(), detail: 'not tried yet' }
+  let hurry = () => {}
+  let readyAt: number | null = null
+  let stopped: Promise<void> | null = null
+
+  function enter(state: DeviceState, detail: string, identity = status.identity): void {
+    if (stopping.signal.aborted && state !== 'stopped') return
+    if (status.state === state && status.detail === detail) return
+    const since = status.state === state ? status.since : clock.wall()
+    status = { deviceId: options.deviceId, driver: options.driver, state, since, detail, ...(identity ? { identity } : {}) }
+    options.onState(status)
+  }
+
+  /** One life of a connection; resolves when it is over. */
+  async function live(signal: AbortSignal): Promise<void> {
+    enter('opening', 'opening the link')
+    await device.connect(signal, (detail) => enter('absent', detail))
+    enter('identifying', 'asking the device')
+    const limit = deadline(timers, IDENTIFY_WITHIN_MS, signal)
+    const identity = await device.identify(limit.signal).finally(limit.done)
+    enter('ready', identity.description, identity)
+    readyAt = clock.elapsed()
+    const interrupted = new Promise<string>((resolve) => signal.addEventListener('abort', () => resolve(text(signal.reason)), { once: true }))
+    enter('degraded', await Promise.race([device.untilLost(), interrupted]))
+  }
+
+  async function keep(): Promise<void> {
+    let delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+    while (!stopping.signal.aborted) {
+      const round = new AbortController()
+      hurry = () => round.abort(new Error('restarted by command'))
+      readyAt = null
+      await live(round.signal).catch((error: unknown) => enter('degraded', text(error)))
+      if (readyAt !== null && clock.elapsed() - readyAt > STEADY_AFTER_MS) delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+      await pause(timers, delays.next().value, round.signal).catch(() => {})
+    }
+  }
+
+  async function passEvents(): Promise<void> {
+    for await (const event of device.events) options.onEvent(event)
+  }
+
+  async function stop(): Promise<void> {
+    stopping.abort()
+    await device.close()
+    hurry()
+    enter('stopped', 'stopped')
+  }
+
+  void keep()
+  void passEvents()
+  return {
+    get status() {
+      return status
+    },
+    async execute(command, signal) {
+      // A signal is kept by the device and written when it is back, so it is passed on in any state.
+      if (status.state === 'ready' || (command.kind === 'signal' && status.state !== 'stopped')) return device.execute(command, signal)
+      return result('failed', false, 'not_ready', `${status.state}: ${status.detail}`)
+    },
+    restart: () => hurry(),
+    stop() {
+      stopped ??= stop()
+      return stopped
+    },
+  }
+}

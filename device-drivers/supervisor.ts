@@ -1,0 +1,101 @@
+import type { Platform } from '../policy/platform.ts'
+import { pause } from '../policy/platform.ts'
+import { result } from './drivers/device.ts'
+import type { CommandResult, DeviceCommand, DeviceEvent } from './drivers/device.ts'
+import { openDevice } from './drivers/registry.ts'
+import type { DeviceEntry } from './drivers/registry.ts'
+import { keepDevice } from './keep-device.ts'
+import type { DeviceStatus, KeptDevice } from './keep-device.ts'
+import { openLink } from './transports/link-settings.ts'
+import { sharedLinks } from './transports/shared-links.ts'
+import type { OpenLink } from './transports/shared-links.ts'
+
+export interface SupervisorOptions {
+  /** Entries as `checkDevices` gives them. */
+  readonly devices: readonly DeviceEntry[]
+  readonly platform: Platform
+  /** How links are opened; by default the real ones. */
+  readonly openLink?: OpenLink
+  onState?(status: DeviceStatus): void | Promise<void>
+  onEvent?(deviceId: string, event: DeviceEvent): void | Promise<void>
+  /** A listener threw; the supervisor goes on. */
+  onListenerError?(error: unknown): void
+}
+
+/** Keeps the devices of one agent connected for ever and passes commands and events. */
+export interface Supervisor {
+  readonly statuses: readonly DeviceStatus[]
+  /** Null for a device that is not configured here. */
+  status(deviceId: string): DeviceStatus | null
+  /** Never rejects; a device that is not ready answers `failed` with nothing commanded. */
+  execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
+  /** Drops the device's connection and begins anew at once. False for an unknown device. */
+  restart(deviceId: string): boolean
+  /** Switches outputs off where they can be reached and lets go of everything, within `limitMs` (3,000). Idempotent. */
+  stop(limitMs?: number): Promise<void>
+}
+
+const STOP_WITHIN_MS = 3_000
+
+/** Starts to connect all devices and returns at once: an agent works with any of them absent. */
+export function supervise(options: SupervisorOptions): Supervisor {
+  const { platform } = options
+  const links = sharedLinks(options.openLink ?? openLink, platform)
+  const kept = new Map<string, KeptDevice>()
+  let stopped: Promise<void> | null = null
+
+  function safely(call: () => void | Promise<void> | undefined): void {
+    const failed = (error: unknown) => {
+      try {
+        options.onListenerError?.(error)
+      } catch {
+        // Nobody is left to be told.
+      }
+    }
+    try {
+      void Promise.resolve(call())
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  for (const entry of options.devices) {
+    const device = keepDevice({
+      deviceId: entry.deviceId,
+      driver: entry.driver,
+      device: openDevice(entry, links, platform),
+      platform,
+      onState: (status) => safely(() => options.onState?.(status)),
+      onEvent: (event) => safely(() => options.onEvent?.(entry.deviceId, event)),
+    })
+    kept.set(entry.deviceId, device)
+  }
+
+  async function stopAll(limitMs: number): Promise<void> {
+    const timeUp = new AbortController()
+    const closed = Promise.all([...kept.values()].map((device) => device.stop())).then(() => links.close())
+    await Promise.race([closed, pause(platform.timers, limitMs, timeUp.signal).catch(() => {})])
+    timeUp.abort()
+    void links.close()
+  }
+
+  return {
+    get statuses() {
+      return [...kept.values()].map((device) => device.status)
+    },
+    status: (deviceId) => kept.get(deviceId)?.status ?? null,
+    async execute(deviceId, command, signal) {
+      const device = kept.get(deviceId)
+      if (!device) return result('failed', false, 'not_ready', `no device ${deviceId} is configured here`)
+      return device.execute(command, signal)
+    },
+    restart(deviceId) {
+      kept.get(deviceId)?.restart()
+      return kept.has(deviceId)
+    },
+    stop(limitMs = STOP_WITHIN_MS) {
+      stopped ??= stopAll(limitMs)
+      return stopped
+    },
+  }
+}

@@ -1,0 +1,86 @@
+import type { Cancel, Platform } from '../../policy/platform.ts'
+import { pause } from '../../policy/platform.ts'
+import type { ResyncingCodec } from '../../device-drivers/protocols/codec.ts'
+import type { ModbusFrame, ModbusFraming } from '../../device-drivers/protocols/modbus/frame.ts'
+import { decodeRequest, encodePdu, encodeRefusal } from '../../device-drivers/protocols/modbus/pdu.ts'
+import type { ModbusMessage, ModbusRefusal } from '../../device-drivers/protocols/modbus/pdu.ts'
+import { rtuCodec } from '../../device-drivers/protocols/modbus/rtu.ts'
+import { tcpCodec } from '../../device-drivers/protocols/modbus/tcp.ts'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+import type { Fault, FaultSwitches } from './faults.ts'
+
+export interface SlaveOptions {
+  readonly link: ByteLink
+  readonly framing: ModbusFraming
+  readonly units: ReadonlySet<number>
+  /** What the board does with a well-formed request. */
+  answer(request: ModbusMessage): ModbusMessage | ModbusRefusal
+  readonly faults: FaultSwitches
+  readonly platform: Platform
+}
+
+/** A gap this long ends a request of unknown form, ms. */
+const SILENCE_MS = 20
+const SEND_WITHIN = new AbortController().signal
+
+const CODECS: Record<ModbusFraming, () => ResyncingCodec<ModbusFrame>> = { rtu: () => rtuCodec('request'), tcp: () => tcpCodec('request') }
+
+/** The answering side of Modbus on one link, with the faults that are switched on. Resolves when the link ends. */
+export async function answerRequests(options: SlaveOptions): Promise<void> {
+  const { link, framing, units, faults } = options
+  const { timers } = options.platform
+  const codec = CODECS[framing]()
+  let cancelSilence: Cancel = () => {}
+  let order: Promise<void> = Promise.resolve()
+
+  function handle(frame: ModbusFrame, hits: readonly Fault[]): Uint8Array {
+    const exception = hits.find((hit) => hit.kind === 'exception')
+    const request = decodeRequest(frame.pdu)
+    if (exception) return encodeRefusal({ functionCode: frame.pdu[0] ?? 0, exception: exception.code })
+    if ('exception' in request) return encodeRefusal(request)
+    const said = options.answer(request)
+    return 'exception' in said ? encodeRefusal(said) : encodePdu('answer', said)
+  }
+
+  function garbled(bytes: Uint8Array): Uint8Array {
+    const wrong = bytes.slice()
+    const at = framing === 'rtu' ? wrong.length - 1 : 0
+    wrong[at] = (wrong[at] ?? 0) ^ 1
+    return wrong
+  }
+
+  async function send(bytes: Uint8Array): Promise<void> {
+    await link.write(bytes, SEND_WITHIN).catch(() => {})
+  }
+
+  async function serveOne(frame: ModbusFrame): Promise<void> {
+    if (!units.has(frame.unit)) return
+    const hits = faults.hitting(frame.unit, frame.pdu[0] ?? 0)
+    const has = (kind: Fault['kind']) => hits.some((hit) => hit.kind === kind)
+    if (has('dead')) return
+    const bytes = codec.encode({ ...frame, pdu: handle(frame, hits) })
+    if (has('cut-before-answer')) return link.close()
+    for (const hit of hits) if (hit.kind === 'delay') await pause(timers, hit.ms)
+    for (const hit of hits) if (hit.kind === 'noise') await send(hit.bytes)
+    if (!has('mute')) await send(has('garble') ? garbled(bytes) : bytes)
+    if (has('cut-after-answer')) await link.close()
+  }
+
+  // Answers leave in the order of the requests, however long one is delayed.
+  function take(frames: readonly ModbusFrame[]): void {
+    for (const frame of frames) order = order.then(() => serveOne(frame))
+  }
+
+  try {
+    for await (const chunk of link.bytes) {
+      cancelSilence()
+      take(codec.push(chunk))
+      if (codec.held > 0) cancelSilence = timers.after(SILENCE_MS, () => take(codec.silence()))
+    }
+  } catch {
+    // The link broke: that is how a simulated board is unplugged too.
+  } finally {
+    cancelSilence()
+    await link.close()
+  }
+}

@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { checkDevices } from '../../device-drivers/drivers/check-devices.ts'
+import { DeviceEntry } from '../../device-drivers/drivers/registry.ts'
+
+const BOARD = { deviceId: 'dev_a', driver: 'modbus', link: { tcp: '127.0.0.1:5020' }, unit: 1, output: 0, confirmInput: 0, pulseMs: 200 }
+const SERIAL = { serial: '/dev/serial/by-id/usb-x', baudRate: 9600 }
+const SCANNER = { deviceId: 'dev_b', driver: 'scanner', link: SERIAL, feeds: 'dev_a' }
+
+const faults = (...entries: unknown[]) => {
+  const checked = checkDevices(entries)
+  return 'faults' in checked ? checked.faults : []
+}
+
+describe('devices of the configuration', () => {
+  test('the example of the contract, with its defaults', () => {
+    expect(checkDevices([BOARD, SCANNER])).toEqual({
+      devices: [
+        { ...BOARD, requestTimeoutMs: 500, pollMs: 20 },
+        { ...SCANNER, link: { ...SERIAL, dataBits: 8, parity: 'none', stopBits: 1 }, suffix: 'any', stx: false, duplicateMs: 500 },
+      ],
+    })
+  })
+
+  test('all faults at once, each with its key and the fix', () => {
+    expect(
+      faults(
+        { ...BOARD, unit: 'one', pulseMs: 5, outputt: 3, siren: { output: 1, seconds: 0 }, amber: 4 },
+        { deviceId: 'x', driver: 'modbuss' },
+        { deviceId: '', driver: 'scanner', link: { serial: '/dev/ttyUSB0' }, suffix: 'NL' },
+        { ...SCANNER, deviceId: 'y', link: { udp: 'a' } },
+        { ...BOARD, deviceId: 'z', output: 1, link: { tcp: '10.0.0.7' }, framing: 'ascii' },
+        7,
+      ),
+    ).toEqual([
+      'devices[0].unit: give the address of the board on its bus, 0 to 255 (RTU: 1 to 247)',
+      'devices[0].pulseMs: give milliseconds, 20 to 10000',
+      'devices[0].siren.seconds: give seconds, 1 to 3600',
+      'devices[0].amber: give { "output": … }',
+      'devices[0].outputt: no such setting; remove it or check its spelling',
+      'devices[1].driver: give one of "modbus", "scanner"',
+      'devices[2].deviceId: give the deviceId under which the cloud knows this device',
+      'devices[2].link.baudRate: give the speed in bits per second as set on the device, for example 9600',
+      'devices[2].feeds: give the deviceId of the device that this scanner serves',
+      'devices[2].suffix: use "CR", "LF", "CRLF" or "TAB" as set on the scanner, or leave it out for CR and LF',
+      'devices[3].link: give {"tcp": "host:port"} or {"serial": "/dev/serial/by-id/…", "baudRate": 9600}',
+      'devices[4].link.tcp: give host and port, for example "10.0.0.7:502" or "[fe80::1]:502"',
+      'devices[4].framing: use "tcp" (Modbus TCP) or "rtu" (serial line or raw serial device server)',
+      expect.stringMatching(/^devices\[5\]: /),
+    ])
+  })
+
+  test('what cannot be together', () => {
+    expect(faults(BOARD, BOARD)).toEqual([
+      'devices[1].deviceId: "dev_a" is used by devices[0] already; give every device its own',
+      'devices[1].output: output 0 of unit 1 at tcp:127.0.0.1:5020 is taken by devices[0].output; use another output',
+    ])
+    expect(faults({ ...BOARD, siren: { output: 0 } })).toEqual([
+      'devices[0].siren.output: output 0 of unit 1 at tcp:127.0.0.1:5020 is taken by devices[0].output; use another output',
+    ])
+    expect(faults(BOARD, { ...SCANNER, link: BOARD.link })).toEqual([
+      'devices[1].link: tcp:127.0.0.1:5020 belongs to devices[0] alone; give this device its own link',
+    ])
+    const bus = { ...BOARD, link: SERIAL }
+    expect(faults(bus, { ...bus, deviceId: 'dev_c', unit: 2, link: { ...SERIAL, baudRate: 19_200 } })).toEqual([
+      'devices[1].link: serial:/dev/serial/by-id/usb-x is used as Modbus RTU, 9600 8N1 by devices[0], here as Modbus RTU, 19200 8N1; make them equal',
+    ])
+    expect(faults(bus, { ...bus, deviceId: 'dev_c', unit: 2 })).toEqual([])
+  })
+
+  test('RTU addresses', () => {
+    expect(faults({ ...BOARD, link: SERIAL, unit: 0 })).toEqual(['devices[0].unit: Modbus RTU boards have addresses 1 to 247'])
+    expect(faults({ ...BOARD, unit: 255 })).toEqual([])
+  })
+
+  test.each([undefined, null, {}, 'x'])('%j is no list', (value) => {
+    expect(checkDevices(value)).toEqual({ faults: ['devices: give a list, [] for none'] })
+  })
+
+  test('at most 64', () => {
+    expect(checkDevices(Array.from({ length: 65 }, () => BOARD))).toMatchObject({ faults: [expect.stringContaining('64')] })
+  })
+
+  test('the schema can be published', () => {
+    const schema = z.toJSONSchema(DeviceEntry, { io: 'input' })
+    expect(schema.oneOf).toHaveLength(2)
+    expect(schema.oneOf?.[0]).toMatchObject({ additionalProperties: false, required: ['deviceId', 'driver', 'link', 'output'] })
+  })
+})

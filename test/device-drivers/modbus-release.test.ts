@@ -1,0 +1,261 @@
+import { describe, expect, test } from 'vitest'
+import { RELEASE, workbench, writesTo } from './workbench.ts'
+
+describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
+  const ready = async (door: Record<string, unknown> = {}) => {
+    const bench = workbench({ door: { framing, ...door } })
+    await bench.untilReady()
+    return bench
+  }
+  /** Writes of the releasing output after the board was made ready. */
+  const pulse = (bench: Awaited<ReturnType<typeof ready>>, from: number) => writesTo(bench.board, 0).slice(from)
+
+  test('the output is off before the device is ready', async () => {
+    const bench = await ready()
+    expect(writesTo(bench.board, 0)).toEqual([false])
+  })
+
+  test('confirmed when the input changes; one ON, one OFF, the pulse as long as asked', async () => {
+    const bench = await ready()
+    const before = bench.board.log.length
+    const told = await bench.world.settle(bench.release())
+    expect(told).toEqual({ outcome: 'confirmed', commanded: true, detail: 'input_changed: input 0 changed to 1' })
+    await bench.world.advance(500)
+    const [on, off] = bench.board.log.slice(before)
+    expect(pulse(bench, 1)).toEqual([true, false])
+    expect((off?.at ?? 0) - (on?.at ?? 0)).toBeGreaterThanOrEqual(200)
+    expect((off?.at ?? 0) - (on?.at ?? 0)).toBeLessThan(230)
+  })
+
+  test('it is told as soon as it is known, while a long pulse still runs', async () => {
+    const bench = await ready({ pulseMs: 5_000 })
+    const from = bench.world.clock.elapsed()
+    await bench.world.settle(bench.release())
+    expect(bench.world.clock.elapsed() - from).toBeLessThan(200)
+    expect(bench.board.coils[0]).toBe(true)
+    await bench.world.advance(5_100)
+    expect(bench.board.coils[0]).toBe(false)
+  })
+
+  test('failed when nothing moves: not before 1 s after the pulse', async () => {
+    const bench = await ready()
+    bench.board.stick(0, false)
+    const from = bench.world.clock.elapsed()
+    const told = await bench.world.settle(bench.release())
+    expect(told).toEqual({ outcome: 'failed', commanded: true, detail: 'no_confirmation: input 0 did not change' })
+    expect(bench.world.clock.elapsed() - from).toBeGreaterThanOrEqual(1_200)
+    expect(bench.world.clock.elapsed() - from).toBeLessThan(1_400)
+  })
+
+  test('an input that changes after the pulse, within 1 s, confirms', async () => {
+    const bench = await ready()
+    bench.board.stick(0, false)
+    const told = bench.release()
+    await bench.world.advance(1_000)
+    bench.board.stick(0, true)
+    expect((await bench.world.settle(told)).outcome).toBe('confirmed')
+  })
+
+  test('an input that is 1 already: failed, and nothing is commanded', async () => {
+    const bench = await ready()
+    bench.board.stick(0, true)
+    await bench.world.advance(100)
+    const told = await bench.world.settle(bench.release())
+    expect(told).toEqual({ outcome: 'failed', commanded: false, detail: 'input_stuck: input 0 is 1 before anything was commanded' })
+    expect(pulse(bench, 1)).toEqual([])
+  })
+
+  test('an input that is 1 already is waited for', async () => {
+    const bench = await ready()
+    bench.board.stick(0, true)
+    await bench.world.advance(100)
+    const told = bench.release()
+    await bench.world.advance(600)
+    expect(pulse(bench, 1)).toEqual([])
+    bench.board.stick(0, null)
+    expect((await bench.world.settle(told)).outcome).toBe('confirmed')
+  })
+
+  test('without a confirming input an acknowledged write confirms', async () => {
+    const bench = await ready({ confirmInput: undefined })
+    expect(await bench.world.settle(bench.release())).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged' })
+    await bench.world.advance(300)
+    expect(pulse(bench, 1)).toEqual([true, false])
+  })
+
+  test.each([1, 2, 3, 4, 6])('exception %i to the ON write: failed', async (code) => {
+    const bench = await ready()
+    bench.board.faults.on({ kind: 'exception', code, functions: [5], times: 1 })
+    const told = await bench.world.settle(bench.release())
+    expect(told.outcome).toBe('failed')
+    expect(told.detail).toMatch(new RegExp(`^refused: exception ${code} \\(`))
+    expect(bench.board.coils[0]).toBe(false)
+  })
+
+  test.each([5, 11])('exception %i leaves open whether it moved: unknown, and OFF follows at once', async (code) => {
+    const bench = await ready({ confirmInput: undefined })
+    bench.board.faults.on({ kind: 'exception', code, functions: [5], times: 1 })
+    expect((await bench.world.settle(bench.release())).outcome).toBe('unknown')
+    expect(pulse(bench, 1)).toEqual([false])
+  })
+
+  test.each(['mute', 'garble', 'dead'] as const)('%s for the ON write: unknown, ON is never sent again, OFF is', async (kind) => {
+    const bench = await ready()
+    bench.board.stick(0, false)
+    bench.board.faults.on({ kind, functions: [5], times: 1 })
+    expect(await bench.world.settle(bench.release())).toMatchObject({ outcome: 'unknown', commanded: true })
+    await bench.world.advance(30_000)
+    expect(pulse(bench, 1)).toEqual(kind === 'dead' ? [false] : [true, false])
+  })
+
+  test.each(['mute', 'garble', 'dead'] as const)('%s to everything from the pulse on: unknown, OFF once it answers again', async (kind) => {
+    const bench = await ready()
+    bench.board.stick(0, false)
+    const told = bench.release()
+    await bench.until(() => bench.board.coils[0] === true)
+    bench.board.faults.on({ kind })
+    expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
+    await bench.until(() => bench.supervisor.status('door')?.state !== 'ready')
+    bench.board.faults.heal()
+    await bench.untilReady()
+    expect(bench.board.coils[0]).toBe(false)
+    expect(pulse(bench, 1).filter(Boolean)).toHaveLength(1)
+  })
+
+  test('an input that could not be read once, and no change: unknown', async () => {
+    const bench = await ready()
+    bench.board.stick(0, false)
+    const told = bench.release()
+    await bench.until(() => bench.board.coils[0] === true)
+    bench.board.faults.on({ kind: 'mute', functions: [2], times: 1 })
+    expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', detail: 'answer_lost: input 0 could not be read' })
+  })
+
+  test('the answer to ON is lost but the input is seen to change: confirmed', async () => {
+    const bench = await ready()
+    bench.board.faults.on({ kind: 'mute', functions: [5], times: 1 })
+    expect((await bench.world.settle(bench.release())).outcome).toBe('confirmed')
+    await bench.world.advance(2_000)
+    expect(pulse(bench, 1)).toEqual([true, false])
+  })
+
+  test('a board that loses its power within the pulse is not switched on again', async () => {
+    const bench = await ready({ pulseMs: 5_000, confirmInput: undefined })
+    await bench.world.settle(bench.release())
+    bench.board.restart()
+    await bench.world.advance(6_000)
+    expect(pulse(bench, 1)).toEqual([true, false])
+  })
+
+  test('slow polling does not delay the command', async () => {
+    const bench = await ready({ pollMs: 1_000 })
+    await bench.world.advance(300)
+    const from = bench.world.clock.elapsed()
+    void bench.release()
+    await bench.until(() => bench.board.coils[0] === true)
+    expect(bench.world.clock.elapsed() - from).toBeLessThan(50)
+  })
+
+  test('unplugged before the command: failed, nothing commanded', async () => {
+    const bench = await ready()
+    bench.port.unplug()
+    const told = await bench.world.settle(bench.release())
+    expect(told).toMatchObject({ outcome: 'failed', commanded: false })
+    expect(told.detail).toMatch(/^not_ready/)
+  })
+
+  test('cut in place of the answer to ON: unknown, never sent again, OFF after reconnecting', async () => {
+    const bench = await ready()
+    bench.board.stick(0, false)
+    bench.board.faults.on({ kind: 'cut-before-answer', functions: [5], times: 1 })
+    const told = await bench.world.settle(bench.release())
+    expect(told).toMatchObject({ outcome: 'unknown', commanded: true })
+    await bench.untilReady()
+    await bench.world.advance(5_000)
+    expect(pulse(bench, 1)).toEqual([true, false])
+    expect(bench.port.opened).toBe(2)
+  })
+
+  test('unplugged during the pulse: unknown; OFF is written as soon as the board is back', async () => {
+    const bench = await ready()
+    bench.board.stick(0, false)
+    const told = bench.release()
+    await bench.world.advance(100)
+    expect(bench.board.coils[0]).toBe(true)
+    bench.port.unplug()
+    expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
+    await bench.world.advance(60_000)
+    expect(bench.board.coils[0]).toBe(true)
+    bench.port.plug()
+    await bench.untilReady()
+    expect(bench.board.coils[0]).toBe(false)
+    expect(pulse(bench, 1)).toEqual([true, false])
+  })
+
+  test('unplugged between pulse and confirmation: unknown', async () => {
+    const bench = await ready()
+    bench.board.stick(0, false)
+    const told = bench.release()
+    await bench.world.advance(600)
+    bench.port.cut()
+    expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
+  })
+
+  test('unplugged after the confirmation changes nothing of it', async () => {
+    const bench = await ready()
+    const told = await bench.world.settle(bench.release())
+    bench.port.cut()
+    expect(told.outcome).toBe('confirmed')
+    await bench.untilReady()
+    await bench.world.advance(1_000)
+    expect(bench.board.coils[0]).toBe(false)
+  })
+
+  test('commands to one device queue: the second pulse begins when the first is over', async () => {
+    const bench = await ready()
+    const both = Promise.all([bench.release(), bench.release()])
+    expect((await bench.world.settle(both)).map((told) => told.outcome)).toEqual(['confirmed', 'confirmed'])
+    await bench.world.advance(500)
+    expect(pulse(bench, 1)).toEqual([true, false, true, false])
+  })
+
+  test('at most eight releases wait', async () => {
+    const bench = await ready()
+    const all = Promise.all(Array.from({ length: 12 }, () => bench.release()))
+    const outcomes = (await bench.world.settle(all)).map((told) => told.detail.split(':')[0])
+    expect(outcomes.filter((code) => code === 'queue_full').length).toBeGreaterThanOrEqual(3)
+    expect(outcomes.filter((code) => code === 'input_changed').length).toBeGreaterThanOrEqual(8)
+  })
+
+  test('the caller gives up before the command: nothing is commanded', async () => {
+    const bench = await ready()
+    const gaveUp = new AbortController()
+    bench.board.stick(0, true)
+    await bench.world.advance(100)
+    const told = bench.supervisor.execute('door', RELEASE, gaveUp.signal)
+    await bench.world.advance(300)
+    gaveUp.abort(new Error('enough'))
+    expect(await bench.world.settle(told)).toEqual({ outcome: 'failed', commanded: false, detail: 'cancelled' })
+  })
+
+  test('the caller gives up during the pulse: OFF at once, unknown', async () => {
+    const bench = await ready({ pulseMs: 5_000 })
+    const gaveUp = new AbortController()
+    bench.board.stick(0, false)
+    const told = bench.supervisor.execute('door', RELEASE, gaveUp.signal)
+    await bench.world.advance(300)
+    gaveUp.abort(new Error('enough'))
+    expect(await bench.world.settle(told)).toEqual({ outcome: 'unknown', commanded: true, detail: 'cancelled' })
+    expect(bench.board.coils[0]).toBe(false)
+  })
+
+  test('OFF is refused: a fault is told and the output is switched off later', async () => {
+    const bench = await ready()
+    bench.board.faults.on({ kind: 'exception', code: 6, functions: [5], after: 1, times: 1 })
+    expect((await bench.world.settle(bench.release())).outcome).toBe('confirmed')
+    await bench.world.advance(3_000)
+    expect(bench.board.coils[0]).toBe(false)
+    expect(pulse(bench, 1).filter(Boolean)).toHaveLength(1)
+    expect(bench.events.some(({ event }) => event.type === 'fault' && event.detail.includes('may still be on'))).toBe(true)
+  })
+})

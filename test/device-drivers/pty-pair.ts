@@ -1,0 +1,54 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { createInterface } from 'node:readline'
+
+/** Two serial ports of the operating system, joined as by a null-modem cable. */
+export interface PtyPair {
+  readonly near: string
+  readonly far: string
+  /** The process that holds the other ends. */
+  readonly pid: number
+  /** Pulls the plug of `near`: the kernel hangs it up as it does for a USB adapter. */
+  unplug(): void
+  close(): Promise<void>
+}
+
+const BRIDGE = `
+import os, pty, select, sys, tty
+a, sa = pty.openpty()
+b, sb = pty.openpty()
+tty.setraw(sa); tty.setraw(sb)
+print(os.ttyname(sa), os.ttyname(sb), flush=True)
+other = {a: b, b: a}
+while True:
+    ready, _, _ = select.select(list(other) + [0], [], [])
+    for fd in ready:
+        if fd == 0:
+            line = os.read(0, 100)
+            if not line: sys.exit(0)
+            if a in other:
+                other = {b: None}
+                os.close(sa); os.close(a)
+        elif fd in other:
+            data = os.read(fd, 4096)
+            if other[fd] is not None: os.write(other[fd], data)
+`
+
+/** Whether this machine can make such ports: Python has them in its standard library. */
+export const hasPty = spawnSync('python3', ['-c', 'import pty']).status === 0
+
+export async function ptyPair(): Promise<PtyPair> {
+  const bridge = spawn('python3', ['-c', BRIDGE], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const ended = new Promise<void>((resolve) => bridge.once('exit', () => resolve()))
+  const lines = createInterface({ input: bridge.stdout })
+  const [near = '', far = ''] = (await new Promise<string>((resolve) => lines.once('line', resolve))).split(' ')
+  return {
+    near,
+    far,
+    pid: bridge.pid ?? 0,
+    unplug: () => void bridge.stdin.write('unplug\n'),
+    close: () => {
+      bridge.stdin.end()
+      return ended
+    },
+  }
+}

@@ -1,0 +1,116 @@
+import ModbusRTU from 'modbus-serial'
+import { afterEach, describe, expect, test } from 'vitest'
+import { linkKey, LinkSettings, openLink } from '../../device-drivers/transports/link-settings.ts'
+import { scannerSimulator } from '../../simulators/devices/scanner.ts'
+import { realPlatform } from './platform.ts'
+import { hasPty, ptyPair } from './pty-pair.ts'
+import type { PtyPair } from './pty-pair.ts'
+import { realBench } from './real-io.ts'
+import { forEver, RELEASE } from './workbench.ts'
+
+const cleanups: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
+
+async function ports(): Promise<PtyPair> {
+  const pair = await ptyPair()
+  cleanups.push(() => pair.close())
+  return pair
+}
+const settings = (serial: string) => LinkSettings.parse({ serial, baudRate: 9600 })
+
+describe.skipIf(!hasPty)('serial ports of the operating system', () => {
+  test('bytes go through, a second opener is told who has the port, unplugging is noticed', async () => {
+    const pair = await ports()
+    const near = await openLink(settings(pair.near), forEver())
+    const far = await openLink(settings(pair.far), forEver())
+    cleanups.push(() => near.close(), () => far.close())
+    await near.write(Uint8Array.of(1, 2, 3), forEver())
+    const reader = far.bytes[Symbol.asyncIterator]()
+    expect([...(await reader.next()).value as Uint8Array]).toEqual([1, 2, 3])
+
+    await expect(openLink(settings(pair.near), forEver())).rejects.toMatchObject({
+      code: 'busy',
+      message: expect.stringMatching(new RegExp(`^${pair.near}: in use by another program; stop python.*\\(process ${pair.pid}\\)`)),
+    })
+
+    const waiting = near.bytes[Symbol.asyncIterator]().next()
+    pair.unplug()
+    await expect(waiting).rejects.toMatchObject({ code: 'lost' })
+    await expect(near.write(Uint8Array.of(1), forEver())).rejects.toMatchObject({ code: 'lost' })
+  })
+
+  test('closing ends the reader, and the port can be opened again', async () => {
+    const pair = await ports()
+    for (let i = 0; i < 3; i++) {
+      const link = await openLink(settings(pair.near), forEver())
+      const waiting = link.bytes[Symbol.asyncIterator]().next()
+      await link.close()
+      await link.close()
+      expect((await waiting).done).toBe(true)
+    }
+  })
+
+  test('unplugging right behind a read is noticed every time', async () => {
+    for (let i = 0; i < 15; i++) {
+      const pair = await ptyPair()
+      const [near, far] = [await openLink(settings(pair.near), forEver()), await openLink(settings(pair.far), forEver())]
+      await far.write(Uint8Array.of(i), forEver())
+      const reader = near.bytes[Symbol.asyncIterator]()
+      expect((await reader.next()).value).toEqual(Buffer.of(i))
+      pair.unplug()
+      await expect(reader.next()).rejects.toMatchObject({ code: 'lost' })
+      await Promise.all([near.close(), far.close()])
+      await pair.close()
+    }
+  })
+
+  test('a scanner on it: scans, then absent when unplugged', async () => {
+    const pair = await ports()
+    const bench = realBench([{ deviceId: 'scanner', driver: 'scanner', link: { serial: pair.near, baudRate: 9600 }, feeds: 'door' }])
+    cleanups.push(() => bench.supervisor.stop())
+    await bench.untilState('scanner', 'ready')
+    const scanner = scannerSimulator({ platform: realPlatform })
+    const far = await openLink(settings(pair.far), forEver())
+    void scanner.serve(far)
+    cleanups.push(() => far.close())
+    await scanner.scan('4006381333931', ']E0')
+    expect(await bench.untilEvent((event) => event.type === 'scan')).toEqual({ type: 'scan', text: '4006381333931', symbology: 'ean-13' })
+    pair.unplug()
+    const lost = await bench.untilState('scanner', 'absent')
+    expect(lost.detail).toContain(pair.near)
+  })
+
+  test('our Modbus RTU driver against the serial board of modbus-serial', async () => {
+    const pair = await ports()
+    const coils = new Array<boolean>(8).fill(false)
+    const ons: number[] = []
+    const vector = {
+      getCoil: (at: number) => coils[at] === true,
+      getDiscreteInput: (at: number) => coils[at] === true,
+      setCoil: (at: number, on: boolean) => {
+        coils[at] = on
+        if (on) ons.push(at)
+      },
+    }
+    const server = await new Promise<InstanceType<typeof ModbusRTU.ServerSerial>>((resolve) => {
+      // Its `interval` is the silence after which it takes what it has for a frame.
+      const options = { path: pair.far, baudRate: 9600, unitID: 1, interval: 5 }
+      const made = new ModbusRTU.ServerSerial(vector, options)
+      made.on('initialized', () => resolve(made))
+      made.on('error', () => {})
+    })
+    cleanups.push(() => new Promise<void>((done) => server.close(() => done())))
+
+    const link = { serial: pair.near, baudRate: 9600 }
+    const bench = realBench([{ deviceId: 'door', driver: 'modbus', link, output: 2, confirmInput: 2, pulseMs: 100, pollMs: 20 }])
+    cleanups.push(() => bench.supervisor.stop())
+    expect((await bench.untilState('door', 'ready')).detail).toBe(`Modbus RTU unit 1 at ${linkKey(settings(pair.near))}`)
+    expect(await bench.supervisor.execute('door', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
+    await bench.untilEvent((event) => event.type === 'input' && !event.on)
+    expect(ons).toEqual([2])
+    await bench.supervisor.stop()
+    expect(coils[2]).toBe(false)
+  })
+})

@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import { sharedLinks } from '../../device-drivers/transports/shared-links.ts'
+import type { LinkProtocol, Speaker } from '../../device-drivers/transports/shared-links.ts'
+import { pause } from '../../policy/platform.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { forEver } from './workbench.ts'
+
+const LINK = { tcp: 'board:502' }
+const quiet = () => {}
+
+function protocol(name: string): LinkProtocol<Speaker> {
+  const drain = async (link: ByteLink) => {
+    try {
+      for await (const _ of link.bytes) continue
+    } catch {
+      return 'broken'
+    }
+    return 'closed'
+  }
+  return { name, start: (link) => ({ ended: drain(link) }) }
+}
+
+function links() {
+  const world = virtualPlatform()
+  const port = memoryPort(quiet)
+  const shared = sharedLinks((_, signal) => port.open(signal), world)
+  return { world, port, shared, one: protocol('one') }
+}
+
+describe('shared links', () => {
+  test('joined at the same time, opened once; the speaker is the same', async () => {
+    const { port, shared, one } = links()
+    const [a, b] = await Promise.all([shared.join(LINK, one, forEver(), quiet), shared.join(LINK, one, forEver(), quiet)])
+    expect(port.opened).toBe(1)
+    expect(a.speaker).toBe(b.speaker)
+  })
+
+  test('another protocol on the same link is a fault of ours', async () => {
+    const { shared, one } = links()
+    await shared.join(LINK, one, forEver(), quiet)
+    await expect(shared.join(LINK, protocol('two'), forEver(), quiet)).rejects.toThrow('tcp:board:502 is used for one and cannot carry two too')
+  })
+
+  test('the last to leave closes it', async () => {
+    const { shared, one } = links()
+    const [a, b] = [await shared.join(LINK, one, forEver(), quiet), await shared.join(LINK, one, forEver(), quiet)]
+    let lost = ''
+    void a.lost.then((reason) => (lost = reason))
+    a.leave()
+    await Promise.resolve()
+    expect(lost).toBe('')
+    b.leave()
+    expect(await a.lost).toBe('no device uses the link any more')
+  })
+
+  test('given up only when everybody on it is silent', async () => {
+    const { shared, one } = links()
+    const [a, b] = [await shared.join(LINK, one, forEver(), quiet), await shared.join(LINK, one, forEver(), quiet)]
+    a.silent('a is silent')
+    a.heard()
+    b.silent('b is silent')
+    expect(await Promise.race([a.lost, Promise.resolve('still open')])).toBe('still open')
+    a.silent('both are silent')
+    expect(await b.lost).toBe('both are silent')
+  })
+
+  test('a port is opened again only after it has been let go of', async () => {
+    const world = virtualPlatform()
+    const port = memoryPort(quiet)
+    let held = 0
+    let most = 0
+    const shared = sharedLinks(async (_, signal) => {
+      const link = await port.open(signal)
+      most = Math.max(most, ++held)
+      const close = async () => {
+        await pause(world.timers, 400)
+        held--
+        await link.close()
+      }
+      return { ...link, close }
+    }, world)
+    const one = protocol('one')
+    const first = await shared.join(LINK, one, forEver(), quiet)
+    first.silent('gone')
+    await world.settle(shared.join(LINK, one, forEver(), quiet))
+    expect([port.opened, most]).toEqual([2, 1])
+  })
+
+  test('whoever gives up waiting stops the opening only when nobody else waits', async () => {
+    const { world, port, shared, one } = links()
+    port.unplug()
+    const [stop, failures] = [new AbortController(), new Set<string>()]
+    const a = shared.join(LINK, one, stop.signal, (detail) => failures.add(detail))
+    const b = shared.join(LINK, one, forEver(), quiet)
+    await world.advance(2_000)
+    stop.abort(new Error('enough'))
+    await expect(a).rejects.toThrow('enough')
+    expect([...failures]).toEqual(['the memory port is unplugged'])
+    port.plug()
+    await world.settle(b)
+    const late = new AbortController()
+    await shared.close()
+    port.unplug()
+    const c = shared.join(LINK, one, late.signal, quiet)
+    await world.advance(2_000)
+    late.abort(new Error('enough'))
+    await expect(c).rejects.toThrow('enough')
+    await world.advance(60_000)
+    expect(world.pending).toBe(0)
+  })
+})

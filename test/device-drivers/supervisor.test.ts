@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest'
+import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
+import { supervise } from '../../device-drivers/supervisor.ts'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
+import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import { relayBoard } from '../../simulators/devices/relay-board.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { ADDRESS, entries, forEver, RELEASE, workbench } from './workbench.ts'
+
+const DOOR = { deviceId: 'door', driver: 'modbus', link: { tcp: ADDRESS }, output: 0, confirmInput: 0 }
+const path = (states: readonly DeviceStatus[]) => states.map((status) => status.state)
+
+describe('states', () => {
+  test('from nothing to ready', async () => {
+    const bench = workbench()
+    await bench.untilReady()
+    expect(path(bench.states)).toEqual(['opening', 'identifying', 'ready'])
+    expect(bench.supervisor.status('door')).toMatchObject({
+      driver: 'modbus',
+      detail: `Modbus TCP unit 1 at tcp:${ADDRESS}`,
+      identity: { description: `Modbus TCP unit 1 at tcp:${ADDRESS}` },
+    })
+  })
+
+  test('a device that is not there is absent, with the reason, and commands answer failed', async () => {
+    const bench = workbench()
+    bench.port.unplug()
+    await bench.world.advance(1_000)
+    expect(bench.supervisor.status('door')).toMatchObject({ state: 'absent', detail: 'the memory port is unplugged' })
+    expect(await bench.release()).toEqual({ outcome: 'failed', commanded: false, detail: 'not_ready: absent: the memory port is unplugged' })
+    expect(await bench.supervisor.execute('nobody', RELEASE, forEver())).toMatchObject({ outcome: 'failed', commanded: false })
+  })
+
+  test('a board that is silent from the start is degraded, never ready', async () => {
+    const bench = workbench()
+    bench.board.faults.on({ kind: 'dead' })
+    await bench.world.advance(60_000)
+    expect(bench.supervisor.status('door')?.state).not.toBe('ready')
+    expect(path(bench.states)).not.toContain('ready')
+    bench.board.faults.heal()
+    await bench.untilReady()
+  })
+
+  test('a board without the output says which setting to look at', async () => {
+    const bench = workbench({ door: { output: 9 } })
+    await bench.world.advance(1_000)
+    expect(bench.states.find((status) => status.state === 'degraded')?.detail).toBe(
+      'unit 1 refuses output 9: exception 2 (illegal data address); check the settings of door',
+    )
+  })
+
+  test('three unanswered polls: degraded, opened anew, ready again', async () => {
+    const bench = workbench()
+    await bench.untilReady()
+    bench.board.faults.on({ kind: 'dead' })
+    const from = bench.world.clock.elapsed()
+    await bench.until(() => bench.supervisor.status('door')?.state !== 'ready')
+    expect(bench.world.clock.elapsed() - from).toBeLessThan(2_000)
+    bench.board.faults.heal()
+    await bench.untilReady()
+    expect(bench.port.opened).toBeGreaterThan(1)
+  })
+
+  test('a board without inputs is watched by its outputs', async () => {
+    const bench = workbench({ door: { confirmInput: undefined } })
+    await bench.untilReady()
+    bench.board.faults.on({ kind: 'dead' })
+    await bench.until(() => bench.supervisor.status('door')?.state !== 'ready', 6_000)
+  })
+
+  test('two lost polls do not matter', async () => {
+    const bench = workbench()
+    await bench.untilReady()
+    bench.board.faults.on({ kind: 'dead', times: 2 })
+    await bench.world.advance(5_000)
+    expect(path(bench.states)).toEqual(['opening', 'identifying', 'ready'])
+  })
+})
+
+describe('for ever', () => {
+  test('a day without the device, then ready within the longest pause', async () => {
+    const bench = workbench()
+    await bench.untilReady()
+    bench.port.unplug()
+    await bench.world.advance(24 * 3_600_000)
+    expect(bench.supervisor.status('door')?.state).toBe('absent')
+    expect(bench.world.pending).toBeLessThan(20)
+    bench.port.plug()
+    const from = bench.world.clock.elapsed()
+    await bench.untilReady()
+    expect(bench.world.clock.elapsed() - from).toBeLessThan(16_000)
+  })
+
+  test('tries are spread: between half a ceiling and the ceiling, 15 s at most', async () => {
+    const world = virtualPlatform({ seed: 3 })
+    const tries: number[] = []
+    const openLink = async (): Promise<ByteLink> => {
+      tries.push(world.clock.elapsed())
+      throw new LinkFault('refused', 'nothing there')
+    }
+    supervise({ devices: entries(DOOR), platform: world, openLink })
+    await world.advance(600_000)
+    const gaps = tries.slice(1).map((at, i) => at - (tries[i] ?? 0))
+    expect(gaps[0]).toBeGreaterThanOrEqual(125)
+    expect(gaps[0]).toBeLessThanOrEqual(250)
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(15_000)
+    for (const gap of gaps.slice(8)) expect(gap).toBeGreaterThanOrEqual(7_500)
+    expect(new Set(gaps).size).toBeGreaterThan(10)
+  })
+
+  test('a link that opens and ends at once is not hammered', async () => {
+    const world = virtualPlatform()
+    let opened = 0
+    const port = memoryPort((link) => {
+      opened++
+      void link.close()
+    })
+    supervise({ devices: entries(DOOR), platform: world, openLink: (_, signal) => port.open(signal) })
+    await world.advance(60_000)
+    expect(opened).toBeGreaterThan(3)
+    expect(opened).toBeLessThan(40)
+  })
+
+  test('an opening that never answers is given up after 5 s and tried again', async () => {
+    const world = virtualPlatform()
+    let tries = 0
+    const openLink = (_: unknown, signal: AbortSignal): Promise<ByteLink> =>
+      new Promise((_resolve, reject) => {
+        tries++
+        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+      })
+    const supervisor = supervise({ devices: entries(DOOR), platform: world, openLink })
+    await world.advance(30_000)
+    expect(tries).toBeGreaterThan(2)
+    expect(supervisor.status('door')?.state).toBe('absent')
+  })
+
+  test('two hundred reconnects leave no timers behind', async () => {
+    const bench = workbench({ door: { pollMs: 1_000 } })
+    for (let i = 0; i < 200; i++) {
+      await bench.untilReady()
+      await bench.world.advance(15_100)
+      bench.port.cut()
+      await bench.world.advance(10)
+    }
+    expect(bench.world.pending).toBeLessThan(20)
+  })
+})
+
+describe('listeners', () => {
+  test('one that throws or rejects harms nobody', async () => {
+    const world = virtualPlatform()
+    const board = relayBoard({ platform: world })
+    const port = memoryPort((link) => void board.serve(link))
+    const errors: unknown[] = []
+    const supervisor = supervise({
+      devices: entries({ ...DOOR, passageInput: 5 }),
+      platform: world,
+      openLink: (_, signal) => port.open(signal),
+      onState: () => {
+        throw new Error('state')
+      },
+      onEvent: () => Promise.reject(new Error('event')),
+      onListenerError: (error) => {
+        errors.push(error)
+        throw new Error('and this one too')
+      },
+    })
+    await world.advance(1_000)
+    board.setInput(5, true)
+    await world.advance(1_000)
+    expect(supervisor.status('door')?.state).toBe('ready')
+    expect(errors.map(String)).toContain('Error: event')
+    expect((await world.settle(supervisor.execute('door', RELEASE, forEver()))).outcome).toBe('confirmed')
+  })
+})
+
+describe('by command', () => {
+  test('restart drops the link and begins anew', async () => {
+    const bench = workbench()
+    await bench.untilReady()
+    expect(bench.supervisor.restart('door')).toBe(true)
+    expect(bench.supervisor.restart('nobody')).toBe(false)
+    await bench.until(() => bench.port.opened === 2)
+    await bench.untilReady()
+  })
+
+  test('stop while opening, while absent and twice', async () => {
+    const bench = workbench()
+    bench.port.unplug()
+    await bench.world.advance(5_000)
+    const first = bench.supervisor.stop()
+    expect(bench.supervisor.stop()).toBe(first)
+    await bench.world.settle(first)
+    await bench.world.advance(60_000)
+    expect(bench.world.pending).toBe(0)
+    expect(bench.supervisor.status('door')?.state).toBe('stopped')
+  })
+})

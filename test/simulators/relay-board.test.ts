@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'vitest'
+import { encodePdu } from '../../device-drivers/protocols/modbus/pdu.ts'
+import type { ModbusMessage } from '../../device-drivers/protocols/modbus/pdu.ts'
+import { rtuCodec } from '../../device-drivers/protocols/modbus/rtu.ts'
+import { tcpCodec } from '../../device-drivers/protocols/modbus/tcp.ts'
+import { memoryPair } from '../../device-drivers/transports/memory.ts'
+import type { Fault } from '../../simulators/devices/faults.ts'
+import { relayBoard } from '../../simulators/devices/relay-board.ts'
+import type { RelayBoardOptions } from '../../simulators/devices/relay-board.ts'
+import { letPromisesSettle, virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+
+const forEver = () => new AbortController().signal
+const coil = (address: number, on: boolean): ModbusMessage => ({ name: 'writeSingleCoil', address, quantity: 1, values: [on ? 1 : 0] })
+const inputs: ModbusMessage = { name: 'readDiscreteInputs', address: 0, quantity: 8, values: [] }
+
+/** A board on a memory link, spoken to frame by frame. */
+function onLink(options: Partial<RelayBoardOptions> = {}) {
+  const world = virtualPlatform()
+  const board = relayBoard({ platform: world, ...options })
+  const { near, far } = memoryPair()
+  const served = board.serve(far)
+  const codec = (options.framing === 'rtu' ? rtuCodec : tcpCodec)('answer')
+  const answers: { transaction: number; pdu: string }[] = []
+  const raw: Uint8Array[] = []
+  let ended = false
+  void (async () => {
+    for await (const chunk of near.bytes) {
+      raw.push(chunk)
+      for (const frame of codec.push(chunk)) answers.push({ transaction: frame.transaction, pdu: Buffer.from(frame.pdu).toString('hex') })
+    }
+    ended = true
+  })()
+  async function ask(pdu: ModbusMessage | string, unit = 1): Promise<string | undefined> {
+    const bytes = typeof pdu === 'string' ? Uint8Array.from(Buffer.from(pdu, 'hex')) : encodePdu('request', pdu)
+    const before = answers.length
+    await near.write(codec.encode({ transaction: 7, unit, pdu: bytes }), forEver())
+    await letPromisesSettle()
+    return answers.slice(before).map((answer) => answer.pdu)[0]
+  }
+  return { world, board, near, ask, answers, raw, served, ended: () => ended }
+}
+
+describe.each(['tcp', 'rtu'] as const)('relay board over %s', (framing) => {
+  test('a lock follows its coil after its delay; the log tells when', async () => {
+    const { world, board, ask } = onLink({ framing, locks: [{ coil: 2, input: 3, openMs: 40, closeMs: 10 }] })
+    expect(await ask(coil(2, true))).toBe('050002ff00')
+    expect(await ask(inputs)).toBe('020100')
+    await world.advance(40)
+    expect(await ask(inputs)).toBe('020108')
+    expect(await ask(coil(2, false))).toBe('0500020000')
+    await world.advance(10)
+    expect(board.inputs[3]).toBe(false)
+    expect(board.log).toEqual([
+      { at: 0, coil: 2, on: true },
+      { at: 40, coil: 2, on: false },
+    ])
+  })
+
+  test('a pulse shorter than the lock needs does not open it', async () => {
+    const { world, board, ask } = onLink({ framing })
+    await ask(coil(0, true))
+    await world.advance(20)
+    await ask(coil(0, false))
+    await world.advance(100)
+    expect(board.inputs[0]).toBe(false)
+  })
+
+  test('a stuck input, a pressed sensor, a power cut', async () => {
+    const { board, ask } = onLink({ framing })
+    board.stick(1, true)
+    board.setInput(5, true)
+    expect(await ask(inputs)).toBe('020122')
+    board.stick(1, null)
+    await ask(coil(4, true))
+    board.restart()
+    expect([board.coils.some(Boolean), board.inputs[5]]).toEqual([false, true])
+  })
+
+  test('answers only as the units it is', async () => {
+    const { ask } = onLink({ framing, units: [1, 9] })
+    expect(await ask(coil(0, true), 9)).toBe('050000ff00')
+    expect(await ask(coil(0, true), 2)).toBeUndefined()
+    expect(await ask(coil(0, true), 0)).toBeUndefined()
+  })
+
+  test('refuses addresses it does not have and values that make no sense', async () => {
+    const { ask } = onLink({ framing })
+    expect(await ask(coil(8, true))).toBe('8502')
+    expect(await ask('0100010008')).toBe('8102')
+    expect(await ask('0500001234')).toBe('8503')
+  })
+
+  test('faults: mute, dead, exception, delay, in the bounds they are given', async () => {
+    const { world, board, ask, answers } = onLink({ framing })
+    const hit = async (fault: Fault, message = coil(0, true)) => {
+      const off = board.faults.on(fault)
+      const answer = await ask(message)
+      off()
+      return answer
+    }
+    expect(await hit({ kind: 'mute' })).toBeUndefined()
+    expect(board.coils[0]).toBe(true)
+    expect(await hit({ kind: 'dead' }, coil(0, false))).toBeUndefined()
+    expect(board.coils[0]).toBe(true)
+    expect(await hit({ kind: 'exception', code: 6 }, coil(0, false))).toBe('8506')
+    expect(await hit({ kind: 'mute', functions: [2] }, coil(0, false))).toBe('0500000000')
+    expect(await hit({ kind: 'mute', unit: 2 }, coil(0, false))).toBe('0500000000')
+
+    board.faults.on({ kind: 'exception', code: 4, after: 1, times: 1 })
+    expect([await ask(inputs), await ask(inputs), await ask(inputs)]).toEqual(['020100', '8204', '020100'])
+
+    board.faults.on({ kind: 'delay', ms: 300 })
+    expect(await ask(inputs)).toBeUndefined()
+    const before = answers.length
+    await world.advance(300)
+    expect(answers.length).toBe(before + 1)
+  })
+
+  test('noise before the answer does not hide it; a garbled answer is none', async () => {
+    const { board, ask, answers } = onLink({ framing })
+    board.faults.on({ kind: 'noise', bytes: Uint8Array.of(0x55, 0x66, 0x77), times: 1 })
+    await ask(inputs)
+    expect(answers).toHaveLength(1)
+    board.faults.on({ kind: 'garble', times: 1 })
+    await ask(inputs)
+    // RTU: the CRC is wrong, so there is no frame. TCP: the frame answers another question than number 7.
+    expect(answers.slice(1).map((answer) => answer.transaction === 7)).toEqual(framing === 'rtu' ? [] : [false])
+  })
+
+  test.each(['cut-before-answer', 'cut-after-answer'] as const)('%s', async (kind) => {
+    const { board, ask, ended, served } = onLink({ framing })
+    board.faults.on({ kind })
+    expect(await ask(coil(0, true))).toBe(kind === 'cut-before-answer' ? undefined : '050000ff00')
+    await served
+    expect([board.coils[0], ended()]).toEqual([true, true])
+  })
+
+  test('logs are bounded', async () => {
+    const { board, ask } = onLink({ framing, locks: [] })
+    for (let i = 0; i < 10_100; i++) await ask(coil(0, i % 2 === 0))
+    expect([board.log.length, board.writes.length]).toEqual([10_000, 10_000])
+  })
+})

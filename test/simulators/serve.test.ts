@@ -1,0 +1,87 @@
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { scannerSimulator } from '../../simulators/devices/scanner.ts'
+import { serveTcp } from '../../simulators/devices/serve.ts'
+import type { TcpService } from '../../simulators/devices/serve.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+
+const services: TcpService[] = []
+const clients: Socket[] = []
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy()
+  for (const service of services.splice(0)) await service.close()
+})
+
+async function service() {
+  const scanner = scannerSimulator({ platform: virtualPlatform(), chunkBytes: 3 })
+  let served = () => {}
+  const made = await serveTcp({
+    port: 0,
+    serve(link) {
+      const end = scanner.serve(link)
+      served()
+      return end
+    },
+  })
+  services.push(made)
+  async function client(): Promise<{ socket: Socket; text: () => string; closed: Promise<void>; until: (length: number) => Promise<void> }> {
+    const isServed = new Promise<void>((resolve) => (served = resolve))
+    const socket = connect(made.port, '127.0.0.1')
+    clients.push(socket)
+    let text = ''
+    let check = () => {}
+    socket.on('error', () => {})
+    socket.on('data', (chunk) => {
+      text += chunk.toString()
+      check()
+    })
+    await isServed
+    return {
+      socket,
+      text: () => text,
+      closed: new Promise((resolve) => socket.once('close', () => resolve())),
+      until: (length) =>
+        new Promise((resolve) => {
+          check = () => text.length >= length && resolve()
+          check()
+        }),
+    }
+  }
+  return { scanner, made, client }
+}
+
+describe('a simulated device on a TCP port', () => {
+  test('everybody who is connected hears the scan', async () => {
+    const { scanner, client } = await service()
+    const [one, two] = [await client(), await client()]
+    expect(scanner.listeners).toBe(2)
+    await scanner.scan('4006381333931', ']E0')
+    await Promise.all([one.until(17), two.until(17)])
+    expect([one.text(), two.text()]).toEqual([']E04006381333931\r', ']E04006381333931\r'])
+  })
+
+  test('cut breaks the connections and lets new ones in', async () => {
+    const { scanner, made, client } = await service()
+    const one = await client()
+    made.cut()
+    await one.closed
+    const two = await client()
+    await scanner.scan('A')
+    await two.until(2)
+    expect(two.text()).toBe('A\r')
+  })
+
+  test('a port that is taken rejects', async () => {
+    const { made } = await service()
+    await expect(serveTcp({ port: made.port, serve: async () => {} })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  })
+
+  test('close ends everything', async () => {
+    const { made, client } = await service()
+    const one = await client()
+    await made.close()
+    await one.closed
+    expect(made.connections).toBe(0)
+  })
+})
