@@ -65,7 +65,8 @@ export function keepDevice(options: KeepOptions): KeptDevice {
   const { device, platform } = options
   const { clock, timers } = platform
   const stopping = new AbortController()
-  let status: DeviceStatus = { deviceId: options.deviceId, driver: options.driver, state: 'absent', since: clock.wall(), detail: 'not tried yet' }
+  const named = { deviceId: options.deviceId, driver: options.driver }
+  let status: DeviceStatus = { ...named, state: 'absent', since: clock.wall(), detail: 'not tried yet' }
   let hurry = () => {}
   let readyAt: number | null = null
   let stopped: Promise<void> | null = null
@@ -74,7 +75,7 @@ export function keepDevice(options: KeepOptions): KeptDevice {
     if (stopping.signal.aborted && state !== 'stopped') return
     if (status.state === state && status.detail === detail) return
     const since = status.state === state ? status.since : clock.wall()
-    status = { deviceId: options.deviceId, driver: options.driver, state, since, detail, ...(identity ? { identity } : {}) }
+    status = { ...named, state, since, detail, ...(identity ? { identity } : {}) }
     options.onState(status)
   }
 
@@ -87,18 +88,21 @@ export function keepDevice(options: KeepOptions): KeptDevice {
     const identity = await device.identify(limit.signal).finally(limit.done)
     enter('ready', identity.description, identity)
     readyAt = clock.elapsed()
-    const interrupted = new Promise<string>((resolve) => signal.addEventListener('abort', () => resolve(text(signal.reason)), { once: true }))
+    const interrupted = new Promise<string>((resolve) => {
+      signal.addEventListener('abort', () => resolve(text(signal.reason)), { once: true })
+    })
     enter('degraded', await Promise.race([device.untilLost(), interrupted]))
   }
 
   async function keep(): Promise<void> {
-    let delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+    const newDelays = () => retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+    let delays = newDelays()
     while (!stopping.signal.aborted) {
       const round = new AbortController()
       hurry = () => round.abort(new Error('restarted by command'))
       readyAt = null
       await live(round.signal).catch((error: unknown) => enter('degraded', text(error)))
-      if (readyAt !== null && clock.elapsed() - readyAt > STEADY_AFTER_MS) delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+      if (readyAt !== null && clock.elapsed() - readyAt > STEADY_AFTER_MS) delays = newDelays()
       await pause(timers, delays.next().value, round.signal).catch(() => {})
     }
   }

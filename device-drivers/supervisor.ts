@@ -53,7 +53,7 @@ export function supervise(options: SupervisorOptions): Supervisor {
       }
     }
     try {
-      void Promise.resolve(call())
+      void Promise.resolve(call()).catch(failed)
     } catch (error) {
       failed(error)
     }

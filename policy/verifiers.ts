@@ -30,13 +30,20 @@ export function isVerifiedBy({ salt, key, n, r, p }: Verifier, secret: string): 
   return wanted.length === given.length && timingSafeEqual(wanted, given)
 }
 
-/** What a badge's code says: `UNTAG-OP.{operatorId}.{secret}`, only characters that every scanner types. */
+const BADGE_PREFIX = 'UNTAGOP'
+const OPERATOR_PREFIX = 'op_'
+
+/** What a badge's code says: letters and digits only, which every keyboard-wedge scanner types. */
 export function badgeText(operatorId: string, secret: string): string {
-  return `UNTAG-OP.${operatorId}.${secret}`.toUpperCase()
+  return BADGE_PREFIX + operatorId.slice(OPERATOR_PREFIX.length) + secret
 }
 
-/** The operator and the secret of a badge, or undefined. Ids are compared in upper case. */
-export function readBadge(text: string): { operatorId: string; secret: string } | undefined {
-  const match = /^UNTAG-OP\.([A-Z0-9_]{1,64})\.([A-Z2-7]{26})$/.exec(text.trim().toUpperCase())
-  return match?.[1] && match[2] ? { operatorId: match[1], secret: match[2] } : undefined
+/** What a scanned badge may mean: as read, and with Y and Z swapped, as scanners on German hosts do. Empty: no badge. */
+export function readBadge(text: string): { operatorId: string; secret: string }[] {
+  const read = text.trim().toUpperCase()
+  const swapped = read.replace(/[YZ]/g, (c) => (c === 'Y' ? 'Z' : 'Y'))
+  return [...new Set([read, swapped])].flatMap((candidate) => {
+    const match = /^UNTAGOP([0-9A-HJKMNP-TV-Z]{26})([A-Z2-7]{26})$/.exec(candidate)
+    return match?.[1] && match[2] ? [{ operatorId: OPERATOR_PREFIX + match[1], secret: match[2] }] : []
+  })
 }

@@ -3,3 +3,6 @@ export interface AgentChannel {
   /** Something that the agents of this store are told has changed: they should look soon. */
   storeChanged(storeId: string): void
 }
+
+/** Nobody is told anything: agents find out when they ask. */
+export const NO_CHANNEL: AgentChannel = { storeChanged: () => undefined }

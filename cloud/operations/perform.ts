@@ -94,6 +94,27 @@ async function performChange(request: Request, input: unknown, database: Databas
   }
 }
 
+/** Carries out work that no API call asked for, with the same transaction, audit row and outbox. */
+export async function performTask(
+  who: Pick<Request, 'operation' | 'caller' | 'requestId'>,
+  database: Database,
+  services: Services,
+  work: (call: Call) => Promise<void>,
+): Promise<void> {
+  const request: Request = { ...who, input: {}, older: false, idempotencyKey: undefined }
+  if (who.caller.kind !== 'anyone') await services.authority.ready(who.caller.tenant)
+  let after: (() => void)[] = []
+  await database.write(async (db) => {
+    const nowMs = services.platform.clock.wall()
+    const opened = openCall(request, db, services)
+    await work(opened.call)
+    await writeAudit(db, request, opened.entityId(), nowMs, services)
+    await writeOutbox(db, request.caller, opened.events, nowMs, services)
+    after = opened.after
+  })
+  for (const task of after) task()
+}
+
 async function keepRefusal(failure: Failure, identity: RequestIdentity, request: Request, database: Database, services: Services): Promise<Performed> {
   const answer: KeptAnswer = { status: 409, body: JSON.stringify(errorBody(failure, request.requestId)) }
   return database.write(async (db) => {

@@ -23,8 +23,12 @@ function linkForm(link: unknown): typeof TcpLink | typeof SerialLink | null {
 function explain(at: readonly PropertyKey[], issue: Issue, entry: unknown): string[] {
   const path = [...at, ...issue.path]
   const key = issue.path.at(-1)
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((k) => `${named([...path, k])}: no such setting; remove it or check its spelling`)
-  if (issue.code === 'invalid_union' && key === 'driver') return [`${named(path)}: give one of ${DRIVER_NAMES.map((name) => `"${name}"`).join(', ')}`]
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((k) => `${named([...path, k])}: no such setting; remove it or check its spelling`)
+  }
+  if (issue.code === 'invalid_union' && key === 'driver') {
+    return [`${named(path)}: give one of ${DRIVER_NAMES.map((name) => `"${name}"`).join(', ')}`]
+  }
   if (issue.code === 'invalid_union' && key === 'link') {
     const link: unknown = Object(entry).link
     const meant = linkForm(link)?.safeParse(link).error?.issues ?? []
@@ -46,9 +50,13 @@ function conflicts(entries: readonly { entry: DeviceSettings; at: string }[]): s
 
     const { link, use, claims: claimed } = driverOf(entry).use(entry)
     const other = links.get(link)
-    if (other && (use === null || other.use === null)) faults.push(`${at}.link: ${link} belongs to ${other.at} alone; give this device its own link`)
-    else if (other && other.use !== use) faults.push(`${at}.link: ${link} is used as ${other.use} by ${other.at}, here as ${use}; make them equal`)
-    if (!other) links.set(link, { at, use })
+    if (!other) {
+      links.set(link, { at, use })
+    } else if (use === null || other.use === null) {
+      faults.push(`${at}.link: ${link} belongs to ${other.at} alone; give this device its own link`)
+    } else if (other.use !== use) {
+      faults.push(`${at}.link: ${link} is used as ${other.use} by ${other.at}, here as ${use}; make them equal`)
+    }
 
     for (const claim of claimed) {
       const owner = claims.get(claim.on)

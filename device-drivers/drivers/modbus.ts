@@ -90,9 +90,9 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
       if (signal.aborted) throw signal.reason as Error
       if (begun.over.aborted) throw new Error('the link was lost')
       member.heard()
-      const common = { board: begun.board, timers, signal: begun.over }
-      begun.inputs = watchInputs({ ...common, inputs: watched, pollMs: settings.pollMs, before, onChange: onInput })
-      void auditOutputs({ ...common, outputs, release: settings.output, onFault })
+      const common = { board: begun.board, signal: begun.over }
+      begun.inputs = watchInputs({ ...common, platform, inputs: watched, pollMs: settings.pollMs, before, onChange: onInput })
+      void auditOutputs({ ...common, timers, outputs, release: settings.output, alone: watched.length === 0, onFault })
     } catch (error) {
       begun.end('not identified')
       throw error

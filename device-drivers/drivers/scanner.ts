@@ -26,7 +26,9 @@ export const ScannerSettings = z.strictObject({
     .min(1, { error: 'give the deviceId of the device that this scanner serves' })
     .max(128, { error: 'at most 128 characters' }),
   suffix: z
-    .enum(['any', 'CR', 'LF', 'CRLF', 'TAB'], { error: 'use "CR", "LF", "CRLF" or "TAB" as set on the scanner, or leave it out for CR and LF' })
+    .enum(['any', 'CR', 'LF', 'CRLF', 'TAB'], {
+      error: 'use "CR", "LF", "CRLF" or "TAB" as set on the scanner, or leave it out for CR and LF',
+    })
     .default('any'),
   stx: z
     .boolean({ error: 'use true when the scanner puts STX before and ETX behind each text, else false' })

@@ -24,7 +24,10 @@ export interface Membership<S extends Speaker> {
   readonly lost: Promise<string>
   /** The device answered. */
   heard(): void
-  /** The device does not answer. The link is opened anew only when nobody on it answers: one dead device must not disturb its neighbours. */
+  /**
+   * The device does not answer. The link is opened anew only when nobody on it answers: one dead
+   * device must not disturb its neighbours.
+   */
   silent(detail: string): void
   leave(): void
 }
@@ -36,11 +39,13 @@ export interface SharedLinks {
     settings: LinkSettings,
     protocol: LinkProtocol<S>,
     signal: AbortSignal,
-    onFailure: (detail: string) => void,
+    onFailure: Tell,
   ): Promise<Membership<S>>
   /** Closes every link. */
   close(): Promise<void>
 }
+
+type Tell = (detail: string) => void
 
 export type OpenLink = (settings: LinkSettings, signal: AbortSignal) => Promise<ByteLink>
 
@@ -59,7 +64,7 @@ interface Session {
 interface Entry {
   readonly protocol: LinkProtocol<Speaker>
   session: Session | null
-  opening: { done: Promise<void>; stop: AbortController; waiting: Set<(detail: string) => void> } | null
+  opening: { done: Promise<void>; stop: AbortController; waiting: Set<Tell> } | null
   delays: Generator<number, never>
   /** The last link letting go of its port, which nobody else can open before. */
   closing: Promise<void>
@@ -119,12 +124,12 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
     const done = openForEver(entry, settings, stop.signal).finally(() => {
       if (entry.opening === opening) entry.opening = null
     })
-    const opening = { done, stop, waiting: new Set<(detail: string) => void>() }
+    const opening = { done, stop, waiting: new Set<Tell>() }
     entry.opening = opening
     return opening
   }
 
-  async function waitUntilOpen(entry: Entry, settings: LinkSettings, signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
+  async function waitUntilOpen(entry: Entry, settings: LinkSettings, signal: AbortSignal, onFailure: Tell): Promise<void> {
     const opening = entry.opening ?? startOpening(entry, settings)
     let giveUp = () => {}
     const aborted = new Promise<void>((resolve) => {
@@ -168,7 +173,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
       settings: LinkSettings,
       protocol: LinkProtocol<S>,
       signal: AbortSignal,
-      onFailure: (detail: string) => void,
+      onFailure: Tell,
     ): Promise<Membership<S>> {
       const key = linkKey(settings)
       let entry = entries.get(key)

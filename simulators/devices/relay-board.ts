@@ -66,9 +66,9 @@ export function relayBoard(options: RelayBoardOptions): RelayBoard {
   const { clock, timers } = options.platform
   const locks = options.locks ?? DEFAULT_LOCKS
   const units = new Set(options.units ?? [1])
-  const coils = new Array<boolean>(SIZE).fill(false)
-  const inputs = new Array<boolean>(SIZE).fill(false)
-  const registers = new Array<number>(SIZE).fill(0)
+  const coils = Array.from({ length: SIZE }, () => false)
+  const inputs = Array.from({ length: SIZE }, () => false)
+  const registers = Array.from({ length: SIZE }, () => 0)
   const stuck = new Map<number, boolean>()
   const log: CoilChange[] = []
   const writes: CoilChange[] = []

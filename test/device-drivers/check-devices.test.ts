@@ -63,7 +63,8 @@ describe('devices of the configuration', () => {
     ])
     const bus = { ...BOARD, link: SERIAL }
     expect(faults(bus, { ...bus, deviceId: 'dev_c', unit: 2, link: { ...SERIAL, baudRate: 19_200 } })).toEqual([
-      'devices[1].link: serial:/dev/serial/by-id/usb-x is used as Modbus RTU, 9600 8N1 by devices[0], here as Modbus RTU, 19200 8N1; make them equal',
+      'devices[1].link: serial:/dev/serial/by-id/usb-x is used as Modbus RTU, 9600 8N1 by devices[0], ' +
+        'here as Modbus RTU, 19200 8N1; make them equal',
     ])
     expect(faults(bus, { ...bus, deviceId: 'dev_c', unit: 2 })).toEqual([])
   })

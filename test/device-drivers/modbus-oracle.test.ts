@@ -16,7 +16,7 @@ afterEach(async () => {
 
 /** modbus-serial's own TCP server as a relay board: input 0 follows coil 0. */
 function independentBoard(port = 0): Promise<{ port: number; coils: boolean[]; writes: [number, boolean][]; close(): Promise<void> }> {
-  const coils = new Array<boolean>(8).fill(false)
+  const coils = Array.from({ length: 8 }, () => false)
   const writes: [number, boolean][] = []
   const vector = {
     getCoil: (at: number) => coils[at] === true,
@@ -65,7 +65,7 @@ describe('our driver against the board of modbus-serial', () => {
     expect(again.coils[3]).toBe(true)
 
     await bench.supervisor.stop()
-    expect(again.coils).toEqual(new Array(8).fill(false))
+    expect(again.coils).toEqual(Array.from({ length: 8 }, () => false))
   })
 })
 

@@ -249,9 +249,18 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(bench.board.coils[0]).toBe(false)
   })
 
+  test.each(['dead', 'exception'] as const)('OFF is tried again at once (%s)', async (kind) => {
+    const bench = await ready({ confirmInput: undefined, passageInput: 1 })
+    bench.board.faults.on({ kind, code: 6, functions: [5], after: 1, times: 2 })
+    await bench.world.settle(bench.release())
+    await bench.world.advance(1_700)
+    expect(bench.board.coils[0]).toBe(false)
+    expect(bench.events.filter(({ event }) => event.type === 'fault')).toEqual([])
+  })
+
   test('OFF is refused: a fault is told and the output is switched off later', async () => {
     const bench = await ready()
-    bench.board.faults.on({ kind: 'exception', code: 6, functions: [5], after: 1, times: 1 })
+    bench.board.faults.on({ kind: 'exception', code: 6, functions: [5], after: 1, times: 3 })
     expect((await bench.world.settle(bench.release())).outcome).toBe('confirmed')
     await bench.world.advance(3_000)
     expect(bench.board.coils[0]).toBe(false)

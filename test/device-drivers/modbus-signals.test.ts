@@ -97,6 +97,23 @@ describe('signals', () => {
     expect(bench.events.some(({ event }) => event.type === 'fault' && event.detail.startsWith('output 1 was off'))).toBe(true)
   })
 
+  test('a board that cannot tell its outputs is ready all the same and is not asked for ever', async () => {
+    for (const fault of [{ kind: 'dead' }, { kind: 'exception', code: 1 }] as const) {
+      const bench = workbench({ door: LAMPS })
+      let asked = 0
+      bench.board.faults.on({ ...fault, functions: [1] })
+      const { hitting } = bench.board.faults
+      bench.board.faults.hitting = (unit, code) => {
+        if (code === 1) asked++
+        return hitting(unit, code)
+      }
+      await bench.untilReady()
+      await bench.world.advance(60_000)
+      expect([bench.supervisor.status('door')?.state, asked, bench.port.opened]).toEqual(['ready', 2, 1])
+      expect((await bench.world.settle(bench.release())).outcome).toBe('confirmed')
+    }
+  })
+
   test('a lost answer is unknown and the signal is put right all the same', async () => {
     const bench = await ready()
     bench.board.faults.on({ kind: 'dead', functions: [5], times: 1 })
@@ -107,9 +124,10 @@ describe('signals', () => {
 
   test('a signal that is not configured, or lasts too long, is not supported', async () => {
     const bench = await ready({ green: undefined })
-    expect(await bench.signal('green', 5)).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^not_supported: no green/) })
+    const refused = { outcome: 'failed', commanded: false }
+    expect(await bench.signal('green', 5)).toMatchObject({ ...refused, detail: expect.stringMatching(/^not_supported: no green/) })
     for (const seconds of [-1, 3_601, NaN, Infinity]) {
-      expect(await bench.signal('siren', seconds)).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^not_supported/) })
+      expect(await bench.signal('siren', seconds)).toMatchObject({ ...refused, detail: expect.stringMatching(/^not_supported/) })
     }
   })
 })

@@ -36,7 +36,8 @@ export function realBench(devices: Record<string, unknown>[], options: Partial<S
   function wait<T>(what: string, look: () => T | null | undefined): Promise<T> {
     return new Promise((resolve, reject) => {
       const limit = deadline(realPlatform.timers, WAIT_AT_MOST_MS)
-      limit.signal.addEventListener('abort', () => reject(new Error(`no ${what}: ${JSON.stringify([supervisor.statuses, events])}`)), { once: true })
+      const tooLate = () => reject(new Error(`no ${what}: ${JSON.stringify([supervisor.statuses, events])}`))
+      limit.signal.addEventListener('abort', tooLate, { once: true })
       const once = () => {
         const found = look()
         if (found === null || found === undefined) return

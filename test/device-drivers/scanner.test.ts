@@ -13,7 +13,12 @@ async function ready(settings: Record<string, unknown> = {}, simulator: Partial<
   const port = memoryPort((link) => void scanner.serve(link))
   const events: DeviceEvent[] = []
   const devices = entries({ deviceId: 'scanner', driver: 'scanner', link: { tcp: ADDRESS }, feeds: 'door', ...settings })
-  const supervisor = supervise({ devices, platform: world, openLink: (_, signal) => port.open(signal), onEvent: (_, event) => void events.push(event) })
+  const supervisor = supervise({
+    devices,
+    platform: world,
+    openLink: (_, signal) => port.open(signal),
+    onEvent: (_, event) => void events.push(event),
+  })
   await world.advance(10)
   expect(supervisor.status('scanner')?.state).toBe('ready')
   const texts = () => events.flatMap((event) => (event.type === 'scan' ? [event.text] : []))

@@ -84,7 +84,7 @@ describe.skipIf(!hasPty)('serial ports of the operating system', () => {
 
   test('our Modbus RTU driver against the serial board of modbus-serial', async () => {
     const pair = await ports()
-    const coils = new Array<boolean>(8).fill(false)
+    const coils = Array.from({ length: 8 }, () => false)
     const ons: number[] = []
     const vector = {
       getCoil: (at: number) => coils[at] === true,

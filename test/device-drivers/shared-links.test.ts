@@ -40,7 +40,8 @@ describe('shared links', () => {
   test('another protocol on the same link is a fault of ours', async () => {
     const { shared, one } = links()
     await shared.join(LINK, one, forEver(), quiet)
-    await expect(shared.join(LINK, protocol('two'), forEver(), quiet)).rejects.toThrow('tcp:board:502 is used for one and cannot carry two too')
+    const other = shared.join(LINK, protocol('two'), forEver(), quiet)
+    await expect(other).rejects.toThrow('tcp:board:502 is used for one and cannot carry two too')
   })
 
   test('the last to leave closes it', async () => {

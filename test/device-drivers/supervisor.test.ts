@@ -28,7 +28,8 @@ describe('states', () => {
     bench.port.unplug()
     await bench.world.advance(1_000)
     expect(bench.supervisor.status('door')).toMatchObject({ state: 'absent', detail: 'the memory port is unplugged' })
-    expect(await bench.release()).toEqual({ outcome: 'failed', commanded: false, detail: 'not_ready: absent: the memory port is unplugged' })
+    const detail = 'not_ready: absent: the memory port is unplugged'
+    expect(await bench.release()).toEqual({ outcome: 'failed', commanded: false, detail })
     expect(await bench.supervisor.execute('nobody', RELEASE, forEver())).toMatchObject({ outcome: 'failed', commanded: false })
   })
 

@@ -13,6 +13,13 @@ afterEach(async () => {
   for (const service of services.splice(0)) await service.close()
 })
 
+interface Client {
+  text(): string
+  readonly closed: Promise<void>
+  /** Resolves when so many characters have arrived. */
+  until(length: number): Promise<void>
+}
+
 async function service() {
   const scanner = scannerSimulator({ platform: virtualPlatform(), chunkBytes: 3 })
   let served = () => {}
@@ -25,7 +32,7 @@ async function service() {
     },
   })
   services.push(made)
-  async function client(): Promise<{ socket: Socket; text: () => string; closed: Promise<void>; until: (length: number) => Promise<void> }> {
+  async function client(): Promise<Client> {
     const isServed = new Promise<void>((resolve) => (served = resolve))
     const socket = connect(made.port, '127.0.0.1')
     clients.push(socket)
@@ -38,7 +45,6 @@ async function service() {
     })
     await isServed
     return {
-      socket,
       text: () => text,
       closed: new Promise((resolve) => socket.once('close', () => resolve())),
       until: (length) =>

@@ -15,16 +15,21 @@ export interface AuditOptions {
   readonly timers: Timers
   /** Ends the audit. */
   readonly signal: AbortSignal
+  /** Without inputs to read, the audit alone shows that the board is there. */
+  readonly alone: boolean
   onFault(detail: string): void
 }
 
-async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Promise<void> {
+/** First audits without an answer after which a board counts as one that cannot tell its outputs. */
+const MOST_UNANSWERED = 2
+
+/** False when the board did not tell its outputs. */
+async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Promise<boolean> {
   const { version } = outputs
   const wanted = outputs.wanted()
   for (const { first, quantity } of readSpans([...wanted.keys()])) {
     const answer = await board.readCoils(first, quantity)
-    // A board that cannot tell its outputs still shows that it is there.
-    if (answer.kind !== 'answered') continue
+    if (answer.kind !== 'answered') return false
     for (const [output, on] of wanted) {
       const inSpan = output >= first && output < first + quantity
       const asWanted = answer.values[output - first] === (on ? 1 : 0)
@@ -33,6 +38,7 @@ async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Pr
       await board.writeCoil(output, on)
     }
   }
+  return true
 }
 
 /**
@@ -40,9 +46,11 @@ async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Pr
  * its power for a moment has forgotten the siren, and an OFF that got lost leaves a lock open.
  */
 export async function auditOutputs(options: AuditOptions): Promise<void> {
-  const { signal, timers } = options
-  while (!signal.aborted) {
+  const { signal, timers, alone } = options
+  let goOn = alone
+  // Boards that ignore Read Coils would hold up the bus each time, so they are not asked for ever.
+  for (let asked = 0; !signal.aborted && (goOn || asked < MOST_UNANSWERED); asked++) {
     await pause(timers, AUDIT_EVERY_MS, signal).catch(() => {})
-    if (!signal.aborted) await auditOnce(options)
+    if (!signal.aborted && (await auditOnce(options))) goOn = true
   }
 }

@@ -139,7 +139,8 @@ function startBus({ codec, numbered, gapMs }: Wire, link: ByteLink, platform: Pl
     const answer = await new Promise<BusAnswer>((settle) => {
       pending = { transaction, request, settle }
       const lost = (detail: string) => settle({ kind: 'lost', handed: true, detail })
-      limit.signal.addEventListener('abort', () => lost(`unit ${request.unit} gave no answer within ${request.timeoutMs} ms`), { once: true })
+      const onTimeout = () => lost(`unit ${request.unit} gave no answer within ${request.timeoutMs} ms`)
+      limit.signal.addEventListener('abort', onTimeout, { once: true })
       request.onHanded?.()
       const bytes = codec.encode({ transaction, unit: request.unit, pdu: encodePdu('request', request.message) })
       link.write(bytes, limit.signal).catch((error: unknown) => lost(error instanceof Error ? error.message : String(error)))
@@ -167,9 +168,10 @@ function startBus({ codec, numbered, gapMs }: Wire, link: ByteLink, platform: Pl
     ended,
     request: (request) =>
       new Promise((settle) => {
-        if (over) return settle({ kind: 'lost', handed: false, detail: over })
+        const unsent = (detail: string) => settle({ kind: 'lost', handed: false, detail })
+        if (over) return unsent(over)
         const lane = lanes[request.lane]
-        if (lane.length >= MOST_WAITING) return settle({ kind: 'lost', handed: false, detail: `${MOST_WAITING} requests wait for this link already` })
+        if (lane.length >= MOST_WAITING) return unsent(`${MOST_WAITING} requests wait for this link already`)
         lane.push({ request, settle })
         void work()
       }),
@@ -184,7 +186,8 @@ function startBus({ codec, numbered, gapMs }: Wire, link: ByteLink, platform: Pl
 export const MODBUS_BUS: Record<ModbusFraming, LinkProtocol<ModbusBus>> = {
   rtu: {
     name: 'Modbus RTU',
-    start: (link, settings, platform) => startBus({ codec: rtuCodec('answer'), numbered: false, gapMs: frameGapMs(settings) }, link, platform),
+    start: (link, settings, platform) =>
+      startBus({ codec: rtuCodec('answer'), numbered: false, gapMs: frameGapMs(settings) }, link, platform),
   },
   tcp: {
     name: 'Modbus TCP',

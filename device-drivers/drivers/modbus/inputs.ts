@@ -1,5 +1,5 @@
 import { pause } from '../../../policy/platform.ts'
-import type { Timers } from '../../../policy/platform.ts'
+import type { Platform } from '../../../policy/platform.ts'
 import type { Board } from './board.ts'
 import type { FailedAnswer } from './bus.ts'
 
@@ -13,8 +13,8 @@ export type Reading =
 
 /** Watches the inputs of one device by reading them again and again. */
 export interface InputWatch {
-  /** The next reading whose request goes out after this call; with `now` it does not wait for its turn. */
-  next(now?: boolean): Promise<Reading>
+  /** The next reading whose request goes out after this call, at most `withinMs` after the one before. */
+  next(withinMs?: number): Promise<Reading>
 }
 
 /** Inputs this close together are read in one request. */
@@ -52,7 +52,7 @@ export async function readInputs(board: Board, inputs: readonly number[]): Promi
 
 export interface WatchOptions {
   readonly board: Board
-  readonly timers: Timers
+  readonly platform: Platform
   readonly inputs: readonly number[]
   /** Pause between two rounds, ms. */
   readonly pollMs: number
@@ -65,10 +65,12 @@ export interface WatchOptions {
 
 /** Starts reading until `signal` aborts. */
 export function watchInputs(options: WatchOptions): InputWatch {
-  const { board, timers, inputs, pollMs, signal } = options
+  const { board, inputs, pollMs, signal } = options
+  const { clock, timers } = options.platform
   let state: ReadonlyMap<number, boolean> = options.before
   let takers: ((reading: Reading) => void)[] = []
   let hurry = () => {}
+  let pauseMs = pollMs
 
   async function round(): Promise<Reading> {
     const found = await readInputs(board, inputs)
@@ -79,12 +81,16 @@ export function watchInputs(options: WatchOptions): InputWatch {
   }
 
   async function idle(): Promise<void> {
-    const early = new AbortController()
-    hurry = () => early.abort(signal.reason)
-    signal.addEventListener('abort', hurry, { once: true })
-    await pause(timers, pollMs, early.signal).catch(() => {})
-    signal.removeEventListener('abort', hurry)
+    const from = clock.elapsed()
+    for (let left = pauseMs; left > 0 && !signal.aborted; left = from + pauseMs - clock.elapsed()) {
+      const early = new AbortController()
+      hurry = () => early.abort(signal.reason)
+      signal.addEventListener('abort', hurry, { once: true })
+      await pause(timers, left, early.signal).catch(() => {})
+      signal.removeEventListener('abort', hurry)
+    }
     hurry = () => {}
+    pauseMs = pollMs
   }
 
   async function watch(): Promise<void> {
@@ -100,11 +106,13 @@ export function watchInputs(options: WatchOptions): InputWatch {
 
   void watch()
   return {
-    next: (now = false) =>
+    next: (withinMs = pollMs) =>
       new Promise((resolve) => {
         if (signal.aborted) return resolve({ kind: 'over' })
         takers.push(resolve)
-        if (now) hurry()
+        if (withinMs >= pauseMs) return
+        pauseMs = withinMs
+        hurry()
       }),
   }
 }

@@ -51,7 +51,9 @@ export function wantedOutputs({ release, signals, platform, write }: OutputOptio
   return {
     async signal(signal, seconds) {
       const output = signals.get(signal)
-      if (output === undefined) return result('failed', false, 'not_supported', `no ${signal} is configured; add "${signal}": { "output": … }`)
+      if (output === undefined) {
+        return result('failed', false, 'not_supported', `no ${signal} is configured; add "${signal}": { "output": … }`)
+      }
       if (!(seconds >= 0 && seconds <= LONGEST_SIGNAL_S)) {
         return result('failed', false, 'not_supported', `a signal lasts 0 to ${LONGEST_SIGNAL_S} seconds`)
       }

@@ -44,6 +44,11 @@ export interface Release {
 /** How long an input that is 1 already may take to fall, and to rise after the pulse. */
 const CONFIRM_WITHIN_MS = 1_000
 
+/** While a release waits for its input it looks more often than `pollMs`, so that short movements are seen. */
+const WATCH_EVERY_MS = 5
+
+const MOST_OFF_TRIES = 3
+
 /** Exceptions that leave open whether the coil moved: "still working on it", and a gateway that heard nothing. */
 const UNDECIDED_EXCEPTIONS: ReadonlySet<number> = new Set([5, 11])
 
@@ -53,7 +58,7 @@ async function inputIsFree(o: ReleaseOptions, input: number): Promise<CommandRes
   const limit = deadline(o.timers, CONFIRM_WITHIN_MS, o.signal)
   try {
     for (let first = true; ; first = false) {
-      const reading = await o.inputs.next(first)
+      const reading = await o.inputs.next(first ? 0 : undefined)
       if (o.signal.aborted) return result('failed', false, 'cancelled')
       if (reading.kind === 'over') return result('failed', false, 'not_ready', 'the connection was lost')
       if (reading.kind === 'read' && !reading.isOn(input)) return null
@@ -69,7 +74,7 @@ async function inputIsFree(o: ReleaseOptions, input: number): Promise<CommandRes
 async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal): Promise<Seen> {
   let missed = false
   while (!until.aborted) {
-    const reading = await o.inputs.next()
+    const reading = await o.inputs.next(WATCH_EVERY_MS)
     if (reading.kind === 'over') return 'lost'
     if (reading.kind === 'missed') missed = true
     else if (reading.isOn(input)) return 'changed'
@@ -79,6 +84,15 @@ async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal):
 
 function undecided(answer: BusAnswer): answer is FailedAnswer {
   return answer.kind === 'lost' || (answer.kind === 'exception' && UNDECIDED_EXCEPTIONS.has(answer.code))
+}
+
+/** OFF may be sent again and again, unlike ON. */
+async function switchOff(o: ReleaseOptions): Promise<BusAnswer> {
+  let off = await o.board.writeCoil(o.output, false)
+  for (let tries = 1; tries < MOST_OFF_TRIES && off.kind !== 'answered' && !o.over.aborted; tries++) {
+    off = await o.board.writeCoil(o.output, false)
+  }
+  return off
 }
 
 /** The last look: what was seen of the input up to 1 s after the pulse. */
@@ -120,9 +134,11 @@ async function run(o: ReleaseOptions, ended: AbortSignal, tell: (known: CommandR
     await pause(o.timers, o.pulseMs, ended).catch(() => {})
   }
 
-  const off = await o.board.writeCoil(o.output, false)
+  const off = await switchOff(o)
   donePulse()
-  if (off.kind !== 'answered') o.onFault(`output ${o.output} may still be on (${answerText(off)}); it is switched off again as soon as the board answers`)
+  if (off.kind !== 'answered') {
+    o.onFault(`output ${o.output} may still be on (${answerText(off)}); it is switched off again as soon as the board answers`)
+  }
   if (refused) return enough.abort()
 
   const last = await lastSeen(o, seen, enough, ended)

@@ -32,7 +32,7 @@ function dataLength(f: ModbusFunction, quantity: number): number {
 
 function pack(f: ModbusFunction, values: readonly number[]): number[] {
   if (f.unit === 'word') return values.flatMap(toBytes)
-  const bytes = new Array<number>(dataLength(f, values.length)).fill(0)
+  const bytes = Array.from({ length: dataLength(f, values.length) }, () => 0)
   values.forEach((bit, i) => {
     if (bit) bytes[i >> 3] = (bytes[i >> 3] ?? 0) | (1 << (i & 7))
   })

@@ -30,9 +30,12 @@ const ENDS: Record<ScannerSuffix, (byte: number, before: number) => boolean> = {
 
 const SUFFIX_BYTES: Record<ScannerSuffix, readonly number[]> = { any: [CR], CR: [CR], LF: [LF], CRLF: [CR, LF], TAB: [TAB] }
 
-// GS (1D) stays: it separates the fields of a GS1 element string.
-// eslint-disable-next-line no-control-regex
-const CONTROL = /[\u0000-\u001c\u001e\u001f\u007f-\u009f]/g
+/** GS stays: it separates the fields of a GS1 element string. */
+const GS = '\u001d'
+
+function withoutControls(text: string): string {
+  return text.replace(/\p{Cc}/gu, (character) => (character === GS ? character : ''))
+}
 
 /** Lines as a scanner on a serial line or serial device server sends them: UTF-8, control characters taken out, empty lines left out. */
 export function lineCodec(options: LineOptions): ResyncingCodec<string> {
@@ -59,7 +62,7 @@ export function lineCodec(options: LineOptions): ResyncingCodec<string> {
   }
 
   function finish(lines: string[]): void {
-    const text = decoder.decode(buffer.subarray(0, length)).replace(CONTROL, '')
+    const text = withoutControls(decoder.decode(buffer.subarray(0, length)))
     if (tooLong > 0) throwAway(length + tooLong, `a line over ${MOST_LINE_BYTES} bytes; is the suffix set on the scanner?`)
     else if (text !== '') lines.push(text)
     restart()

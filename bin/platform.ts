@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import type { Clock, Platform } from '../policy/platform.ts'
+
+/** The real world: the one place where time and chance come from. */
+export function realPlatform(): Platform {
+  return {
+    clock: realClock(),
+    timers: {
+      after(ms, task) {
+        const timer = setTimeout(task, Math.max(0, ms))
+        return () => clearTimeout(timer)
+      },
+    },
+    random: { bytes: (length) => randomBytes(length) },
+  }
+}
+
+/** How often the kernel is asked how long the machine was asleep, ms. */
+const SUSPEND_CHECK_MS = 1_000
+
+function realClock(): Clock {
+  const uptime = openUptime()
+  const monotonic = () => Number(process.hrtime.bigint() / 1_000n) / 1_000
+  // Node's clock stands still while the machine sleeps; the kernel's uptime does not.
+  let offset = uptime ? uptime() - monotonic() : 0
+  let checkedAt = monotonic()
+  return {
+    wall: () => Date.now(),
+    elapsed() {
+      const now = monotonic()
+      if (uptime && now - checkedAt > SUSPEND_CHECK_MS) {
+        checkedAt = now
+        const asleep = uptime() - now - offset
+        if (asleep > SUSPEND_CHECK_MS) offset += asleep
+      }
+      return now + offset
+    },
+    bootId: readBootId(),
+  }
+}
+
+/** Seconds since boot with suspend counted (Linux), in ms; undefined elsewhere. */
+function openUptime(): (() => number) | undefined {
+  try {
+    const fd = openSync('/proc/uptime', 'r')
+    const buffer = Buffer.alloc(64)
+    const read = () => Number.parseFloat(buffer.toString('latin1', 0, readSync(fd, buffer, 0, 64, 0))) * 1_000
+    if (Number.isFinite(read())) return read
+    closeSync(fd)
+  } catch {
+    // Not Linux: suspend is not noticed there, and a long sleep looks like a step of signed time.
+  }
+  return undefined
+}
+
+function readBootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  } catch {
+    // Without a boot id every start counts as a reboot, which is the careful reading.
+    return randomBytes(16).toString('hex')
+  }
+}

@@ -1,0 +1,47 @@
+import type { Hono } from 'hono'
+import type { Platform } from '../policy/platform.ts'
+import { openAuthority } from './authority/authority.ts'
+import type { KeyFiles } from './authority/key-files.ts'
+import type { CloudConfig } from './config.ts'
+import { createApp } from './http/app.ts'
+import { startJobs } from './jobs.ts'
+import type { Log } from './log.ts'
+import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
+import type { Broker } from './messaging/embedded-broker.ts'
+import type { Services } from './operations/operation.ts'
+import { OPERATION_TABLE } from './operations/table.ts'
+import type { Database } from './persistence/database.ts'
+
+/** The authority, put together but bound to no address: bin/ gives it sockets, tests call `app` as it is. */
+export interface Cloud {
+  readonly app: Hono
+  readonly services: Services
+  readonly messages: AgentMessages
+  attachBroker(broker: Broker): void
+  stop(): Promise<void>
+}
+
+export interface CloudParts {
+  config: CloudConfig
+  platform: Platform
+  log: Log
+  database: Database
+  keyFiles: KeyFiles
+}
+
+export async function createCloud({ config, platform, log, database, keyFiles }: CloudParts): Promise<Cloud> {
+  const authority = await openAuthority(database, keyFiles, platform)
+  const messages = agentMessages(database, () => services)
+  const services: Services = { platform, config, log, authority, agents: messages.channel }
+  const jobs = startJobs(database, services, messages.refresh)
+  return {
+    app: createApp(OPERATION_TABLE, database, services),
+    services,
+    messages,
+    attachBroker: (broker) => messages.attach(broker),
+    async stop() {
+      await jobs.stop()
+      await messages.settled()
+    },
+  }
+}

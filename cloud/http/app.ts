@@ -1,0 +1,99 @@
+import { Hono, type Context } from 'hono'
+import { publicJwk } from '../../policy/documents/keys.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
+import type { TimeClaims } from '../../policy/documents/store-documents.ts'
+import { newId } from '../../policy/ids.ts'
+import { Failure } from '../operations/failure.ts'
+import type { Operation, Services } from '../operations/operation.ts'
+import { openApi } from '../operations/openapi.ts'
+import type { Database } from '../persistence/database.ts'
+import { readPublicReceipt } from '../receipts/operations.ts'
+import { apiHandler } from './api.ts'
+import { checkoutRoutes } from './checkout.ts'
+import { clientAddress } from './client-address.ts'
+import { DocsPage } from './docs-page.tsx'
+import { rateLimiter } from './rate-limit.ts'
+import { NoReceiptPage, ReceiptPage } from './receipt-page.tsx'
+
+/** What pages may do: nothing but show themselves. */
+const PAGE_HEADERS = {
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+}
+
+/** Everything that the cloud answers over HTTP. */
+export function createApp(operations: ReadonlyMap<string, Operation>, database: Database, services: Services): Hono {
+  const { config, platform } = services
+  const app = new Hono()
+  const base = new URL(config.baseUrl).pathname.replace(/\/$/, '')
+  const handle = apiHandler(operations, database, services)
+  const document = openApi(operations, config.baseUrl)
+  const openApiText = JSON.stringify(document)
+  const limiter = rateLimiter(platform.clock)
+  const docs = String(DocsPage({ operations, document: document as unknown as Parameters<typeof DocsPage>[0]['document'], baseUrl: config.baseUrl }))
+
+  app.get(`${base}/time`, (c) => answerTime(c))
+  app.all(`${base}/:operation`, (c) => handle(c, c.req.param('operation')))
+  app.get('/openapi.json', (c) => c.body(openApiText, 200, { 'content-type': 'application/json', 'access-control-allow-origin': '*' }))
+  app.get('/docs', (c) => c.html(`<!doctype html>${docs}`, 200, PAGE_HEADERS))
+  app.get('/', (c) => c.redirect('/docs'))
+  app.get('/healthz', (c) => c.json({ ok: true }))
+  app.get('/.well-known/jwks.json', (c) => jwks(c))
+  app.get('/.well-known/jwks/:file', (c) => jwks(c, c.req.param('file').replace(/\.json$/, '')))
+  app.get('/R/:token', (c) => receiptPage(c, c.req.param('token')))
+  app.get('/r/:token', (c) => receiptPage(c, c.req.param('token')))
+  checkoutRoutes(app, database, services, PAGE_HEADERS)
+  app.notFound((c) => refuse(c, new Failure('not-found', 'there is nothing at this address; the API reference is at /docs')))
+  app.onError((error, c) => {
+    services.log.error({ err: error, path: c.req.path }, 'a page failed')
+    return refuse(c, new Failure('internal', 'internal error'))
+  })
+
+  function refuse(c: Context, failure: Failure): Response {
+    const status = failure.code === 'internal' ? 500 : failure.code === 'resource-exhausted' ? 429 : failure.code === 'unavailable' ? 503 : 404
+    const requestId = newId('req', platform)
+    return c.json({ error: failure.message, code: failure.code, requestId }, status, { 'x-request-id': requestId })
+  }
+
+  function isTooFast(c: Context): boolean {
+    if (config.rateLimit === 0) return false
+    return !limiter.take(clientAddress(c, config.trustedProxies), { perSecond: 10, burst: 30 }).allowed
+  }
+
+  /** Signed time for anyone; the nonce shows that the answer is new. */
+  function answerTime(c: Context): Response {
+    if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many requests'))
+    const nonce = c.req.query('nonce') ?? ''
+    if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce)) return c.json({ error: 'nonce must be 16 to 64 characters of base64url', code: 'invalid-argument' }, 400)
+    const why = services.authority.clock.doubt()
+    if (why) return refuse(c, new Failure('unavailable', why))
+    const timeMs = services.authority.clock.nowMs()
+    const iat = Math.floor(timeMs / 1_000)
+    const claims: TimeClaims = { aud: nonce, iat, exp: iat + 60, timeMs, timeEpoch: 0 }
+    return c.json({ success: true, time: signDocument(DOCUMENT_KINDS.time, claims, services.authority.freshnessSigner) }, 200, { 'cache-control': 'no-store' })
+  }
+
+  async function jwks(c: Context, iss?: string): Promise<Response> {
+    let query = database.reads.selectFrom('signing_key').select(['kid', 'x', 'key_use', 'iss']).where('key_use', 'in', ['token', 'receipt']).where('state', 'in', ['next', 'active', 'retiring'])
+    if (iss !== undefined) query = query.where('iss', '=', iss)
+    const rows = await query.orderBy('kid').execute()
+    const keys = rows.map((row) => ({ ...publicJwk(row.x), kid: row.kid, use: 'sig', alg: 'EdDSA' }))
+    return c.json({ keys }, 200, { 'cache-control': 'public, max-age=60', 'access-control-allow-origin': '*' })
+  }
+
+  async function receiptPage(c: Context, token: string): Promise<Response> {
+    if (isTooFast(c)) return c.text('too many requests', 429)
+    try {
+      const receipt = await readPublicReceipt({ db: database.reads, services, nowMs: platform.clock.wall() }, token)
+      return await c.html(`<!doctype html>${String(ReceiptPage({ receipt }))}`, 200, PAGE_HEADERS)
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      return c.html(`<!doctype html>${String(NoReceiptPage())}`, 404, PAGE_HEADERS)
+    }
+  }
+
+  return app
+}

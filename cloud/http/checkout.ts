@@ -1,0 +1,54 @@
+import type { Context, Hono } from 'hono'
+import { newId } from '../../policy/ids.ts'
+import { isIdShaped } from '../../policy/ids.ts'
+import type { KeyCaller, Tenant } from '../operations/caller.ts'
+import { Failure } from '../operations/failure.ts'
+import type { Call, Services } from '../operations/operation.ts'
+import { performTask } from '../operations/perform.ts'
+import type { Database } from '../persistence/database.ts'
+import { wholePurchase } from '../scan-and-go/own-purchase.ts'
+import { endTestCheckout, completeTestCheckout, TEST_RESULTS, type TestResult } from '../scan-and-go/operations.ts'
+import { isTest, toTransactionData } from '../scan-and-go/present.ts'
+import { findPurchaseOfCheckout } from '../scan-and-go/queries.ts'
+import { CheckoutPage } from './checkout-page.tsx'
+
+/** The test checkout page: whoever has its address may end it, as with a real provider's page. */
+export function checkoutRoutes(app: Hono, database: Database, services: Services, headers: Record<string, string>): void {
+  app.get('/checkout/:id', async (c) => {
+    const call = { db: database.reads, services, nowMs: services.platform.clock.wall() } as Call
+    return show(c, call, c.req.param('id'))
+  })
+
+  app.post('/checkout/:id', async (c) => {
+    const id = c.req.param('id')
+    const result = new URLSearchParams((await c.req.text()).slice(0, 1_000)).get('result')
+    const purchase = isIdShaped(id) ? await findPurchaseOfCheckout(database.reads, id) : undefined
+    if (!purchase || !isTest(purchase.tenant) || !isResult(result)) return c.notFound()
+    const caller = pageCaller(purchase.tenant as Tenant)
+    try {
+      await performTask({ operation: completeTestCheckout, caller, requestId: newId('req', services.platform) }, database, services, async (call) => {
+        const current = await findPurchaseOfCheckout(call.db, id)
+        if (current) await endTestCheckout(call, await wholePurchase(call, current), result)
+      })
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+    }
+    return c.redirect(`/checkout/${id}`, 303)
+  })
+
+  async function show(c: Context, call: Call, id: string): Promise<Response> {
+    const purchase = isIdShaped(id) ? await findPurchaseOfCheckout(call.db, id) : undefined
+    if (!purchase || !isTest(purchase.tenant)) return c.notFound()
+    const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
+    return c.html(`<!doctype html>${String(CheckoutPage({ purchase: data, action: `/checkout/${id}` }))}`, 200, headers)
+  }
+}
+
+function isResult(text: string | null): text is TestResult {
+  return text !== null && (TEST_RESULTS as readonly string[]).includes(text)
+}
+
+/** Who acts when a shopper presses Pay: nobody with a key, within the purchase's own tenant. */
+function pageCaller(tenant: Tenant): KeyCaller {
+  return { kind: 'secret', keyId: 'checkout-page', accountId: tenant.split('.')[0] ?? '', mode: 'test', tenant, storeIds: null, package: 'PRIME' }
+}

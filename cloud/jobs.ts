@@ -1,0 +1,61 @@
+import type { Cancel } from '../policy/platform.ts'
+import { pruneLogins } from './agents/sessions.ts'
+import { pruneAnswers } from './operations/idempotency.ts'
+import type { Services } from './operations/operation.ts'
+import type { Database } from './persistence/database.ts'
+import { settleRefunds } from './scan-and-go/cancel-purchase.ts'
+
+/** Work that is due by time. Each kind is safe to run twice, and in several processes. */
+
+const REFRESH_MS = 30_000
+const HOUSEKEEPING_MS = 60_000
+
+export interface Jobs {
+  stop(): Promise<void>
+}
+
+export function startJobs(database: Database, services: Services, refresh: () => Promise<void>): Jobs {
+  const { platform, log, authority } = services
+  const cancels = new Set<Cancel>()
+  const running = new Set<Promise<void>>()
+  let stopped = false
+
+  function every(ms: number, name: string, work: () => Promise<void>): void {
+    const schedule = () => {
+      if (stopped) return
+      const cancel = platform.timers.after(ms, () => {
+        cancels.delete(cancel)
+        const run = work()
+          .catch((error: unknown) => log.error({ err: error, job: name }, 'a job failed'))
+          .finally(() => {
+            running.delete(run)
+            schedule()
+          })
+        running.add(run)
+      })
+      cancels.add(cancel)
+    }
+    schedule()
+  }
+
+  every(REFRESH_MS, 'refresh', async () => {
+    await refresh()
+    const doubt = authority.clock.doubt()
+    if (doubt) log.warn({ doubt }, 'nothing is signed')
+    else await database.write((db) => authority.noteSigned(db, authority.clock.nowMs()))
+  })
+  every(HOUSEKEEPING_MS, 'housekeeping', async () => {
+    const nowMs = platform.clock.wall()
+    await database.write((db) => pruneAnswers(db, nowMs))
+    await database.write((db) => pruneLogins(db, nowMs))
+    await database.write((db) => settleRefunds({ db, nowMs }))
+  })
+
+  return {
+    async stop() {
+      stopped = true
+      for (const cancel of cancels) cancel()
+      await Promise.all(running)
+    },
+  }
+}

@@ -1,0 +1,139 @@
+import { newId } from '../../policy/ids.ts'
+import { agentTopic, parseTopic, storeTopic, type AgentAddress } from '../../policy/topics.ts'
+import { assertAgent } from '../agents/operations.ts'
+import { denyPage, freshDocument, policyDocument } from '../agents/documents.ts'
+import { findAgent } from '../agents/sessions.ts'
+import type { AgentCaller, Mode, Tenant } from '../operations/caller.ts'
+import { Failure } from '../operations/failure.ts'
+import type { Services } from '../operations/operation.ts'
+import { perform } from '../operations/perform.ts'
+import type { Database } from '../persistence/database.ts'
+import type { AgentRow } from '../persistence/schema.ts'
+import { reportProtectionEvents } from '../protection/event-operations.ts'
+import { findStore } from '../stores/queries.ts'
+import type { AgentChannel } from './agent-channel.ts'
+import type { Broker, BrokerHooks } from './embedded-broker.ts'
+
+/**
+ *   agent ── events ──▶ ingest ──▶ ack ──▶ agent          store changed, or a minute passed ──▶ fresh · policy · keys · deny
+ *
+ * What passes over the broker, beside what the broker itself does.
+ */
+export interface AgentMessages {
+  readonly hooks: BrokerHooks
+  readonly channel: AgentChannel
+  /** Publishes the freshness of every store that has an agent connected. */
+  refresh(): Promise<void>
+  attach(broker: Broker): void
+  /** Resolves when nothing is under way. */
+  settled(): Promise<void>
+}
+
+/** Batches of one agent that wait to be taken in; more are dropped, and the agent sends them again. */
+const WAITING_LIMIT = 4
+
+export function agentMessages(database: Database, services: () => Services): AgentMessages {
+  let broker: Broker | undefined
+  const waiting = new Map<string, number>()
+  const dirty = new Set<string>()
+  const underWay = new Set<Promise<void>>()
+
+  function track(work: Promise<void>): void {
+    const done = work
+      .catch((error: unknown) => services().log.error({ err: error }, 'agents could not be told'))
+      .finally(() => underWay.delete(done))
+    underWay.add(done)
+  }
+
+  async function publishStore(storeId: string): Promise<void> {
+    const store = await findStore(database.reads, storeId)
+    if (!store || !broker) return
+    const { authority } = services()
+    if (authority.clock.doubt() !== null) return
+    const { keySet } = await authority.ready(store.tenant as Tenant)
+    const documents = {
+      keys: keySet.jws,
+      policy: (await policyDocument(database.reads, store, services())).jws,
+      deny: (await denyPage(database.reads, store, Math.max(0, store.deny_seq - 100), services())).jws,
+      // Last, so that whoever hears it can have the rest already.
+      fresh: await freshDocument(database.reads, store, services()),
+    }
+    for (const [name, payload] of Object.entries(documents)) {
+      broker.publish({ topic: storeTopic(storeId, name as keyof typeof documents), payload, retain: true })
+    }
+  }
+
+  /** Changes that come together are told together. */
+  function storeChanged(storeId: string): void {
+    if (dirty.has(storeId)) return
+    dirty.add(storeId)
+    track(
+      Promise.resolve().then(() => {
+        dirty.delete(storeId)
+        return publishStore(storeId)
+      }),
+    )
+  }
+
+  async function takeIn(from: AgentAddress, batch: string): Promise<void> {
+    const agent = await findAgent(database.reads, from.agentId)
+    if (!agent || agent.revoked_ms !== null) return
+    const { platform, log } = services()
+    const request = { operation: reportProtectionEvents, caller: callerOf(agent), input: { batch }, older: false, idempotencyKey: undefined }
+    try {
+      const { body } = await perform({ ...request, requestId: newId('req', platform) }, database, services())
+      const { ack } = JSON.parse(body) as { ack: string }
+      broker?.publish({ topic: agentTopic(from.storeId, from.agentId, 'ack'), payload: ack, retain: false })
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      log.warn({ agentId: from.agentId, reason: error.message }, 'a batch was refused')
+    }
+  }
+
+  return {
+    channel: { storeChanged },
+    attach: (attached) => void (broker = attached),
+    async refresh() {
+      const stores = new Set([...(broker?.connected().values() ?? [])].map((agent) => agent.storeId))
+      for (const storeId of stores) await publishStore(storeId)
+    },
+    async settled() {
+      while (underWay.size > 0) await Promise.all(underWay)
+    },
+    hooks: {
+      async authenticate(agentId, password) {
+        const { platform } = services()
+        try {
+          const agent = await database.write((db) => assertAgent({ db, services: services(), nowMs: platform.clock.wall() }, agentId, password))
+          return { storeId: agent.store_id, agentId: agent.agent_id }
+        } catch (error) {
+          if (error instanceof Failure) return undefined
+          throw error
+        }
+      },
+      onConnected: (agent) => storeChanged(agent.storeId),
+      onMessage(from, topic, payload) {
+        if (parseTopic(topic)?.name !== 'events') return
+        const count = waiting.get(from.agentId) ?? 0
+        if (count >= WAITING_LIMIT) return
+        waiting.set(from.agentId, count + 1)
+        track(takeIn(from, payload).finally(() => void waiting.set(from.agentId, (waiting.get(from.agentId) ?? 1) - 1)))
+      },
+    },
+  }
+}
+
+function callerOf(agent: AgentRow): AgentCaller {
+  const [accountId = '', mode = 'test'] = agent.tenant.split('.')
+  return {
+    kind: 'agent',
+    agentId: agent.agent_id,
+    storeId: agent.store_id,
+    ledgerId: agent.ledger_id,
+    generation: agent.generation,
+    accountId,
+    mode: mode as Mode,
+    tenant: agent.tenant as Tenant,
+    package: 'PRIME',
+  }
+}

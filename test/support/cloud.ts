@@ -1,0 +1,102 @@
+import { rmSync } from 'node:fs'
+import { realPlatform } from '../../bin/platform.ts'
+import { createApiKey, type KeyKind } from '../../cloud/accounts/api-keys.ts'
+import { ensureAccount } from '../../cloud/accounts/accounts.ts'
+import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { createCloud, type Cloud } from '../../cloud/cloud.ts'
+import type { CloudConfig } from '../../cloud/config.ts'
+import type { Mode } from '../../cloud/operations/caller.ts'
+import type { Package } from '../../cloud/operations/operation.ts'
+import type { Log } from '../../cloud/log.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { newDatabase, temporaryFolder, type DatabaseKind, type TestDatabase } from './databases.ts'
+
+/* Answers are read loosely here: their shape is checked by the cloud itself (checkAnswers). */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type Json = any
+
+export interface Answer {
+  status: number
+  body: Json
+  text: string
+  headers: Headers
+}
+
+export interface TestCloud {
+  cloud: Cloud
+  platform: Platform
+  db: TestDatabase
+  errors: unknown[]
+  baseUrl: string
+  key(kind: KeyKind, mode?: Mode, options?: { account?: string; package?: Package; storeIds?: string[] }): Promise<string>
+  /** Calls an operation without a socket. */
+  call(key: string | null, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** As `call`, for an answer that must be 200. */
+  ok(key: string, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
+  get(path: string, headers?: Record<string, string>): Promise<Answer>
+  stop(): Promise<void>
+}
+
+export const TEST_CONFIG: CloudConfig = {
+  baseUrl: 'https://shop.example/api/v1',
+  mqttUrl: 'mqtt://127.0.0.1:1883',
+  rateLimit: 0,
+  publishableRateLimit: 10,
+  checkAnswers: true,
+  trustedProxies: [],
+}
+
+export async function startTestCloud(kind: DatabaseKind, options: { config?: Partial<CloudConfig>; platform?: Platform } = {}): Promise<TestCloud> {
+  const platform = options.platform ?? realPlatform()
+  const db = await newDatabase(kind)
+  const folder = temporaryFolder('keys')
+  const errors: unknown[] = []
+  const log: Log = { info: () => undefined, warn: () => undefined, error: (fields) => void errors.push(fields) }
+  const config = { ...TEST_CONFIG, ...options.config }
+  const cloud = await createCloud({ config, platform, log, database: db.database, keyFiles: loadKeyFiles(folder, platform.random) })
+
+  const read = async (response: Response): Promise<Answer> => {
+    const text = await response.text()
+    let body: Json = text
+    try {
+      body = JSON.parse(text)
+    } catch {
+      // A page.
+    }
+    return { status: response.status, body, text, headers: response.headers }
+  }
+  const call: TestCloud['call'] = async (key, operation, body = {}, headers = {}) =>
+    read(
+      await cloud.app.request(`/api/v1/${operation}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(key !== null && { authorization: `Bearer ${key}` }), ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    )
+  return {
+    cloud,
+    platform,
+    db,
+    errors,
+    baseUrl: config.baseUrl,
+    call,
+    async key(keyKind, mode = 'test', { account = 'Hafenkante', package: wanted = 'GROW', storeIds } = {}) {
+      return db.database.write(async (tx) => {
+        const { accountId } = await ensureAccount(tx, account, wanted, platform)
+        return (await createApiKey(tx, { accountId, kind: keyKind, mode, name: 'test', ...(storeIds && { storeIds }) }, platform)).key
+      })
+    },
+    async ok(key, operation, body, headers) {
+      const answer = await call(key, operation, body, headers)
+      if (answer.status !== 200) throw new Error(`${operation} answered ${answer.status}: ${answer.text}`)
+      return answer.body
+    },
+    get: async (path, headers = {}) => read(await cloud.app.request(path, { headers })),
+    async stop() {
+      await cloud.stop()
+      await db.database.close()
+      await db.remove()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, inject } from 'vitest'
+import { openDatabase, type Database } from '../../cloud/persistence/database.ts'
+
+/** An empty database of one kind; `again` opens the same one once more. */
+export interface TestDatabase {
+  database: Database
+  location: { file: string } | { url: string }
+  again(): Promise<Database>
+  remove(): Promise<void>
+}
+
+export type DatabaseKind = 'sqlite' | 'postgres'
+
+const fail = (failure: Error) => {
+  throw failure
+}
+
+/** A new folder that the test removes itself. */
+export function temporaryFolder(name: string): string {
+  return mkdtempSync(join(tmpdir(), `untag-${name}-`))
+}
+
+export async function newDatabase(kind: DatabaseKind): Promise<TestDatabase> {
+  if (kind === 'sqlite') {
+    const folder = temporaryFolder('cloud')
+    const location = { file: join(folder, 'cloud.db') }
+    const again = () => openDatabase(location, fail)
+    return { database: await again(), location, again, remove: async () => rmSync(folder, { recursive: true, force: true }) }
+  }
+  const server = inject('postgresUrl')
+  const name = `test_${randomBytes(6).toString('hex')}`
+  await asAdmin(server, `CREATE DATABASE ${name}`)
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  const location = { url: url.href }
+  const again = () => openDatabase(location, fail)
+  return { database: await again(), location, again, remove: () => asAdmin(server, `DROP DATABASE ${name} WITH (FORCE)`) }
+}
+
+async function asAdmin(server: string, statement: string): Promise<void> {
+  const { default: pg } = await import('pg')
+  const client = new pg.Client({ connectionString: server })
+  await client.connect()
+  await client.query(statement)
+  await client.end()
+}
+
+/** Runs a suite on SQLite and on PostgreSQL; where there is no PostgreSQL the skipped suite says which package brings it. */
+export function onEveryDatabase(name: string, suite: (kind: DatabaseKind) => void): void {
+  describe(`${name} on SQLite`, () => suite('sqlite'))
+  const has = inject('postgresUrl') !== ''
+  describe.skipIf(!has)(`${name} on PostgreSQL${has ? '' : ' (skipped: install the package postgresql)'}`, () => suite('postgres'))
+}
