@@ -57,6 +57,6 @@ export function genesisHash(ledgerId: string, generation: number): string {
 }
 
 /** The hash of a row: SHA-256 over the hash before it, its number and the JSON of its body as it is sent. */
-export function rowHash(previous: string, seq: number, body: JournalBody): string {
-  return createHash('sha256').update(`${previous}\n${seq}\n${JSON.stringify(body)}`).digest('base64url')
+export function rowHash(previous: string, seq: number, bodyJson: string): string {
+  return createHash('sha256').update(`${previous}\n${seq}\n${bodyJson}`).digest('base64url')
 }

@@ -31,6 +31,14 @@ export interface Platform {
   readonly random: Randomness
 }
 
+/** Small files that only their owner may read. */
+export interface SecretFiles {
+  /** The text, or undefined when there is no such file. */
+  read(file: string): string | undefined
+  /** Puts the text there whole or not at all, also when the power fails; makes the folders. */
+  write(file: string, text: string): void
+}
+
 /** Waits `ms` milliseconds; rejects with the signal's reason when that comes first. */
 export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

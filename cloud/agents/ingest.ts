@@ -60,7 +60,8 @@ function openBatch(agent: AgentRow, batch: string): EventBatchClaims {
   if (!opened.ok) throw invalid('batch', `is refused: ${opened.fault} (${opened.detail})`, opened.fault)
   const claims = EventBatchClaims.safeParse(opened.claims)
   if (!claims.success) throw invalid('batch', `has a wrong claim: ${claims.error.issues[0]?.path.join('.')} ${claims.error.issues[0]?.message}`, 'claims_invalid')
-  const { data } = claims
+  // The claims as they were signed: the check may put their fields into another order, and the hashes are over their text.
+  const data = opened.claims as EventBatchClaims
   if (data.iss !== agent.agent_id || data.ledger !== agent.ledger_id) throw invalid('batch', 'is of another ledger', 'wrong_ledger')
   if (data.generation !== agent.generation) throw precondition('ledger_generation', `the ledger is at generation ${agent.generation}`)
   const numbered = data.events.every((row, i) => row.seq === data.seqFrom + i) && data.seqTo === data.seqFrom + data.events.length - 1
@@ -72,7 +73,7 @@ function openBatch(agent: AgentRow, batch: string): EventBatchClaims {
 async function checkChain(call: Call, agent: AgentRow, claims: EventBatchClaims): Promise<void> {
   let previous = claims.after
   for (const { seq, hash, body } of claims.events) {
-    if (rowHash(previous, seq, body) !== hash) throw invalid('batch', `row ${seq} does not chain`, 'broken_chain')
+    if (rowHash(previous, seq, JSON.stringify(body)) !== hash) throw invalid('batch', `row ${seq} does not chain`, 'broken_chain')
     previous = hash
   }
   const known = await knownHash(call, agent, claims.seqFrom - 1)

@@ -1,8 +1,7 @@
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { newKey, signer, type Signer } from '../../policy/documents/keys.ts'
-import type { Randomness } from '../../policy/platform.ts'
+import type { Randomness, SecretFiles } from '../../policy/platform.ts'
 
 /**
  * The two keys that are not in the database: the master key that seals those that are, and the root
@@ -16,9 +15,15 @@ export interface KeyFiles {
 
 const RootFile = z.strictObject({ x: z.string().length(43), secret: z.string() })
 
-export function loadKeyFiles(dataDir: string, random: Randomness): KeyFiles {
+export function loadKeyFiles(dataDir: string, files: SecretFiles, random: Randomness): KeyFiles {
   const folder = join(dataDir, 'keys')
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const readOrMake = (file: string, make: () => string): string => {
+    const known = files.read(file)
+    if (known !== undefined) return known.trim()
+    const text = make()
+    files.write(file, text)
+    return text
+  }
   const masterKey = Buffer.from(readOrMake(join(folder, 'master.key'), () => Buffer.from(random.bytes(32)).toString('base64url')), 'base64url')
   if (masterKey.length !== 32) throw new Error(`${join(folder, 'master.key')} does not hold 32 bytes: restore it from your backup of keys`)
   const file = join(folder, 'root.json')
@@ -36,30 +41,5 @@ function safeJson(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return undefined
-  }
-}
-
-function readOrMake(file: string, make: () => string): string {
-  if (!existsSync(file)) writeDurably(file, make())
-  chmodSync(file, 0o600)
-  return readFileSync(file, 'utf8').trim()
-}
-
-/** Whole or not at all, also when the power fails: a new file, flushed, put in place, and the folder flushed. */
-function writeDurably(file: string, text: string): void {
-  const fresh = `${file}.new`
-  const fd = openSync(fresh, 'w', 0o600)
-  try {
-    writeSync(fd, text)
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
-  renameSync(fresh, file)
-  const folder = openSync(dirname(file), 'r')
-  try {
-    fsyncSync(folder)
-  } finally {
-    closeSync(folder)
   }
 }

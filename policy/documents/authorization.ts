@@ -50,7 +50,7 @@ export function signAuthorization(claims: AuthorizationClaims, by: Signer): stri
 }
 
 /** How a fault in a token is told to whoever presented it. */
-export function denyReasonOf(fault: DocumentFault): DenyReason {
+export function denyReasonOf(fault: DocumentFault): Extract<DenyReason, `token_${string}`> {
   if (fault === 'expired') return 'token_expired'
   return fault === 'key_revoked' ? 'token_revoked' : 'token_invalid'
 }

@@ -1,5 +1,8 @@
 import ModbusRTU from 'modbus-serial'
 import { afterEach, describe, expect, test } from 'vitest'
+import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
+import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
+import { openTcp } from '../../device-drivers/transports/tcp.ts'
 import { relayBoard } from '../../simulators/devices/relay-board.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 import type { TcpService } from '../../simulators/devices/serve.ts'
@@ -15,7 +18,7 @@ afterEach(async () => {
 })
 
 /** modbus-serial's own TCP server as a relay board: input 0 follows coil 0. */
-function independentBoard(port = 0): Promise<{ port: number; coils: boolean[]; writes: [number, boolean][]; close(): Promise<void> }> {
+function independentBoard(): Promise<{ port: number; coils: boolean[]; writes: [number, boolean][]; close(): Promise<void> }> {
   const coils = Array.from({ length: 8 }, () => false)
   const writes: [number, boolean][] = []
   const vector = {
@@ -26,15 +29,17 @@ function independentBoard(port = 0): Promise<{ port: number; coils: boolean[]; w
       writes.push([at, on])
     },
   }
-  return new Promise((resolve) => {
-    const server = new ModbusRTU.ServerTCP(vector, { host: '127.0.0.1', port, unitID: 1 })
-    server.on('error', () => {})
+  return new Promise((resolve, reject) => {
+    // It takes the number 0 for no port and listens on 502; the text '0' reaches node:net, which picks a free one.
+    const server = new ModbusRTU.ServerTCP(vector, { host: '127.0.0.1', port: '0' as unknown as number, unitID: 1 })
+    server.on('error', reject)
+    server.on('serverError', reject)
     server.on('socketError', () => {})
     const inner = (server as unknown as { _server: import('node:net').Server })._server
     const ready = () => {
       const address = inner.address()
       const close = () => new Promise<void>((done) => server.close(() => done()))
-      resolve({ port: typeof address === 'object' && address ? address.port : port, coils, writes, close })
+      resolve({ port: typeof address === 'object' && address ? address.port : 0, coils, writes, close })
     }
     if (inner.listening) ready()
     else inner.once('listening', ready)
@@ -44,8 +49,13 @@ function independentBoard(port = 0): Promise<{ port: number; coils: boolean[]; w
 describe('our driver against the board of modbus-serial', () => {
   test('identify, release, siren, lost and found again, stop', async () => {
     const board = await independentBoard()
-    const link = { tcp: `127.0.0.1:${board.port}` }
-    const bench = realBench([{ deviceId: 'door', driver: 'modbus', link, output: 0, confirmInput: 0, pulseMs: 50, siren: { output: 3 } }])
+    // The second board has a port of its own: the first one's may be taken by others meanwhile.
+    let port: number | null = board.port
+    const openLink: OpenLink = (_, signal) =>
+      port === null ? Promise.reject(new LinkFault('refused', 'nothing listens')) : openTcp('127.0.0.1', port, signal)
+    const link = { tcp: 'board:502' }
+    const door = { deviceId: 'door', driver: 'modbus', link, output: 0, confirmInput: 0, pulseMs: 50, siren: { output: 3 } }
+    const bench = realBench([door], { openLink })
     cleanups.push(() => bench.supervisor.stop())
     await bench.untilState('door', 'ready')
 
@@ -57,9 +67,11 @@ describe('our driver against the board of modbus-serial', () => {
     await bench.supervisor.execute('door', { kind: 'signal', signal: 'siren', seconds: 60 }, forEver())
     expect(board.coils[3]).toBe(true)
 
+    port = null
     await board.close()
     await bench.untilState('door', 'absent')
-    const again = await independentBoard(board.port)
+    const again = await independentBoard()
+    port = again.port
     cleanups.push(() => again.close())
     await bench.untilState('door', 'ready')
     expect(again.coils[3]).toBe(true)

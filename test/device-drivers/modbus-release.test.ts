@@ -147,6 +147,17 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(pulse(bench, 1)).toEqual([true, false])
   })
 
+  test('a movement shorter than the polling is seen while a release waits for it', async () => {
+    const bench = await ready({ pollMs: 1_000 })
+    bench.board.stick(0, false)
+    const told = bench.release()
+    await bench.world.advance(700)
+    bench.board.stick(0, true)
+    await bench.world.advance(15)
+    bench.board.stick(0, false)
+    expect((await bench.world.settle(told)).outcome).toBe('confirmed')
+  })
+
   test('slow polling does not delay the command', async () => {
     const bench = await ready({ pollMs: 1_000 })
     await bench.world.advance(300)

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { realPlatform } from '../../bin/platform.ts'
+import { secretFiles } from '../../bin/secret-files.ts'
 import { createApiKey, type KeyKind } from '../../cloud/accounts/api-keys.ts'
 import { ensureAccount } from '../../cloud/accounts/accounts.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
@@ -53,7 +54,7 @@ export async function startTestCloud(kind: DatabaseKind, options: { config?: Par
   const errors: unknown[] = []
   const log: Log = { info: () => undefined, warn: () => undefined, error: (fields) => void errors.push(fields) }
   const config = { ...TEST_CONFIG, ...options.config }
-  const cloud = await createCloud({ config, platform, log, database: db.database, keyFiles: loadKeyFiles(folder, platform.random) })
+  const cloud = await createCloud({ config, platform, log, database: db.database, keyFiles: loadKeyFiles(folder, secretFiles, platform.random) })
 
   const read = async (response: Response): Promise<Answer> => {
     const text = await response.text()

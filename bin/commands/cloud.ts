@@ -1,0 +1,99 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { createCloud, type Cloud } from '../../cloud/cloud.ts'
+import type { CloudConfig } from '../../cloud/config.ts'
+import type { Log } from '../../cloud/log.ts'
+import { startBroker, type Broker } from '../../cloud/messaging/embedded-broker.ts'
+import { openDatabase, type Database } from '../../cloud/persistence/database.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { lockDataDir } from '../data-dir-lock.ts'
+import { explain, listen } from '../http-server.ts'
+import { newLog } from '../log.ts'
+import type { Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import { secretFiles } from '../secret-files.ts'
+import type { CLOUD_OPTIONS } from '../settings.ts'
+import { stopOnSignals } from '../shutdown.ts'
+
+export type CloudSettings = Values<typeof CLOUD_OPTIONS>
+
+/** A cloud that listens. */
+export interface RunningCloud {
+  baseUrl: string
+  mqttUrl: string
+  cloud: Cloud
+  database: Database
+  stop(): Promise<void>
+}
+
+export async function runCloud(settings: CloudSettings): Promise<void> {
+  const log = newLog('cloud')
+  const running = await startCloud(settings, realPlatform(), log)
+  stopOnSignals(running.stop)
+  process.stdout.write(`ready ${JSON.stringify({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl })}\n`)
+}
+
+export async function startCloud(settings: CloudSettings, platform: Platform, log: Log): Promise<RunningCloud> {
+  const { data, host } = settings
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  const lock = lockDataDir(join(data, 'cloud.lock'), `another cloud runs with the data in ${data}: stop it, or choose another folder with --data`)
+  const stops: (() => Promise<void> | void)[] = [() => lock.release()]
+  const stop = async () => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
+  try {
+    const server = await listen({ host, port: settings.port, flag: 'port' })
+    stops.push(server.close)
+    const database = await openDatabase(settings.databaseUrl === undefined ? { file: join(data, 'cloud.db') } : { url: settings.databaseUrl }, (failure) => {
+      log.error({ err: failure }, 'the disk cannot be trusted: this process ends')
+      process.exit(1)
+    })
+    stops.push(() => database.close())
+    const { config, attach } = await withBroker(settings, server.port, log)
+    const cloud = await createCloud({ config, platform, log, database, keyFiles: loadKeyFiles(data, secretFiles, platform.random) })
+    stops.push(cloud.stop)
+    const broker = await attach(cloud)
+    stops.push(broker.close)
+    server.serve(cloud.app)
+    return { baseUrl: config.baseUrl, mqttUrl: config.mqttUrl, cloud, database, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The broker's port must be known before the addresses are, and the cloud before the broker may let anybody in. */
+async function withBroker(settings: CloudSettings, port: number, log: Log): Promise<{ config: CloudConfig; attach(cloud: Cloud): Promise<Broker> }> {
+  const { host, mqttPort } = settings
+  const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  const origin = settings.publicUrl ?? `http://${shown}:${port}`
+  let cloud: Cloud | undefined
+  const broker = await startBroker(
+    { host, port: mqttPort },
+    {
+      authenticate: (agentId, password) => cloud?.messages.hooks.authenticate(agentId, password) ?? Promise.resolve(undefined),
+      onMessage: (from, topic, payload) => cloud?.messages.hooks.onMessage(from, topic, payload),
+      onConnected: (agent) => cloud?.messages.hooks.onConnected(agent),
+    },
+    log,
+  ).catch((error: unknown) => {
+    throw explain(error as NodeJS.ErrnoException, { host, port: mqttPort, flag: 'mqtt-port' })
+  })
+  const config: CloudConfig = {
+    baseUrl: `${new URL(origin).origin}/api/v1`,
+    mqttUrl: settings.publicMqttUrl ?? `mqtt://${shown}:${broker.port}`,
+    rateLimit: settings.rateLimit,
+    publishableRateLimit: 10,
+    checkAnswers: false,
+    trustedProxies: settings.trustedProxies?.split(',').map((p) => p.trim()) ?? [],
+  }
+  return {
+    config,
+    async attach(made) {
+      cloud = made
+      made.attachBroker(broker)
+      return broker
+    },
+  }
+}

@@ -1,0 +1,150 @@
+import { styleText } from 'node:util'
+import type { Shopper } from '../../simulators/services/shopper.ts'
+import type { FeedEvent } from '../../edge-agent/feed.ts'
+import type { NetworkSwitch } from '../network-switch.ts'
+import type { DemoDevices, DemoLane } from './demo-devices.ts'
+import type { RunningEdge } from './edge.ts'
+import type { DemoStore } from './start.ts'
+
+export interface DemonstrationParts {
+  baseUrl: string
+  key: string
+  api: Shopper
+  store: DemoStore
+  edge: RunningEdge
+  devices: DemoDevices
+  network: NetworkSwitch
+  quit(): void
+}
+
+const say = (line = '') => void process.stdout.write(`${line}\n`)
+const soft = (text: string) => styleText('gray', text)
+
+/** Prints where everything is, and plays the shop on keys. */
+export async function demonstration(parts: DemonstrationParts): Promise<void> {
+  const { edge, devices, network, store, api } = parts
+  printWelcome(parts)
+  void narrate(edge, devices)
+  let lastReceipt: string | undefined
+
+  const actions: Record<string, () => Promise<void> | void> = {
+    async s() {
+      const basket = await somethingToBuy(api, store.storeId)
+      say(soft(`a shopper buys "${basket.name}" with the phone and shows the receipt at the staff station`))
+      const bought = await api.buy({ storeId: store.storeId, items: [{ ean: basket.ean, quantity: 1 }] })
+      lastReceipt = bought.receipt
+      await devices.lanes.station.scanner.scan(bought.receipt, 'Q1')
+    },
+    async r() {
+      if (lastReceipt === undefined) return say(soft('there is no receipt yet: press s first'))
+      say(soft('the same receipt is shown again'))
+      await devices.lanes.station.scanner.scan(lastReceipt, 'Q1')
+    },
+    async u() {
+      const { epc, name } = await somethingUnpaid(api, store.storeId)
+      say(soft(`somebody carries an unpaid "${name}" through the gate`))
+      await devices.lanes.gate.scanner.scan(epc)
+    },
+    async d() {
+      const { epc, name, ean } = await somethingUnpaid(api, store.storeId)
+      say(soft(`a shopper pays "${name}" and holds its hard tag to the self-checkout detacher`))
+      await api.buy({ storeId: store.storeId, items: [{ ean, quantity: 1, epcs: [epc] }] })
+      await devices.lanes.detacher.scanner.scan(epc)
+    },
+    o() {
+      if (network.isCut) network.restore()
+      else network.cut()
+      say(network.isCut ? styleText('yellow', 'the network of the store is cut; press s: receipts still work, once') : styleText('green', 'the network is back; what waited is sent by itself'))
+    },
+    q: () => parts.quit(),
+  }
+
+  let busy = Promise.resolve()
+  const press = (key: string) => {
+    const action = actions[key]
+    if (!action) return
+    busy = busy.then(async () => action()).catch((error: unknown) => say(styleText('red', (error as Error).message)))
+  }
+  if (process.stdin.isTTY) {
+    process.stdin.setRawMode(true)
+    process.stdin.on('data', (bytes) => press(bytes.toString() === '\u0003' ? 'q' : bytes.toString().toLowerCase()))
+  } else {
+    // Without a terminal the keys can be piped in.
+    process.stdin.on('data', (bytes) => [...bytes.toString()].forEach((key) => press(key)))
+    process.stdin.on('error', () => undefined)
+  }
+}
+
+function printWelcome({ baseUrl, key, edge, store }: DemonstrationParts): void {
+  const origin = new URL(baseUrl).origin
+  const device = store.devices.station
+  say()
+  say(`  ${styleText('bold', 'untag')} runs on this machine, with simulated devices and sandbox data.`)
+  say()
+  say(`  Cloud API       ${baseUrl}`)
+  say(`  API reference   ${origin}/docs`)
+  say(`  Staff station   ${edge.url}/station?device=${device}`)
+  say(`  Exit gate       ${edge.url}/gate?device=${store.devices.gate}`)
+  say(`  Sandbox key     ${key}`)
+  say()
+  say('  Try:')
+  say(`  curl -s ${baseUrl}/fetchStores -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '{}'`)
+  say()
+  say('  Keys: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] unpaid item at the gate  [o] cut/restore the network  [q] quit')
+  say()
+}
+
+/** Tells on the terminal what the lanes decide and what their devices do. */
+async function narrate({ agent }: RunningEdge, { lanes }: DemoDevices): Promise<void> {
+  const names = new Map(Object.values(lanes).map((lane: DemoLane) => [lane.deviceId, lane.name]))
+  let queued = 0
+  for await (const event of agent.feed.listen(new AbortController().signal)) {
+    if (event.type === 'result') say(describe(event, names.get(event.deviceId) ?? event.deviceId))
+    if (event.type !== 'status') continue
+    const { queueDepth, online } = event.status
+    if (!online && queueDepth !== queued && queueDepth > 0) say(soft(`  ${queueDepth} events wait for the cloud`))
+    if (online && queued > 0 && queueDepth === 0) say(soft('  the cloud has every event'))
+    queued = queueDepth
+  }
+}
+
+function describe({ result }: FeedEvent & { type: 'result' }, name: string): string {
+  if (result.kind === 'operator') return `${name}: ${result.name} has signed in`
+  if (result.kind === 'not_understood') return styleText('yellow', `? ${name}: ${result.why}`)
+  const { answer } = result
+  const how = answer.offline ? 'decided offline' : 'decided by the cloud'
+  if (!answer.authorized) return styleText('red', `✗ ${name}: refused, ${answer.reason} (${how})`)
+  const left = answer.remaining > 0 ? `, ${answer.remaining} left` : ''
+  return styleText('green', `✓ ${name}: ${answer.action} ${answer.outcome ?? ''} (${how}${left})`)
+}
+
+interface DemoProduct {
+  ean: string
+  name: string
+  price: number
+}
+
+/** Something that a shopper may take home without staff: below the threshold of the sandbox policy. */
+const CHEAP_ENOUGH = 150
+
+async function products(api: Shopper, storeId: string): Promise<DemoProduct[]> {
+  const { products: all } = (await api.call('fetchProducts', { storeId, limit: 100, category: 'bekleidung' })) as { products: DemoProduct[] }
+  return all.filter((p) => p.price < CHEAP_ENOUGH)
+}
+
+let turn = 0
+
+async function somethingToBuy(api: Shopper, storeId: string): Promise<DemoProduct> {
+  const all = await products(api, storeId)
+  const product = all[turn++ % all.length]
+  if (!product) throw new Error('the sandbox has no products')
+  return product
+}
+
+/** A sellable item with an EPC, fresh from the factory. */
+async function somethingUnpaid(api: Shopper, storeId: string): Promise<DemoProduct & { epc: string }> {
+  const product = await somethingToBuy(api, storeId)
+  const epc = `E280${Math.trunc(performance.timeOrigin + performance.now()).toString(16).toUpperCase().padStart(20, '0')}`
+  await api.call('registerProtectedItems', { storeId, items: [{ epc, ean: product.ean, protectionTechnology: 'uhf_rfid' }] })
+  return { ...product, epc }
+}

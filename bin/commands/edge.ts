@@ -1,0 +1,124 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/config.ts'
+import { localApp } from '../../edge-agent/http/local-app.ts'
+import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { openMarks } from '../../edge-agent/ledger/marks.ts'
+import { enrol } from '../../edge-agent/link/enrol.ts'
+import type { Log } from '../../edge-agent/log.ts'
+import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
+import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { lockDataDir } from '../data-dir-lock.ts'
+import { listen } from '../http-server.ts'
+import { newLog } from '../log.ts'
+import { openMqttLine } from '../mqtt-line.ts'
+import { WrongUsage, type Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import { secretFiles } from '../secret-files.ts'
+import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS } from '../settings.ts'
+import { stopOnSignals } from '../shutdown.ts'
+
+/** How long the first word of the cloud is waited for before the agent serves, ms (contracts §1). */
+const FIRST_CONTACT_MS = 5_000
+
+export async function runEnrol(settings: Values<typeof EDGE_ENROL_OPTIONS>): Promise<void> {
+  const { cloud, code, data, name } = settings
+  const missing = [cloud === undefined && '--cloud BASE_URL is needed', code === undefined && '--code CODE is needed: make one with createEnrolmentCode'].filter((m) => m !== false)
+  if (cloud === undefined || code === undefined) throw new WrongUsage(missing)
+  const identity = await enrolAgent({ cloud, code, data, ...(name !== undefined && { name }) }, realPlatform())
+  process.stdout.write(`enrolled ${JSON.stringify({ agentId: identity.agentId, storeId: identity.storeId })}\n`)
+}
+
+export async function enrolAgent(settings: { cloud: string; code: string; data: string; name?: string }, platform: Platform): Promise<Identity> {
+  const { data } = settings
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  const lock = lockDataDir(join(data, 'agent.lock'), `an agent runs with the data in ${data}: stop it first`)
+  try {
+    const known = readIdentity(data, secretFiles)
+    if (known) throw new Error(`${data} holds agent ${known.agentId} already: choose another folder with --data`)
+    const enrolled = await enrol({ ...settings, platform, fetch })
+    if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
+    writeIdentity(data, enrolled.identity, secretFiles)
+    return enrolled.identity
+  } finally {
+    lock.release()
+  }
+}
+
+/** Makes a credential for a program on this machine or in the store's network; only its hash is kept. */
+export async function runPair({ data, name }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  const credential = `untag_pair_${randomBytes(24).toString('base64url')}`
+  const db = openLedgerFile(join(data, 'ledger.db'))
+  openMarks(db).pair(createHash('sha256').update(credential).digest('base64url'), name, realPlatform().clock.wall())
+  db.close()
+  process.stdout.write(`${credential}\n`)
+}
+
+export type EdgeSettings = Values<typeof EDGE_OPTIONS>
+
+export interface RunningEdge {
+  url: string
+  agent: Agent
+  stop(): Promise<void>
+}
+
+export async function runEdge(settings: EdgeSettings): Promise<void> {
+  const config = settings.config === undefined ? EMPTY_CONFIG : loadConfig(settings.config)
+  const log = newLog('edge')
+  const running = await startEdge(settings, config, realPlatform(), log)
+  stopOnSignals(running.stop)
+  process.stdout.write(`ready ${JSON.stringify({ url: running.url, agentId: running.agent.identity.agentId })}\n`)
+}
+
+export function loadConfig(file: string): AgentConfig {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch {
+    throw new Error(`${file} cannot be read: check the path behind --config`)
+  }
+  const checked = readConfig(text)
+  if (!checked.ok) throw new Error([`${file} has ${checked.faults.length === 1 ? 'a fault' : `${checked.faults.length} faults`}:`, ...checked.faults.map((f) => `  ${f}`)].join('\n'))
+  return checked.config
+}
+
+export async function startEdge(settings: EdgeSettings, config: AgentConfig, platform: Platform, log: Log, parts: Partial<AgentParts> = {}): Promise<RunningEdge> {
+  const { data, host } = settings
+  const identity = readIdentity(data, secretFiles)
+  if (!identity) throw new Error(`${data} holds no agent yet: enrol it with untag edge enrol --cloud BASE_URL --code CODE --data ${data}`)
+  const lock = lockDataDir(join(data, 'agent.lock'), `another agent runs with the data in ${data}: stop it, or choose another folder with --data`)
+  const stops: (() => Promise<void> | void)[] = [() => lock.release()]
+  const stop = async () => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
+  try {
+    const server = await listen({ host, port: settings.port, flag: 'port' })
+    stops.push(server.close)
+    const agent = startAgent({
+      platform,
+      dataDir: data,
+      identity,
+      config,
+      fetch,
+      openLine: openMqttLine,
+      log,
+      ...(settings.mqttUrl !== undefined && { mqttUrl: settings.mqttUrl }),
+      onFatal(why) {
+        log.error({ err: why }, 'the ledger cannot be trusted: this process ends, and looks again when it is started')
+        setImmediate(() => process.exit(1))
+      },
+      ...parts,
+    })
+    stops.push(agent.stop)
+    const hosts = [`127.0.0.1:${server.port}`, `localhost:${server.port}`, `[::1]:${server.port}`, `${host}:${server.port}`, ...config.hosts]
+    server.serve(localApp(agent, { hosts: () => hosts, log }))
+    await agent.ready(FIRST_CONTACT_MS)
+    return { url: `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}`, agent, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

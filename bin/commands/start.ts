@@ -1,0 +1,104 @@
+import { join } from 'node:path'
+import { ensureAccount } from '../../cloud/accounts/accounts.ts'
+import { createApiKey } from '../../cloud/accounts/api-keys.ts'
+import { readIdentity } from '../../edge-agent/trust/identity.ts'
+import { shopper, type Shopper } from '../../simulators/services/shopper.ts'
+import { newLog } from '../log.ts'
+import { openMqttLine } from '../mqtt-line.ts'
+import { networkSwitch } from '../network-switch.ts'
+import { CLOUD_OPTIONS, START_OPTIONS } from '../settings.ts'
+import type { Values } from '../options.ts'
+import { readOptions } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import { secretFiles } from '../secret-files.ts'
+import { stopOnSignals } from '../shutdown.ts'
+import { startCloud, type RunningCloud } from './cloud.ts'
+import { startDemoDevices } from './demo-devices.ts'
+import { demonstration } from './demonstration.ts'
+import { enrolAgent, startEdge } from './edge.ts'
+
+const ACCOUNT = 'demo'
+const KEY_NAME = 'npm start'
+
+/** Everything on one machine: cloud, broker, one agent, three simulated lanes, sandbox data. */
+export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<void> {
+  process.env['UNTAG_LOG_LEVEL'] ??= 'error'
+  const platform = realPlatform()
+  const log = newLog('start')
+  const stops: (() => Promise<void>)[] = []
+  const stop = async () => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
+  stopOnSignals(stop)
+  try {
+    const running = await startAnyPort(settings, log)
+    stops.push(running.stop)
+    const { baseUrl } = running
+    const key = await demoKey(running)
+    const api = shopper({ baseUrl, key, fetch })
+    const store = await rfidStore(api)
+
+    const data = join(settings.data, 'edge')
+    if (!readIdentity(data, secretFiles)) {
+      const { code } = await api.call('createEnrolmentCode', { storeId: store.storeId, name: 'demo' })
+      await enrolAgent({ cloud: baseUrl, code: String(code), data, name: 'demo' }, platform)
+    }
+    const devices = await startDemoDevices(store.devices, platform)
+    stops.push(devices.stop)
+    const network = networkSwitch(fetch, openMqttLine)
+    const edgeSettings = { data, config: undefined, host: '127.0.0.1', port: settings.edgePort, mqttUrl: running.mqttUrl }
+    const parts = { fetch: network.fetch, openLine: network.openLine }
+    const edge = await startEdge(edgeSettings, devices.config, platform, log, parts).catch((error: unknown) => {
+      // A newcomer's other programs should not stop the demonstration; a port that was asked for is another matter.
+      if (settings.edgePort !== START_OPTIONS.edgePort.fallback) throw error
+      return startEdge({ ...edgeSettings, port: 0 }, devices.config, platform, log, parts)
+    })
+    stops.push(edge.stop)
+    await demonstration({ baseUrl, key, api, store, edge, devices, network, quit: () => process.kill(process.pid, 'SIGTERM') })
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function startAnyPort(settings: Values<typeof START_OPTIONS>, log: ReturnType<typeof newLog>): Promise<RunningCloud> {
+  const { port, mqttPort, data } = settings
+  const defaults = readOptions(CLOUD_OPTIONS, [], {})
+  const wanted = { ...defaults, port, mqttPort, data: join(data, 'cloud') }
+  try {
+    return await startCloud(wanted, realPlatform(), log)
+  } catch (error) {
+    const isDefault = port === START_OPTIONS.port.fallback && mqttPort === START_OPTIONS.mqttPort.fallback
+    if (!isDefault || !(error instanceof Error) || !error.message.includes('is taken')) throw error
+    return startCloud({ ...wanted, port: 0, mqttPort: 0 }, realPlatform(), log)
+  }
+}
+
+/** A new sandbox key for every start: keys are kept as hashes only, so the last one cannot be shown again. */
+async function demoKey({ database, cloud }: RunningCloud): Promise<string> {
+  const { platform } = cloud.services
+  return database.write(async (db) => {
+    const { accountId } = await ensureAccount(db, ACCOUNT, 'PRIME', platform)
+    await db.updateTable('api_key').set({ revoked_ms: platform.clock.wall() }).where('account_id', '=', accountId).where('name', '=', KEY_NAME).where('revoked_ms', 'is', null).execute()
+    return (await createApiKey(db, { accountId, kind: 'secret', mode: 'test', name: KEY_NAME }, platform)).key
+  })
+}
+
+export interface DemoStore {
+  storeId: string
+  name: string
+  devices: Record<'station' | 'detacher' | 'gate', string>
+}
+
+async function rfidStore(api: Shopper): Promise<DemoStore> {
+  const { stores } = (await api.call('fetchStores', {})) as { stores: { storeId: string; tradingName: string; securityTagMode: string }[] }
+  const store = stores.find((s) => s.securityTagMode === 'rfid')
+  if (!store) throw new Error('the sandbox has lost its store: delete the folder var/demo and start again')
+  const { devices } = (await api.call('fetchDevices', { storeId: store.storeId })) as { devices: { deviceId: string; deviceType: string }[] }
+  const one = (deviceType: string) => {
+    const found = devices.find((d) => d.deviceType === deviceType)
+    if (!found) throw new Error(`the sandbox store has no ${deviceType}: delete the folder var/demo and start again`)
+    return found.deviceId
+  }
+  return { storeId: store.storeId, name: store.tradingName, devices: { station: one('pos_deactivator'), detacher: one('self_checkout_detacher'), gate: one('exit_gate') } }
+}

@@ -1,0 +1,61 @@
+import type { Fetch } from '../edge-agent/link/http-client.ts'
+import type { MqttLine, OpenMqttLine } from '../edge-agent/link/mqtt-line.ts'
+
+/** The cable between an agent and the world, with a switch in it. */
+export interface NetworkSwitch {
+  readonly isCut: boolean
+  /** Breaks every call and line at once, as a pulled cable does; nothing new is let through. */
+  cut(): void
+  restore(): void
+  readonly fetch: Fetch
+  readonly openLine: OpenMqttLine
+}
+
+export function networkSwitch(fetchThrough: Fetch, openThrough: OpenMqttLine): NetworkSwitch {
+  let pulled = new AbortController()
+  let isCut = false
+  const lines = new Set<() => void>()
+  const gone = () => new Error('the network is cut')
+
+  return {
+    get isCut() {
+      return isCut
+    },
+    cut() {
+      if (isCut) return
+      isCut = true
+      pulled.abort(gone())
+      for (const drop of lines) drop()
+      lines.clear()
+    },
+    restore() {
+      isCut = false
+      pulled = new AbortController()
+    },
+    async fetch(url, init) {
+      if (isCut) throw gone()
+      return fetchThrough(url, { ...init, signal: AbortSignal.any([init.signal, pulled.signal]) })
+    },
+    async openLine(options, timeoutMs) {
+      if (isCut) throw gone()
+      let dropped = false
+      const onClosed = (why: string) => {
+        if (dropped) return
+        dropped = true
+        lines.delete(drop)
+        options.onClosed(why)
+      }
+      const line: MqttLine = await openThrough({ ...options, onClosed }, timeoutMs)
+      const drop = () => {
+        line.close()
+        onClosed('the network is cut')
+      }
+      if (isCut) {
+        line.close()
+        throw gone()
+      }
+      lines.add(drop)
+      return line
+    },
+  }
+}

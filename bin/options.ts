@@ -1,0 +1,134 @@
+import { parseArgs } from 'node:util'
+
+/** One setting: an option of the command line and an environment variable, checked in one place. */
+export interface Option<T> {
+  /** Without the dashes. */
+  readonly flag: string
+  readonly env: string
+  /** For the help: what stands behind the flag; empty for a switch. */
+  readonly placeholder: string
+  readonly help: string
+  readonly fallback: T
+  /** The value, or a fault that says what it should be. */
+  read(text: string): { value: T } | { fault: string }
+}
+
+/** Wrong use of the command line: exit code 2. */
+export class WrongUsage extends Error {
+  override name = 'WrongUsage'
+  readonly faults: readonly string[]
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'))
+    this.faults = faults
+  }
+}
+
+type Common = Pick<Option<unknown>, 'flag' | 'env' | 'help'>
+
+export function text<T extends string | undefined>(common: Common, placeholder: string, fallback: T): Option<string | T> {
+  return { ...common, placeholder, fallback, read: (value) => (value === '' ? { fault: 'must not be empty' } : { value }) }
+}
+
+export function wholeNumber(common: Common, placeholder: string, fallback: number, min: number, max: number): Option<number> {
+  return {
+    ...common,
+    placeholder,
+    fallback,
+    read(value) {
+      const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN
+      return number >= min && number <= max ? { value: number } : { fault: `must be a whole number from ${min} to ${max}, not "${value}"` }
+    },
+  }
+}
+
+export function port(common: Common, fallback: number): Option<number> {
+  return wholeNumber(common, 'PORT', fallback, 0, 65_535)
+}
+
+export function choice<T extends string>(common: Common, values: readonly T[], fallback: T): Option<T> {
+  return {
+    ...common,
+    placeholder: values.join('|'),
+    fallback,
+    read: (value) => ((values as readonly string[]).includes(value) ? { value: value as T } : { fault: `must be one of ${values.join(', ')}, not "${value}"` }),
+  }
+}
+
+export function url(common: Common, protocols: readonly string[]): Option<string | undefined> {
+  return {
+    ...common,
+    placeholder: 'URL',
+    fallback: undefined,
+    read(value) {
+      const parsed = URL.canParse(value) ? new URL(value) : undefined
+      return parsed && protocols.includes(parsed.protocol) ? { value: value.replace(/\/+$/, '') } : { fault: `must be an address beginning with ${protocols.map((p) => `${p}//`).join(' or ')}` }
+    },
+  }
+}
+
+/** A switch: on when it is there; in the environment `true` or `false`. */
+export function flag(common: Common): Option<boolean> {
+  return {
+    ...common,
+    placeholder: '',
+    fallback: false,
+    read: (value) => (value === 'true' || value === 'false' ? { value: value === 'true' } : { fault: 'must be true or false' }),
+  }
+}
+
+export type Options = Record<string, Option<unknown>>
+export type Values<O extends Options> = { [K in keyof O]: O[K] extends Option<infer T> ? T : never }
+
+/**
+ * Reads options: the command line over the environment over the fallback; of a repeated option the last
+ * counts. Throws `WrongUsage` with every fault at once.
+ */
+export function readOptions<O extends Options>(options: O, args: readonly string[], env: NodeJS.ProcessEnv): Values<O> {
+  const byFlag = new Map(Object.entries(options).map(([name, option]) => [option.flag, { name, option }]))
+  const faults: string[] = []
+  const given = new Map<string, string>()
+  for (const { flag: name, value } of tokensOf(options, args, faults)) given.set(name, value)
+  const values: Record<string, unknown> = {}
+  for (const [flagName, { name, option }] of byFlag) {
+    const fromLine = given.get(flagName)
+    const fromEnv = env[option.env]
+    const source = fromLine === undefined ? option.env : `--${flagName}`
+    const written = fromLine ?? (fromEnv === '' ? undefined : fromEnv)
+    if (written === undefined) {
+      values[name] = option.fallback
+      continue
+    }
+    const read = option.read(written)
+    if ('fault' in read) faults.push(`${source} ${read.fault}`)
+    else values[name] = read.value
+  }
+  if (faults.length > 0) throw new WrongUsage(faults)
+  return values as Values<O>
+}
+
+function tokensOf(options: Options, args: readonly string[], faults: string[]): { flag: string; value: string }[] {
+  const config = Object.fromEntries(Object.values(options).map((o) => [o.flag, { type: o.placeholder === '' ? ('boolean' as const) : ('string' as const), multiple: true }]))
+  const { tokens } = parseArgs({ args: [...args], options: config, strict: false, allowPositionals: true, tokens: true })
+  const read: { flag: string; value: string }[] = []
+  for (const token of tokens) {
+    if (token.kind === 'positional') faults.push(`"${token.value}" is not expected here`)
+    if (token.kind !== 'option') continue
+    const option = Object.values(options).find((o) => o.flag === token.name)
+    if (!option) faults.push(`there is no option ${token.rawName}`)
+    else if (option.placeholder === '') read.push({ flag: token.name, value: token.value ?? 'true' })
+    else if (token.value === undefined) faults.push(`--${token.name} needs a value: --${token.name} ${option.placeholder}`)
+    else read.push({ flag: token.name, value: token.value })
+  }
+  return read
+}
+
+/** The options as lines of help. */
+export function describeOptions(options: Options): string {
+  return Object.values(options)
+    .map((o) => {
+      const left = `  --${o.flag}${o.placeholder === '' ? '' : ` ${o.placeholder}`}`
+      const fallback = o.fallback === undefined || o.placeholder === '' ? '' : ` (${String(o.fallback)})`
+      return `${left.padEnd(34)} ${o.help}${fallback} [${o.env}]`
+    })
+    .join('\n')
+}

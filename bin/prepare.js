@@ -1,0 +1,69 @@
+// Installs and builds what is missing, and nothing when nothing changed. Plain JavaScript: it runs on a fresh clone.
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const at = (...parts) => join(root, ...parts)
+const ROOMS = ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators', 'bin']
+const CONFIGS = ['package-lock.json', 'tsconfig.json', 'tsconfig.browser.json']
+
+function run(command, args) {
+  execFileSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+}
+
+function hashOf(texts) {
+  const hash = createHash('sha256')
+  for (const text of texts) hash.update(text).update('\0')
+  return hash.digest('hex')
+}
+
+/** The stamp of the last time that this was done, or '' */
+function stamp(file) {
+  return existsSync(file) ? readFileSync(file, 'utf8') : ''
+}
+
+function install() {
+  const lock = hashOf([readFileSync(at('package-lock.json'), 'utf8'), process.version])
+  const file = at('node_modules', '.untag-installed')
+  if (stamp(file) === lock) return
+  // Whoever ran npm ci by hand has installed it too.
+  const isInstalled = existsSync(at('node_modules', 'better-sqlite3', 'build', 'Release', 'better_sqlite3.node')) && existsSync(at('node_modules', '.package-lock.json'))
+  const isNewer = isInstalled && statSync(at('node_modules', '.package-lock.json')).mtimeMs >= statSync(at('package-lock.json')).mtimeMs
+  if (!isNewer) {
+    console.error('installing packages (the first time takes a few minutes) …')
+    run(process.platform === 'win32' ? 'npm.cmd' : 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+  }
+  writeFileSync(file, lock)
+}
+
+function sources(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return sources(path)
+    return /\.(ts|tsx|js|json|css)$/.test(entry.name) ? [path] : []
+  })
+}
+
+function build() {
+  const files = [...ROOMS.flatMap((room) => sources(at(room))), ...CONFIGS.map((c) => at(c))].filter((f) => existsSync(f)).sort()
+  const current = hashOf(files.flatMap((f) => [f.slice(root.length), readFileSync(f)]))
+  const file = at('dist', '.built')
+  if (stamp(file) === current) return
+  console.error('building …')
+  rmSync(at('dist'), { recursive: true, force: true })
+  const tsc = at('node_modules', 'typescript', 'bin', 'tsc')
+  run(process.execPath, [tsc, '-p', 'tsconfig.json'])
+  run(process.execPath, [tsc, '-p', 'tsconfig.browser.json'])
+  writeFileSync(file, current)
+}
+
+try {
+  if (!process.argv.includes('--build-only')) install()
+  build()
+} catch (error) {
+  if (error.status === undefined) throw error
+  process.exit(1)
+}

@@ -1,0 +1,70 @@
+import { choice, flag, port, text, url, wholeNumber } from './options.ts'
+
+/** Every setting of every command, once: the help, docs/configuration.md and the checks come from here. */
+
+const dataDir = (fallback: string) => text({ flag: 'data', env: 'UNTAG_DATA_DIR', help: 'folder for data and keys' }, 'DIR', fallback)
+const host = text({ flag: 'host', env: 'UNTAG_HOST', help: 'address to listen on; only loopback unless asked' }, 'HOST', '127.0.0.1')
+const databaseUrl = url({ flag: 'database-url', env: 'UNTAG_DATABASE_URL', help: 'PostgreSQL instead of SQLite' }, ['postgres:', 'postgresql:'])
+
+export const CLOUD_OPTIONS = {
+  port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),
+  host,
+  mqttPort: port({ flag: 'mqtt-port', env: 'UNTAG_MQTT_PORT', help: 'port of the broker; 0 picks one' }, 1883),
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  publicUrl: url({ flag: 'public-url', env: 'UNTAG_PUBLIC_URL', help: 'origin by which clients and QR codes reach the API' }, ['http:', 'https:']),
+  publicMqttUrl: url({ flag: 'public-mqtt-url', env: 'UNTAG_PUBLIC_MQTT_URL', help: 'address by which agents reach the broker' }, ['mqtt:', 'mqtts:']),
+  rateLimit: wholeNumber({ flag: 'rate-limit', env: 'UNTAG_RATE_LIMIT', help: 'requests per second and key; 0: no limit' }, 'N', 50, 0, 1_000_000),
+  trustedProxies: text({ flag: 'trusted-proxies', env: 'UNTAG_TRUSTED_PROXIES', help: 'addresses whose X-Forwarded-For is believed, with commas' }, 'LIST', undefined),
+}
+
+export const KEYS_CREATE_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  account: text({ flag: 'account', env: 'UNTAG_ACCOUNT', help: 'name of the account; made when it is new' }, 'NAME', undefined),
+  mode: choice({ flag: 'mode', env: 'UNTAG_MODE', help: 'test keys see the sandbox, live keys real data' }, ['test', 'live'], 'test'),
+  kind: choice({ flag: 'kind', env: 'UNTAG_KEY_KIND', help: 'kind of key' }, ['secret', 'publishable', 'admin'], 'secret'),
+  package: choice({ flag: 'package', env: 'UNTAG_PACKAGE', help: 'package of a new account' }, ['DISCOVER', 'ASSIST', 'GO', 'GROW', 'PRIME'], 'GROW'),
+  name: text({ flag: 'name', env: 'UNTAG_KEY_NAME', help: 'what the key is for' }, 'TEXT', 'command line'),
+  json: flag({ flag: 'json', env: 'UNTAG_JSON', help: 'answer as JSON' }),
+}
+
+export const EDGE_OPTIONS = {
+  data: dataDir('var/edge'),
+  config: text({ flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'configuration file with the devices' }, 'FILE', undefined),
+  port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the pages and the local API; 0 picks one' }, 8090),
+  host,
+  mqttUrl: url({ flag: 'mqtt-url', env: 'UNTAG_MQTT_URL', help: 'the broker, when it is not where enrolment said' }, ['mqtt:', 'mqtts:']),
+}
+
+export const EDGE_ENROL_OPTIONS = {
+  cloud: url({ flag: 'cloud', env: 'UNTAG_CLOUD', help: 'base URL of the API, such as https://shop.example/api/v1' }, ['http:', 'https:']),
+  code: text({ flag: 'code', env: 'UNTAG_ENROL_CODE', help: 'code from createEnrolmentCode' }, 'CODE', undefined),
+  data: dataDir('var/edge'),
+  name: text({ flag: 'name', env: 'UNTAG_AGENT_NAME', help: 'what this agent is called' }, 'TEXT', undefined),
+}
+
+export const EDGE_PAIR_OPTIONS = {
+  data: dataDir('var/edge'),
+  name: text({ flag: 'name', env: 'UNTAG_PROGRAM_NAME', help: 'which program the credential is for' }, 'TEXT', 'program'),
+}
+
+export const START_OPTIONS = {
+  port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),
+  mqttPort: port({ flag: 'mqtt-port', env: 'UNTAG_MQTT_PORT', help: 'port of the broker; 0 picks one' }, 1883),
+  edgePort: port({ flag: 'edge-port', env: 'UNTAG_EDGE_PORT', help: 'port of the station and gate pages; 0 picks one' }, 8090),
+  data: dataDir('var/demo'),
+}
+
+export const SIMULATE_OPTIONS = {
+  port: port({ flag: 'port', env: 'UNTAG_SIMULATOR_PORT', help: 'TCP port; 0 picks one' }, 0),
+  host,
+  framing: choice({ flag: 'framing', env: 'UNTAG_SIMULATOR_FRAMING', help: 'relay-board: framing on the wire' }, ['tcp', 'rtu'], 'tcp'),
+  lockOutput: wholeNumber({ flag: 'lock-output', env: 'UNTAG_SIMULATOR_LOCK_OUTPUT', help: 'relay-board: output that moves a lock' }, 'N', 0, 0, 7),
+  lockInput: wholeNumber({ flag: 'lock-input', env: 'UNTAG_SIMULATOR_LOCK_INPUT', help: 'relay-board: input that shows that it moved' }, 'N', 0, 0, 7),
+}
+
+export const DOCTOR_OPTIONS = {
+  data: dataDir('var/edge'),
+  config: text({ flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'configuration file to check' }, 'FILE', undefined),
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+// The command. Plain JavaScript, so that it can say what is missing before anything is built.
+import { existsSync } from 'node:fs'
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+if (major < 20 || (major === 20 && minor < 19)) {
+  process.stderr.write(`untag needs Node.js 20.19 or newer, this is ${process.versions.node}\n`)
+  process.exit(1)
+}
+const built = new URL('../dist/bin/main.js', import.meta.url)
+if (!existsSync(built)) {
+  process.stderr.write('untag is not built yet: run "npm start", or "npm ci" and "npm run build"\n')
+  process.exit(1)
+}
+const { main } = await import(built.href)
+const code = await main(process.argv.slice(2))
+if (code !== undefined) process.exitCode = code

@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { checkDevices } from '../device-drivers/drivers/check-devices.ts'
+import type { DeviceEntry } from '../device-drivers/drivers/registry.ts'
+
+/** The agent's configuration file (contracts §6). The agent never writes it unless asked. */
+export interface AgentConfig {
+  readonly devices: readonly DeviceEntry[]
+  /** Programs on this machine, too, need a pairing credential for `POST /v1/authorize`. */
+  readonly requirePairing: boolean
+  /** Further names by which browsers may call this agent, such as `kasse1.local:8090`. */
+  readonly hosts: readonly string[]
+  /** Language of the pages. */
+  readonly language: 'de' | 'en'
+}
+
+const Settings = z.strictObject({
+  $schema: z.string().optional(),
+  requirePairing: z.boolean().default(false),
+  hosts: z
+    .array(z.string().regex(/^[A-Za-z0-9.-]{1,200}(:\d{1,5})?$/, 'must be a host name, with a port if not 80'))
+    .max(20)
+    .default([]),
+  language: z.enum(['de', 'en']).default('de'),
+})
+
+export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: false, hosts: [], language: 'de' }
+
+export type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
+
+/** Checks the text of a configuration file; lists every fault at once, each with the key and the fix. */
+export function readConfig(text: string): CheckedConfig {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    return { ok: false, faults: [`this is not JSON: ${(error as Error).message}`] }
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { ok: false, faults: ['the file must hold one JSON object: { "devices": [ … ] }'] }
+  const { devices = [], ...rest } = value as Record<string, unknown>
+  const checked = checkDevices(devices)
+  const settings = Settings.safeParse(rest)
+  const faults = [...('faults' in checked ? checked.faults : []), ...(settings.success ? [] : settings.error.issues.flatMap(explain))]
+  if (faults.length > 0 || !settings.success || !('devices' in checked)) return { ok: false, faults }
+  const { requirePairing, hosts, language } = settings.data
+  const feeds = danglingFeeds(checked.devices)
+  return feeds.length > 0 ? { ok: false, faults: feeds } : { ok: true, config: { devices: checked.devices, requirePairing, hosts, language } }
+}
+
+function explain(issue: z.core.$ZodIssue): string[] {
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${key}: no such setting; the settings are devices, requirePairing, hosts, language`)
+  return [`${issue.path.join('.')}: ${issue.message}`]
+}
+
+/** A scanner must feed a device that is driven here. */
+function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
+  const ids = new Set(devices.filter((d) => d.driver !== 'scanner').map((d) => d.deviceId))
+  return devices.flatMap((device, i) =>
+    device.driver === 'scanner' && !ids.has(device.feeds) ? [`devices[${i}].feeds: "${device.feeds}" is no device of this file; give the deviceId that the scanner belongs to`] : [],
+  )
+}

@@ -1,0 +1,206 @@
+import type { DeviceCommand, CommandResult } from '../../device-drivers/drivers/device.ts'
+import type { DeviceFacts } from '../../policy/devices.ts'
+import type { ProtectionEvent } from '../../policy/events.ts'
+import { newId } from '../../policy/ids.ts'
+import { deadline, type Platform } from '../../policy/platform.ts'
+import { rightClass, type DenyReason, type Outcome } from '../../policy/vocabulary.ts'
+import type { Claimed } from '../ledger/claims.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { CloudLink } from '../link/cloud-link.ts'
+import type { Log } from '../log.ts'
+import type { AgentClock } from '../trust/clock.ts'
+import type { Trust } from '../trust/trust.ts'
+import { decideByReceipt, type HomeView } from './by-receipt.ts'
+import { decideByToken } from './by-token.ts'
+import { decideOnline } from './online.ts'
+import type { Ask, AuthorizeAnswer, AuthorizeRequest, Grant, Verdict } from './request.ts'
+
+/**
+ *   request ─ device ─ token? receipt? item? ─▶ verdict ─▶ claim (durable) ─▶ actuator ─▶ outcome (durable) ─▶ answer
+ *
+ * The way of every request, whoever makes it: a lane, the station page or a program on this machine.
+ */
+export interface AuthorizeParts {
+  platform: Platform
+  agentId: string
+  storeId: string
+  ledger: Ledger
+  clock: AgentClock
+  trust: Trust
+  link: CloudLink
+  log: Log
+  /** Moves a device; never throws. */
+  execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
+}
+
+/** The answer comes when the outcome is known, ms at most (contracts §6). */
+const OUTCOME_WITHIN_MS = 10_000
+/** Denials that are written down per device and minute; what a shop is told by a mad scanner fills no disk. */
+const DENIALS_PER_MINUTE = 30
+
+export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
+
+export function authorizer(parts: AuthorizeParts): Authorize {
+  const { platform, ledger, clock, trust, link, storeId } = parts
+  const denials = new Map<string, { minute: number; count: number }>()
+
+  async function decideFor(ask: Ask): Promise<{ verdict: Verdict; offline: boolean }> {
+    const tokenParts = { trust, clock, ledger }
+    const { request } = ask
+    if (request.token !== undefined) return { verdict: decideByToken(tokenParts, ask, request.token, false), offline: !link.isOnline }
+    const online = link.isOnline ? await decideOnline(tokenParts, link, ask) : undefined
+    if (online) return { verdict: online, offline: false }
+    if (request.receipt !== undefined) return { verdict: decideByReceipt(tokenParts, homeView(), ask, request.receipt), offline: true }
+    // What an item's status is only the cloud knows.
+    return { verdict: { granted: false, reason: 'item_unknown' }, offline: true }
+  }
+
+  function homeView(): HomeView {
+    const isHome = trust.policy?.policy.home === parts.agentId
+    return { isHome, isolatedSeconds: Math.max(0, (clock.now().nowMs - trust.lastContactMs) / 1_000) }
+  }
+
+  function baseEvent(request: AuthorizeRequest, device: DeviceFacts | undefined, offline: boolean) {
+    const { identifiers } = request
+    return {
+      eventId: newId('evt', platform),
+      occurredAt: new Date(clock.now().nowMs).toISOString(),
+      storeId,
+      deviceId: request.deviceId,
+      protectionAction: request.action,
+      offline,
+      ...(device && { deviceType: device.deviceType, workflowType: device.workflowType }),
+      ...(identifiers.epc !== undefined && { epc: identifiers.epc }),
+      ...(identifiers.tagUid !== undefined && { tagUid: identifiers.tagUid }),
+      ...(identifiers.tagId !== undefined && { tagId: identifiers.tagId }),
+      ...(identifiers.itemLineId !== undefined && { itemLineId: identifiers.itemLineId }),
+      ...(request.scanSource !== undefined && { scanSource: request.scanSource }),
+      ...(request.operatorId !== undefined && { operatorId: request.operatorId }),
+    }
+  }
+
+  async function deny(request: AuthorizeRequest, device: DeviceFacts | undefined, verdict: Verdict & { granted: false }, offline: boolean): Promise<AuthorizeAnswer> {
+    const eventId = verdict.eventId ?? (await recordDenial(request, device, verdict.reason, offline))
+    return {
+      authorized: false,
+      action: request.action,
+      expiresAt: null,
+      itemCount: 0,
+      remaining: 0,
+      eventId,
+      reason: verdict.reason,
+      offline,
+      outcome: null,
+      ...(verdict.itemStatus && { itemStatus: verdict.itemStatus }),
+    }
+  }
+
+  /** What the cloud did not decide it is told; null when a device has been refused too often to write it all down. */
+  async function recordDenial(request: AuthorizeRequest, device: DeviceFacts | undefined, reason: DenyReason, offline: boolean): Promise<string | null> {
+    const minute = Math.floor(platform.clock.elapsed() / 60_000)
+    const seen = denials.get(request.deviceId)
+    const count = seen?.minute === minute ? seen.count + 1 : 1
+    if (denials.size > 1_000) denials.clear()
+    denials.set(request.deviceId, { minute, count })
+    if (count > DENIALS_PER_MINUTE) return null
+    const event: ProtectionEvent = { type: 'protection.authorization.denied', ...baseEvent(request, device, offline), reason }
+    await ledger.record({ atMs: clock.now().nowMs, event })
+    return event.eventId
+  }
+
+  /** Uses the rights up, moves the device, writes down how that went. */
+  async function redeem(ask: Ask, grant: Grant, offline: boolean): Promise<AuthorizeAnswer> {
+    const { request, device } = ask
+    const redemptionId = Buffer.from(platform.random.bytes(12)).toString('base64url')
+    let eventId = grant.eventId ?? null
+    const claimed: Claimed = await ledger.claim(
+      {
+        redemptionId,
+        source: grant.source,
+        nonce: grant.nonce,
+        rightClass: rightClass(request.action) ?? 'fixture',
+        candidates: grant.candidates,
+        all: grant.all,
+        exp: grant.exp,
+        deviceId: request.deviceId,
+        receipt: grant.receipt,
+        isolated: grant.isolated,
+        approval: grant.approval,
+        operatorId: request.operatorId,
+        nowMs: clock.now().nowMs,
+      },
+      () => {
+        if (!offline) return undefined
+        const event = { type: 'protection.device.offline' as const, ...baseEvent(request, device, true), replayProtectedNonce: grant.nonce, authorizationState: 'redeemed' as const }
+        eventId ??= event.eventId
+        return event
+      },
+    )
+    if (!claimed.ok) return deny(request, device, { granted: false, reason: claimed.reason }, offline)
+    const result = await actuate(redemptionId, request.deviceId)
+    await settle(ask, grant, redemptionId, result, offline)
+    return {
+      authorized: true,
+      action: request.action,
+      expiresAt: new Date(grant.exp * 1_000).toISOString(),
+      itemCount: grant.count,
+      remaining: claimed.remaining,
+      eventId,
+      offline,
+      outcome: result.outcome,
+      ...(grant.itemStatus && { itemStatus: grant.itemStatus }),
+    }
+  }
+
+  async function actuate(redemptionId: string, deviceId: string): Promise<CommandResult> {
+    // Only for whoever looks into the ledger: nothing rests on it, so nobody waits for it.
+    ledger.commits.durably(() => ledger.claims.markCommanded(redemptionId)).catch(() => undefined)
+    const limit = deadline(platform.timers, OUTCOME_WITHIN_MS)
+    try {
+      return await parts.execute(deviceId, { kind: 'release' }, limit.signal)
+    } finally {
+      limit.done()
+    }
+  }
+
+  async function settle(ask: Ask, grant: Grant, redemptionId: string, { outcome, detail }: CommandResult, offline: boolean): Promise<void> {
+    const event: ProtectionEvent = {
+      type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
+      ...baseEvent(ask.request, ask.device, offline),
+      replayProtectedNonce: grant.nonce,
+      authorizationState: 'redeemed',
+      outcome,
+      ...(outcome !== 'confirmed' && { reason: reasonOf(outcome, detail) }),
+      detail: detail.slice(0, 300),
+    }
+    await ledger.settle(redemptionId, outcome, clock.now().nowMs, event)
+  }
+
+  return async (request) => {
+    const device = trust.policy?.devices.find((d) => d.deviceId === request.deviceId)
+    if (!device || (device.agentId !== null && device.agentId !== parts.agentId)) {
+      return deny(request, undefined, { granted: false, reason: trust.policy ? 'device_unknown' : 'policy_stale' }, !link.isOnline)
+    }
+    if (device.revoked) return deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
+    const ask: Ask = { request, device }
+    const { verdict, offline } = await decideFor(ask)
+    if (!verdict.granted) return deny(request, device, verdict, offline)
+    if (verdict.grant) return redeem(ask, verdict.grant, offline)
+    return {
+      authorized: true,
+      action: request.action,
+      expiresAt: null,
+      itemCount: 0,
+      remaining: 0,
+      eventId: verdict.eventId,
+      offline,
+      outcome: null,
+      ...(verdict.itemStatus && { itemStatus: verdict.itemStatus }),
+    }
+  }
+}
+
+/** The word in front of a driver's detail. */
+function reasonOf(outcome: Outcome, detail: string): string {
+  return (detail.split(':')[0] ?? outcome).slice(0, 60)
+}

@@ -1,0 +1,112 @@
+import { decide, restsOnOperator, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
+import { parseEpc } from '../../policy/gs1/epc.ts'
+import { ITEM_IDENTIFIER_KINDS, type IdentifierKind, type ItemIdentifiers } from '../../policy/identifiers.ts'
+import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/claims.ts'
+import { openReceipt } from '../../policy/receipts/receipt-token.ts'
+import { riskClassCeiling, type PolicyStage, type ProtectionPolicy } from '../../policy/store-policy.ts'
+import { rightClass } from '../../policy/vocabulary.ts'
+import { denyReasonOf } from '../../policy/documents/authorization.ts'
+import type { TokenParts } from './by-token.ts'
+import type { Ask, Grant, Verdict } from './request.ts'
+
+/** Where this agent stands towards the place where receipts are redeemed. */
+export interface HomeView {
+  /** This agent is the home. */
+  isHome: boolean
+  /** How long the home could not be asked, seconds of trusted time. */
+  isolatedSeconds: number
+}
+
+/** Decides about a receipt with nothing but what is here (contracts §4, "Receipts" and "Isolated"). */
+export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, scanned: string): Verdict {
+  const { trust, clock, ledger } = parts
+  const { request, device } = ask
+  const policy = trust.policy?.policy
+  const rights = rightClass(request.action)
+  const { nowMs, trust: clockTrust } = clock.now()
+  const opened = openReceipt(scanned, { keys: trust.keys, storeId: device.storeId, now: nowMs / 1_000 })
+  const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
+  const token = opened.ok ? (ledger.claims.isDenied(cti) ? 'token_revoked' : undefined) : denyReasonOf(opened.fault)
+  const stage = trust.stage()
+  const covered = opened.ok && (rights === 'release' || rights === 'exit') ? coveredBy(opened.claims, request.identifiers) : undefined
+  const operator = request.operatorId !== undefined
+  const free = covered && rights ? covered.filter((n) => ledger.claims.isFree(cti, rights, n, nowMs, operator)) : []
+  const facts: DecisionFacts = {
+    action: request.action,
+    storeId: device.storeId,
+    device,
+    token,
+    clockTrusted: clockTrust !== 'none',
+    stage,
+    item: covered === undefined ? null : itemFacts(opened.ok ? opened.claims : undefined, covered),
+    identifiedBy: ITEM_IDENTIFIER_KINDS.filter((kind) => request.identifiers[kind] !== undefined),
+    right: free.length > 0 ? 'free' : 'used',
+    operator,
+    limit: opened.ok && policy && !home.isHome ? overLimit(opened.claims, policy, stage, home, ledger.claims.isolatedCount) : undefined,
+  }
+  if (!policy) return { granted: false, reason: 'policy_stale' }
+  const decision = decide(facts, policy)
+  if (!decision.allowed) return { granted: false, reason: decision.reason }
+  if (!opened.ok || !rights) return { granted: false, reason: 'token_invalid' }
+  const grant: Grant = {
+    source: 'receipt',
+    nonce: cti,
+    candidates: free,
+    all: rights === 'exit' && !namesItem(request.identifiers),
+    count: opened.claims.units,
+    exp: opened.claims.exp,
+    ...(!home.isHome && { isolated: { limit: limited(policy.offline.hardCount, stage) } }),
+    ...(restsOnOperator(facts, policy) && request.operatorId !== undefined && { approval: { operatorId: request.operatorId, limit: policy.operatorOverridesPerHour } }),
+  }
+  return { granted: true, grant }
+}
+
+function namesItem(identifiers: ItemIdentifiers): boolean {
+  return ITEM_IDENTIFIER_KINDS.some((kind) => identifiers[kind] !== undefined)
+}
+
+/** Which units of the receipt a request is about: those that the tag matches, or all when no tag is named. */
+function coveredBy(claims: ReceiptClaims, identifiers: ItemIdentifiers): number[] | undefined {
+  const all = Array.from({ length: claims.units }, (_, n) => n)
+  if (!namesItem(identifiers)) return all
+  // Over 32 units a receipt carries no entries: nobody can match a tag, so staff must look.
+  if (!claims.entries) return all
+  const { entries, cti } = claims
+  const wanted = namesOf(identifiers).map(([kind, id]) => Buffer.from(receiptEntry(cti, kind, id)))
+  return all.filter((n) => wanted.some((entry) => entry.equals(entries[n] ?? new Uint8Array())))
+}
+
+/** A tag goes by its EPC, and by the product that an EPC names. */
+function namesOf(identifiers: ItemIdentifiers): [IdentifierKind, string][] {
+  const names: [IdentifierKind, string][] = ITEM_IDENTIFIER_KINDS.flatMap((kind) => {
+    const id = identifiers[kind]
+    return id === undefined ? [] : [[kind, id] as [IdentifierKind, string]]
+  })
+  const gtin = identifiers.epc === undefined ? undefined : parseEpc(identifiers.epc)?.gtin14
+  return gtin === undefined ? names : [...names, ['gtin', gtin]]
+}
+
+/** What a receipt says of the goods: paid, and not dearer than its risk class. A tag that it does not cover is not paid by it. */
+function itemFacts(claims: ReceiptClaims | undefined, covered: readonly number[]): ItemFacts {
+  const isCovered = covered.length > 0
+  return {
+    status: isCovered ? 'paid' : 'sellable',
+    ...(isCovered && { paidBy: 'purchase' as const }),
+    priceBelowCent: claims ? riskClassCeiling(claims.riskClass) : null,
+    ...(claims && !claims.entries && { staffReason: 'the receipt has too many goods to tell them apart' }),
+  }
+}
+
+/** Why an isolated agent may not honour this receipt, if so. */
+function overLimit(claims: ReceiptClaims, { offline }: ProtectionPolicy, stage: PolicyStage, home: HomeView, counted: number): string | undefined {
+  if (offline.storeBound === 'deny') return 'no receipt is honoured without the home'
+  if (claims.riskClass > offline.maxRiskClass) return `risk class ${claims.riskClass} is above ${offline.maxRiskClass}`
+  if (home.isolatedSeconds > limited(offline.maxIsolatedSeconds, stage)) return `isolated for ${Math.round(home.isolatedSeconds)} s`
+  return counted >= limited(offline.hardCount, stage) ? `${counted} receipts while isolated` : undefined
+}
+
+/** Limits are halved once the policy is stale. */
+function limited(limit: number, stage: PolicyStage): number {
+  return stage === 'fresh' ? limit : Math.floor(limit / 2)
+}
+

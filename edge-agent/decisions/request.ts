@@ -1,0 +1,65 @@
+import type { DeviceFacts } from '../../policy/devices.ts'
+import type { ItemIdentifiers } from '../../policy/identifiers.ts'
+import type { DenyReason, ItemStatus, Outcome, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
+
+/** Somebody wants a device of this agent to do something. */
+export interface AuthorizeRequest {
+  deviceId: string
+  action: ProtectionAction
+  /** An authorization token that somebody else fetched. */
+  token?: string | undefined
+  /** A receipt token, or the whole text that was scanned. */
+  receipt?: string | undefined
+  identifiers: ItemIdentifiers
+  scanSource?: ScanSource | undefined
+  /** Who stands behind it: only ever out of an operator's session. */
+  operatorId?: string | undefined
+}
+
+/** What the device, the station or the program is told (contracts §6). */
+export interface AuthorizeAnswer {
+  authorized: boolean
+  action: ProtectionAction
+  expiresAt: string | null
+  itemCount: number
+  remaining: number
+  eventId: string | null
+  reason?: DenyReason
+  /** Decided with no working connection to the cloud. */
+  offline: boolean
+  /** null: nothing was actuated. */
+  outcome: Outcome | null
+  itemStatus?: ItemStatus
+}
+
+/** Leave to use rights up, from a token or a receipt. Nothing is used up yet. */
+export interface Grant {
+  source: 'token' | 'receipt'
+  nonce: string
+  /** Rights that may be used: a token's steps from 0, or entries of a receipt. */
+  candidates: readonly number[]
+  /** All of them at once, with one actuation: leaving with a receipt. */
+  all: boolean
+  /** How many units it is about altogether. */
+  count: number
+  /** Seconds since 1970. */
+  exp: number
+  receipt?: { cti: string; ordinals: readonly number[] }
+  isolated?: { limit: number }
+  approval?: { operatorId: string; limit: number }
+  /** The event that granted it, where the cloud did. */
+  eventId?: string
+  itemStatus?: ItemStatus
+}
+
+export type Verdict =
+  | { granted: true; grant: Grant }
+  /** Nothing is to be used up: asking for an item's status. */
+  | { granted: true; grant: null; itemStatus?: ItemStatus; eventId: string | null }
+  /** `eventId`: the cloud has recorded it already. */
+  | { granted: false; reason: DenyReason; eventId?: string; itemStatus?: ItemStatus }
+
+export interface Ask {
+  request: AuthorizeRequest
+  device: DeviceFacts
+}

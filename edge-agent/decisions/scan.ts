@@ -1,0 +1,24 @@
+import { parseEpc } from '../../policy/gs1/epc.ts'
+import { hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
+import { receiptTextIn } from '../../policy/receipts/receipt-token.ts'
+import { readBadge } from '../../policy/verifiers.ts'
+
+/** What a scanned text is, before anything in it is believed. */
+export type Scanned =
+  | { kind: 'receipt'; text: string }
+  | { kind: 'token'; text: string }
+  | { kind: 'badge'; text: string }
+  | { kind: 'epc'; epc: string }
+  | { kind: 'ean'; ean: string }
+  | { kind: 'unknown' }
+
+/** Longest first: a receipt's Base32 could hold anything, a JWS has dots, an EPC is hex, an EAN digits. */
+export function classify(text: string): Scanned {
+  const trimmed = text.trim()
+  if (receiptTextIn(trimmed) !== undefined) return { kind: 'receipt', text: trimmed }
+  if (/^[\w-]{20,}\.[\w-]{20,}\.[\w-]{86}$/.test(trimmed)) return { kind: 'token', text: trimmed }
+  if (readBadge(trimmed).length > 0) return { kind: 'badge', text: trimmed }
+  if (/^\d{8}$|^\d{13}$/.test(trimmed) && hasValidCheckDigit(trimmed)) return { kind: 'ean', ean: trimmed }
+  const epc = /^[0-9A-Fa-f]{24,}$|^urn:epc:/.test(trimmed) ? parseEpc(trimmed) : undefined
+  return epc ? { kind: 'epc', epc: epc.hex } : { kind: 'unknown' }
+}

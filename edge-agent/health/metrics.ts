@@ -1,0 +1,48 @@
+import type { AgentStatus } from './status.ts'
+
+/** Counters since the start. */
+export interface Counters {
+  granted: number
+  denied: number
+  confirmed: number
+  failed: number
+  unknown: number
+}
+
+export function newCounters(): Counters {
+  return { granted: 0, denied: 0, confirmed: 0, failed: 0, unknown: 0 }
+}
+
+const STATES = ['absent', 'opening', 'identifying', 'ready', 'degraded', 'stopped'] as const
+
+/** The status in the text format of Prometheus. */
+export function metricsText(status: AgentStatus, counters: Counters): string {
+  const lines: string[] = []
+  const metric = (name: string, type: 'gauge' | 'counter', help: string, values: [labels: string, value: number][]) => {
+    lines.push(`# HELP untag_${name} ${help}`, `# TYPE untag_${name} ${type}`)
+    for (const [labels, value] of values) lines.push(`untag_${name}${labels} ${value}`)
+  }
+  metric('online', 'gauge', 'Whether the cloud is in reach.', [['', Number(status.online)]])
+  metric('queue_depth', 'gauge', 'Journal rows that wait for the cloud.', [['', status.queueDepth]])
+  metric('healthy', 'gauge', 'Whether ledger and clock can be trusted.', [['', Number(status.fault === null)]])
+  metric('decisions_total', 'counter', 'Requests decided.', [
+    ['{result="granted"}', counters.granted],
+    ['{result="denied"}', counters.denied],
+  ])
+  metric('outcomes_total', 'counter', 'Actuations by outcome.', [
+    ['{outcome="confirmed"}', counters.confirmed],
+    ['{outcome="failed"}', counters.failed],
+    ['{outcome="unknown"}', counters.unknown],
+  ])
+  metric(
+    'device_state',
+    'gauge',
+    'State of each device.',
+    status.devices.flatMap((d) => STATES.map((state): [string, number] => [`{device="${label(d.deviceId)}",state="${state}"}`, Number(d.state === state)])),
+  )
+  return `${lines.join('\n')}\n`
+}
+
+function label(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}

@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto'
+import { Hono, type Context } from 'hono'
+import { streamSSE } from 'hono/streaming'
+import { z } from 'zod'
+import { normaliseIdentifiers } from '../../policy/identifiers.ts'
+import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
+import { classify } from '../decisions/scan.ts'
+import { metricsText } from '../health/metrics.ts'
+import { LedgerFailure, LedgerFull } from '../ledger/commit.ts'
+import type { Log } from '../log.ts'
+import type { Agent } from '../runtime.ts'
+import { pageRoutes } from '../pages/pages.tsx'
+
+/** The agent's own HTTP (contracts §6): for the pages at the station and for programs beside it. */
+
+const BODY_LIMIT = 16 * 1024
+
+const Id = z.string().min(1).max(128)
+const AuthorizeBody = z.strictObject({
+  deviceId: Id,
+  protectionAction: z.enum(PROTECTION_ACTIONS),
+  token: z.string().max(4_096).optional(),
+  receipt: z.string().max(4_096).optional(),
+  scan: z.string().max(4_096).optional(),
+  epc: z.string().max(200).optional(),
+  tagUid: z.string().max(40).optional(),
+  tagId: z.string().max(128).optional(),
+  itemLineId: z.string().max(128).optional(),
+  scanSource: z.enum(SCAN_SOURCES).optional(),
+})
+const ScanBody = z.strictObject({ deviceId: Id, text: z.string().min(1).max(4_096) })
+const OperatorBody = z.union([
+  z.strictObject({ badge: z.string().min(1).max(200), deviceId: Id.optional() }),
+  z.strictObject({ operatorId: Id, pin: z.string().regex(/^\d{4,12}$/), deviceId: Id.optional() }),
+])
+
+export interface LocalAppOptions {
+  /** Names by which this agent may be called, `host:port`. */
+  hosts: () => readonly string[]
+  log: Log
+}
+
+export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
+  const app = new Hono()
+
+  app.use('*', async (c, next) => {
+    // A page from elsewhere must not reach the agent through the browser that stands beside it.
+    const host = c.req.header('host') ?? ''
+    if (!hosts().includes(host)) return fail(c, 403, 'host_not_allowed', `this agent is not called ${host.slice(0, 100)}: add it to hosts in the configuration`)
+    const origin = c.req.header('origin')
+    if (origin !== undefined && !hosts().some((name) => origin === `http://${name}` || origin === `https://${name}`)) return fail(c, 403, 'origin_not_allowed', 'requests from other pages are refused')
+    c.header('x-content-type-options', 'nosniff')
+    return next()
+  })
+  app.use('/v1/*', async (c, next) => {
+    if (!isLoopback(c) && !isPaired(c)) return fail(c, 401, 'unauthenticated', 'pair this program first: untag edge pair')
+    return next()
+  })
+  app.onError((error, c) => {
+    if (error instanceof LedgerFull) return fail(c, 503, 'ledger_full', 'the disk is full: nothing is released until there is room')
+    if (error instanceof LedgerFailure) return fail(c, 503, 'ledger_unavailable', 'the ledger cannot be trusted: nothing is released')
+    log.error({ err: error, path: c.req.path }, 'a local request failed')
+    return fail(c, 500, 'internal', 'internal error')
+  })
+  app.notFound((c) => fail(c, 404, 'not-found', 'there is nothing at this address'))
+
+  app.post('/v1/authorize', async (c) => {
+    const operator = operatorOf(c)
+    if (agent.config.requirePairing && !operator && !isPaired(c)) return fail(c, 401, 'unauthenticated', 'pair this program first: untag edge pair')
+    const body = await read(c, AuthorizeBody)
+    if (body instanceof Response) return body
+    const { deviceId, protectionAction, token, receipt, scan, scanSource } = body
+    const { epc: scannedEpc, ...presented } = presentedAs(token, receipt, scan)
+    const normal = normaliseIdentifiers({ epc: body.epc ?? scannedEpc, tagUid: body.tagUid, tagId: body.tagId, itemLineId: body.itemLineId })
+    if (!normal.ok) return fail(c, 400, 'invalid-argument', normal.message)
+    if (Object.keys(normal.identifiers).length === 0 && Object.keys(presented).length === 0) {
+      return fail(c, 400, 'invalid-argument', 'nothing is presented: send a token, a receipt, a scan, or one of epc, tagUid, tagId, itemLineId')
+    }
+    const answer = await agent.lanes.request({
+      deviceId,
+      action: protectionAction,
+      identifiers: normal.identifiers,
+      ...presented,
+      ...(scanSource && { scanSource }),
+      ...(operator && { operatorId: operator.operatorId }),
+    })
+    agent.feed.publish({ type: 'result', deviceId, atMs: agent.platform.clock.wall(), result: { kind: 'decision', scanned: receipt === undefined ? 'token' : 'receipt', answer } })
+    return c.json(answer)
+  })
+
+  /** What was typed or read by a keyboard-wedge scanner into the page. */
+  app.post('/v1/scan', async (c) => {
+    const body = await read(c, ScanBody)
+    if (body instanceof Response) return body
+    const result = await agent.lanes.scan(body.deviceId, body.text, operatorOf(c)?.operatorId)
+    agent.feed.publish({ type: 'result', deviceId: body.deviceId, atMs: agent.platform.clock.wall(), result })
+    if (result.kind === 'operator') agent.feed.publish({ type: 'operator', deviceId: body.deviceId, name: result.name })
+    return c.json(result)
+  })
+
+  app.post('/v1/operator', async (c) => {
+    const body = await read(c, OperatorBody)
+    if (body instanceof Response) return body
+    const opened = agent.operators.open('badge' in body ? { badge: body.badge } : { operatorId: body.operatorId, pin: body.pin })
+    if (opened.ok) return c.json({ session: opened.session, operatorId: opened.operatorId, name: opened.name, idleSeconds: 900 })
+    if (opened.reason === 'wrong') return fail(c, 401, 'wrong_credentials', 'badge or PIN is wrong')
+    c.header('retry-after', String(opened.retryAfterSeconds))
+    return fail(c, 429, 'locked', `too many wrong tries: wait ${opened.retryAfterSeconds} s`)
+  })
+  app.delete('/v1/operator', (c) => {
+    const session = c.req.header('x-untag-operator')
+    if (session) agent.operators.close(session)
+    const deviceId = c.req.query('deviceId')
+    if (deviceId) agent.lanes.leave(deviceId)
+    if (deviceId) agent.feed.publish({ type: 'operator', deviceId, name: null })
+    return c.json({ success: true })
+  })
+  app.get('/v1/operators', (c) => c.json({ operators: (agent.trust.policy?.operators ?? []).map(({ operatorId, name, pin }) => ({ operatorId, name, hasPin: pin !== undefined })) }))
+
+  app.get('/v1/status', (c) => c.json(agent.status()))
+  app.get('/v1/events', (c) =>
+    streamSSE(c, async (stream) => {
+      const gone = new AbortController()
+      stream.onAbort(() => gone.abort())
+      await stream.writeSSE({ event: 'status', data: JSON.stringify({ type: 'status', status: agent.status() }) })
+      for await (const event of agent.feed.listen(gone.signal)) await stream.writeSSE({ event: event.type, data: JSON.stringify(event) })
+    }),
+  )
+
+  app.get('/healthz', (c) => {
+    const { fault, clock } = agent.status()
+    return c.json({ ok: fault === null, ledger: fault ?? 'ok', clock }, fault === null ? 200 : 503)
+  })
+  app.get('/readyz', (c) => {
+    const { fault, policyVersion, devices, online } = agent.status()
+    const isReady = fault === null && policyVersion !== null
+    return c.json({ ready: isReady, online, policyVersion, devices: devices.map(({ deviceId, state, detail }) => ({ deviceId, state, detail })) }, isReady ? 200 : 503)
+  })
+  app.get('/metrics', (c) => c.body(metricsText(agent.status(), agent.counters), 200, { 'content-type': 'text/plain; version=0.0.4' }))
+  pageRoutes(app, agent)
+
+  function isPaired(c: Context): boolean {
+    const token = /^Bearer (\S{20,200})$/.exec(c.req.header('authorization') ?? '')?.[1]
+    return token !== undefined && agent.ledger.marks.isPaired(createHash('sha256').update(token).digest('base64url'))
+  }
+
+  function operatorOf(c: Context): { operatorId: string; name: string } | undefined {
+    return agent.operators.find(c.req.header('x-untag-operator'))
+  }
+
+  async function read<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S> | Response> {
+    if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? '')) return fail(c, 415, 'unsupported-media-type', 'send application/json')
+    if (Number(c.req.header('content-length') ?? BODY_LIMIT + 1) > BODY_LIMIT) return fail(c, 413, 'payload-too-large', `send a Content-Length of at most ${BODY_LIMIT}`)
+    let value: unknown
+    try {
+      value = await c.req.json()
+    } catch {
+      return fail(c, 400, 'invalid-argument', 'the body is not valid JSON')
+    }
+    const parsed = schema.safeParse(value)
+    if (parsed.success) return parsed.data
+    const [issue] = parsed.error.issues
+    const path = issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue?.path.join('.')
+    return fail(c, 400, 'invalid-argument', `${path || 'the body'}: ${issue?.message ?? 'invalid'}`)
+  }
+
+  return app
+}
+
+/** A scan is whatever it turns out to be; what nobody understands is refused as a receipt would be. */
+function presentedAs(token: string | undefined, receipt: string | undefined, scan: string | undefined): { token?: string; receipt?: string; epc?: string } {
+  if (token !== undefined) return { token }
+  if (receipt !== undefined) return { receipt }
+  if (scan === undefined) return {}
+  const scanned = classify(scan)
+  if (scanned.kind === 'token') return { token: scanned.text }
+  return scanned.kind === 'epc' ? { epc: scanned.epc } : { receipt: scan }
+}
+
+function fail(c: Context, status: 400 | 401 | 403 | 404 | 413 | 415 | 429 | 500 | 503, code: string, error: string): Response {
+  return c.json({ error, code }, status)
+}
+
+function isLoopback(c: Context): boolean {
+  const incoming = (c.env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming
+  const address = incoming?.socket?.remoteAddress
+  // In-process calls of tests have no socket.
+  return address === undefined || address === '::1' || /^(::ffff:)?127\./.test(address)
+}
+

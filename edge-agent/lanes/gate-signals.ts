@@ -1,0 +1,32 @@
+import type { Signal } from '../../device-drivers/drivers/device.ts'
+import { GATE_BEHAVIOUR } from '../../policy/item-status.ts'
+import type { ProtectionPolicy } from '../../policy/store-policy.ts'
+import type { AuthorizeAnswer } from '../decisions/request.ts'
+
+/** What a gate shows and sounds. Protective signals never wait for the ledger (P2). */
+export interface GateSignal {
+  signal: Signal
+  seconds: number
+  /** An alarm is told as an exception, with its reason. */
+  isAlarm: boolean
+}
+
+const GREEN_SECONDS = 4
+const AMBER_SECONDS = 4
+const SIREN_SECONDS = 5
+
+/**
+ * Only tags sound the siren: a refused receipt by itself lights amber (contracts §4). A tag whose
+ * payment state cannot be known does what the policy says, by default no more than amber.
+ */
+export function gateSignal(answer: AuthorizeAnswer, hasTag: boolean, policy: ProtectionPolicy | undefined): GateSignal | undefined {
+  if (answer.authorized) return { signal: 'green', seconds: GREEN_SECONDS, isAlarm: false }
+  const amber: GateSignal = { signal: 'amber', seconds: AMBER_SECONDS, isAlarm: false }
+  if (!hasTag) return amber
+  const siren: GateSignal = { signal: 'siren', seconds: SIREN_SECONDS, isAlarm: true }
+  if (answer.itemStatus) return GATE_BEHAVIOUR[answer.itemStatus] === 'pass' ? amber : siren
+  // A receipt that does not cover the tag: the tag is known not to be paid by it.
+  if (answer.reason === 'item_not_paid') return siren
+  if (policy?.unknownTag === 'siren') return siren
+  return policy?.unknownTag === 'ignore' ? undefined : amber
+}

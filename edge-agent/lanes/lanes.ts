@@ -1,0 +1,216 @@
+import type { CommandResult, DeviceCommand, DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import { releaseActionOf, type DeviceFacts } from '../../policy/devices.ts'
+import { newId } from '../../policy/ids.ts'
+import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { DeviceType, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
+import type { Authorize } from '../decisions/authorize.ts'
+import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
+import { classify, type Scanned } from '../decisions/scan.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Log } from '../log.ts'
+import type { AgentClock } from '../trust/clock.ts'
+import type { Trust } from '../trust/trust.ts'
+import { gateSignal } from './gate-signals.ts'
+import type { Operators } from './operators.ts'
+
+/**
+ *   scanner ─▶ what is it? ─▶ the lane's action ─▶ authorize ─▶ page, lamp, siren
+ *
+ * A lane is a device at which people stand: a staff station, a detacher, a gate. What is scanned or
+ * presented there becomes one request; what the page sends takes the same way.
+ */
+export interface Lanes {
+  /** Something happened at a device. */
+  onEvent(deviceId: string, event: DeviceEvent): void
+  /** A request from the page or a program, with the gate's signals if it is one. */
+  request(request: AuthorizeRequest): Promise<AuthorizeAnswer>
+  /** A text that was scanned or typed at a device. */
+  scan(deviceId: string, text: string, operatorId?: string): Promise<ScanResult>
+  /** The operator who stands at a station, by badge. */
+  operatorAt(deviceId: string): string | undefined
+  leave(deviceId: string): void
+}
+
+export type ScanResult =
+  | { kind: 'decision'; scanned: Scanned['kind']; answer: AuthorizeAnswer }
+  | { kind: 'operator'; name: string }
+  | { kind: 'not_understood'; why: 'unknown_code' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order' }
+
+export interface LaneParts {
+  platform: Platform
+  storeId: string
+  ledger: Ledger
+  clock: AgentClock
+  trust: Trust
+  operators: Operators
+  authorize: Authorize
+  execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
+  log: Log
+  /** Which device a scanner belongs to. */
+  feeds(scannerId: string): string | undefined
+  hasPassageSensor(deviceId: string): boolean
+  /** For the pages. */
+  onResult(deviceId: string, result: ScanResult): void
+}
+
+const SOURCES: Record<DeviceType, ScanSource> = {
+  pos_deactivator: 'pos',
+  self_checkout_detacher: 'sco',
+  exit_gate: 'exit_gate',
+  handheld_reader: 'associate_handheld',
+  cabinet_unlocker: 'pos',
+}
+
+/** A receipt shown at a device serves for the tags that follow, ms. */
+const RECEIPT_MEMORY_MS = 2 * 60_000
+/** A second look at a gate repeats the signal within, ms. */
+const SECOND_LOOK_MS = 20_000
+const SIGNAL_WITHIN_MS = 2_000
+
+interface LaneState {
+  receipt?: { text: string; atMs: number }
+  operatorSession?: string
+  /** The last receipt that opened a gate, until somebody goes through. */
+  opened?: { text: string; answer: AuthorizeAnswer; atMs: number }
+}
+
+export function openLanes(parts: LaneParts): Lanes {
+  const { platform, trust, operators, authorize } = parts
+  const states = new Map<string, LaneState>()
+
+  function stateOf(deviceId: string): LaneState {
+    const known = states.get(deviceId)
+    if (known) return known
+    const state: LaneState = {}
+    states.set(deviceId, state)
+    return state
+  }
+
+  function factsOf(deviceId: string): DeviceFacts | undefined {
+    return trust.policy?.devices.find((d) => d.deviceId === deviceId)
+  }
+
+  function signal(deviceId: string, command: DeviceCommand): void {
+    const within = new AbortController()
+    const cancel = platform.timers.after(SIGNAL_WITHIN_MS, () => within.abort())
+    void parts.execute(deviceId, command, within.signal).finally(cancel)
+  }
+
+  async function request(asked: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const device = factsOf(asked.deviceId)
+    const repeated = device?.deviceType === 'exit_gate' ? await secondLook(asked) : undefined
+    if (repeated) return repeated
+    const answer = await authorize(asked)
+    if (device?.deviceType === 'exit_gate') await showAtGate(asked, answer)
+    return answer
+  }
+
+  function namesTag({ identifiers }: AuthorizeRequest): boolean {
+    return ITEM_IDENTIFIER_KINDS.some((kind) => identifiers[kind] !== undefined)
+  }
+
+  /** The same receipt again before anybody went through: the same redemption, shown once more. */
+  async function secondLook(asked: AuthorizeRequest): Promise<AuthorizeAnswer | undefined> {
+    const { opened } = stateOf(asked.deviceId)
+    const isSame = opened !== undefined && asked.receipt !== undefined && asked.receipt.trim() === opened.text && !namesTag(asked)
+    if (!isSame || platform.clock.elapsed() - opened.atMs > SECOND_LOOK_MS) return undefined
+    signal(asked.deviceId, { kind: 'release' })
+    signal(asked.deviceId, { kind: 'signal', signal: 'green', seconds: 4 })
+    return opened.answer
+  }
+
+  async function showAtGate(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
+    const hasTag = namesTag(asked)
+    const shown = gateSignal(answer, hasTag, trust.policy?.policy)
+    if (shown) signal(asked.deviceId, { kind: 'signal', signal: shown.signal, seconds: shown.seconds })
+    const state = stateOf(asked.deviceId)
+    if (answer.authorized && asked.receipt !== undefined && !hasTag && parts.hasPassageSensor(asked.deviceId)) {
+      state.opened = { text: asked.receipt.trim(), answer, atMs: platform.clock.elapsed() }
+    }
+    if (shown?.isAlarm) await recordAlarm(asked, answer)
+  }
+
+  async function recordAlarm(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
+    const { nowMs } = parts.clock.now()
+    await parts.ledger.record({
+      atMs: nowMs,
+      event: {
+        type: 'protection.exception.raised',
+        eventId: newId('evt', platform),
+        occurredAt: new Date(nowMs).toISOString(),
+        storeId: parts.storeId,
+        deviceId: asked.deviceId,
+        protectionAction: asked.action,
+        reason: 'gate_alarm',
+        offline: answer.offline,
+        detail: `an item left that is ${answer.itemStatus ?? 'not covered by the receipt'}`,
+        ...asked.identifiers,
+        ...(answer.itemStatus && { itemStatus: answer.itemStatus }),
+      },
+    })
+  }
+
+  function actionOf(device: DeviceFacts): ProtectionAction {
+    if (device.deviceType === 'exit_gate') return 'authorize_exit'
+    if (device.deviceType === 'handheld_reader') return 'verify_item_status'
+    if (device.deviceType === 'cabinet_unlocker') return 'unlock_fixture'
+    return releaseActionOf(device) ?? 'deactivate_label'
+  }
+
+  async function scan(deviceId: string, text: string, operatorId?: string): Promise<ScanResult> {
+    const scanned = classify(text)
+    const device = factsOf(deviceId)
+    const state = stateOf(deviceId)
+    if (scanned.kind === 'badge') return takeBadge(deviceId, scanned.text)
+    if (scanned.kind === 'ean') return { kind: 'not_understood', why: 'product_code' }
+    if (scanned.kind === 'unknown') return { kind: 'not_understood', why: 'unknown_code' }
+    const operator = operatorId ?? operators.find(state.operatorSession)?.operatorId
+    const base = {
+      deviceId,
+      action: device ? actionOf(device) : ('deactivate_label' as const),
+      ...(device && { scanSource: SOURCES[device.deviceType] }),
+      ...(operator !== undefined && { operatorId: operator }),
+    }
+    if (scanned.kind === 'receipt') state.receipt = { text: scanned.text, atMs: platform.clock.elapsed() }
+    const answer = await request({ ...base, ...presented(scanned, state) })
+    return { kind: 'decision', scanned: scanned.kind, answer }
+  }
+
+  function presented(scanned: Scanned, { receipt }: LaneState): Pick<AuthorizeRequest, 'identifiers' | 'receipt' | 'token'> {
+    if (scanned.kind === 'token') return { token: scanned.text, identifiers: {} }
+    if (scanned.kind === 'receipt') return { receipt: scanned.text, identifiers: {} }
+    const isFresh = receipt !== undefined && platform.clock.elapsed() - receipt.atMs <= RECEIPT_MEMORY_MS
+    return { identifiers: scanned.kind === 'epc' ? { epc: scanned.epc } : {}, ...(isFresh && { receipt: receipt.text }) }
+  }
+
+  function takeBadge(deviceId: string, badge: string): ScanResult {
+    const opened = operators.open({ badge })
+    if (!opened.ok) return { kind: 'not_understood', why: opened.reason === 'locked' ? 'locked' : 'wrong_badge' }
+    stateOf(deviceId).operatorSession = opened.session
+    return { kind: 'operator', name: opened.name }
+  }
+
+  return {
+    request,
+    scan,
+    onEvent(sourceId, event) {
+      const deviceId = parts.feeds(sourceId) ?? sourceId
+      if (event.type === 'passage') delete stateOf(deviceId).opened
+      if (event.type !== 'scan') return
+      void scan(deviceId, event.text).then(
+        (result) => parts.onResult(deviceId, result),
+        (error: unknown) => {
+          parts.log.error({ err: error, deviceId }, 'a scan could not be decided')
+          parts.onResult(deviceId, { kind: 'not_understood', why: 'out_of_order' })
+        },
+      )
+    },
+    operatorAt: (deviceId) => operators.find(stateOf(deviceId).operatorSession)?.name,
+    leave(deviceId) {
+      const state = stateOf(deviceId)
+      if (state.operatorSession !== undefined) operators.close(state.operatorSession)
+      delete state.operatorSession
+    },
+  }
+}

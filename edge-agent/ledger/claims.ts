@@ -1,0 +1,190 @@
+import type { Database as Connection } from 'better-sqlite3'
+import type { DenyReason, Outcome, RightClass } from '../../policy/vocabulary.ts'
+
+/**
+ *   claimed ──▶ commanded ──▶ confirmed | failed | unknown
+ *
+ * Using rights up, each at most once, durable before anything moves (P1, P2). Everything here runs
+ * inside a transaction of `commit.ts` and checks before it writes.
+ */
+export interface ClaimRequest {
+  redemptionId: string
+  source: 'token' | 'receipt'
+  /** The token's nonce, or the receipt's identity in hex. */
+  nonce: string
+  rightClass: RightClass
+  /** The rights that may be used: the lowest free one is taken, or all free ones with `all`. */
+  candidates: readonly number[]
+  all: boolean
+  /** Seconds since 1970: end of the token or receipt. */
+  exp: number
+  deviceId: string
+  /** For a token: which rights of a receipt its steps use up. */
+  receipt?: { cti: string; ordinals: readonly number[] } | undefined
+  /** Claims without word from the home are counted; `limit` is what the policy allows. */
+  isolated?: { limit: number } | undefined
+  /** The grant rests on this operator's word; `limit` per hour. */
+  approval?: { operatorId: string; limit: number } | undefined
+  operatorId?: string | undefined
+  nowMs: number
+}
+
+export type Claimed = { ok: true; ordinals: number[]; remaining: number } | { ok: false; reason: DenyReason }
+
+/** After so many failed tries the next one is for staff. */
+const TRIES = 2
+const HOUR_MS = 3_600_000
+
+interface ClaimRow {
+  attempt: number
+  state: string
+}
+
+export interface OpenClaim {
+  redemption_id: string
+  nonce: string
+  device_id: string
+}
+
+export interface Claims {
+  claim(request: ClaimRequest): Claimed
+  markCommanded(redemptionId: string): void
+  /** Writes what became of a claim; false when it was settled already. */
+  settle(redemptionId: string, outcome: Outcome): boolean
+  /** Claims that a crash left without outcome. */
+  open(): OpenClaim[]
+  /** Whether the right of a receipt is free here. */
+  isFree(cti: string, rightClass: RightClass, ordinal: number, nowMs: number, operator: boolean): boolean
+  /** Steps of a token that were claimed. */
+  claimedSteps(nonce: string): number
+  /** Never to be honoured: false when it was claimed already. */
+  deny(subject: string, until: number): void
+  isDenied(subject: string): boolean
+  /** Rights of a receipt that were used up elsewhere. */
+  useElsewhere(cti: string, rightClass: RightClass, ordinals: readonly number[], until: number): void
+  readonly isolatedCount: number
+  /** The cloud has everything up to this row: isolated claims up to it no longer count. */
+  acknowledged(seq: number): void
+  /** Notes which journal row holds an isolated claim. */
+  countedIn(seq: number): void
+  /** Forgets what has ended before this time (seconds); nothing that ends at or before it is honoured again, whatever the clock says. */
+  prune(before: number): void
+}
+
+export function openClaims(db: Connection): Claims {
+  const latest = db.prepare<[string, string, number], ClaimRow>(
+    'SELECT attempt, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',
+  )
+  const insert = db.prepare('INSERT INTO claim (nonce, right_class, ordinal, attempt, redemption_id, device_id, state, exp, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)')
+  const setState = db.prepare("UPDATE claim SET state = ? WHERE redemption_id = ? AND state IN ('claimed', 'commanded')")
+  const unsettled = db.prepare<[], OpenClaim>("SELECT DISTINCT redemption_id, nonce, device_id FROM claim WHERE state IN ('claimed', 'commanded')")
+  const steps = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM claim WHERE nonce = ?')
+  const usedRight = db.prepare<[string, string, number], { until_s: number; redemption_id: string | null }>('SELECT until_s, redemption_id FROM used_right WHERE cti = ? AND right_class = ? AND ordinal = ?')
+  const useRight = db.prepare(
+    'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal) DO UPDATE SET until_s = MAX(until_s, excluded.until_s), redemption_id = COALESCE(excluded.redemption_id, redemption_id)',
+  )
+  const freeRights = db.prepare('DELETE FROM used_right WHERE redemption_id = ?')
+  const denied = db.prepare<[string], { until_s: number }>('SELECT until_s FROM denied WHERE subject = ?')
+  const addDenied = db.prepare('INSERT INTO denied (subject, until_s) VALUES (?, ?) ON CONFLICT (subject) DO UPDATE SET until_s = MAX(until_s, excluded.until_s)')
+  const approvals = db.prepare<[string, number], { n: number }>('SELECT COUNT(*) AS n FROM approval WHERE operator_id = ? AND at_ms > ?')
+  const approve = db.prepare('INSERT INTO approval (operator_id, at_ms) VALUES (?, ?)')
+  const readMark = db.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?')
+  const writeMark = db.prepare('INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
+
+  const mark = (name: string) => Number(readMark.get(name)?.value ?? 0)
+
+  /** The attempt under which a right may be claimed now, or undefined. */
+  function freeAttempt(nonce: string, rightClass: RightClass, ordinal: number, operator: boolean, isReceipt: boolean): number | undefined {
+    const row = latest.get(nonce, rightClass, ordinal)
+    if (!row) return 0
+    // A token's step is used up by any claim; a receipt's right is free again after a failure.
+    const again = isReceipt && (row.state === 'failed' ? operator || row.attempt + 1 < TRIES : row.state === 'unknown' && operator)
+    return again ? row.attempt + 1 : undefined
+  }
+
+  function isUsedElsewhere(cti: string, rightClass: RightClass, ordinal: number, nowMs: number): boolean {
+    const row = usedRight.get(cti, rightClass, ordinal)
+    return row !== undefined && row.until_s * 1_000 > nowMs
+  }
+
+  /**
+   * Whether a token's step would use up a right of a receipt that was used up here. What the cloud told of
+   * others does not count: it knew that when it gave the token.
+   */
+  function receiptAllows(request: ClaimRequest, step: number): boolean {
+    const ordinal = request.receipt?.ordinals[step]
+    if (!request.receipt || ordinal === undefined) return true
+    const { cti } = request.receipt
+    if (usedRight.get(cti, request.rightClass, ordinal)?.redemption_id) return false
+    return freeAttempt(cti, request.rightClass, ordinal, request.operatorId !== undefined, true) !== undefined
+  }
+
+  function refusal(request: ClaimRequest): DenyReason | undefined {
+    if (request.exp <= mark('floor')) return 'token_expired'
+    if (denied.get(request.nonce)) return 'token_revoked'
+    if (request.receipt && denied.get(request.receipt.cti)) return 'token_revoked'
+    return undefined
+  }
+
+  function overLimit({ isolated, approval, nowMs }: ClaimRequest): boolean {
+    if (isolated && mark('isolated_count') >= isolated.limit) return true
+    return approval !== undefined && (approvals.get(approval.operatorId, nowMs - HOUR_MS)?.n ?? 0) >= approval.limit
+  }
+
+  return {
+    claim(request) {
+      const why = refusal(request)
+      if (why) return { ok: false, reason: why }
+      const isReceipt = request.source === 'receipt'
+      const operator = request.operatorId !== undefined
+      const free = request.candidates.flatMap((ordinal) => {
+        if (isReceipt && isUsedElsewhere(request.nonce, request.rightClass, ordinal, request.nowMs)) return []
+        const attempt = freeAttempt(request.nonce, request.rightClass, ordinal, operator, isReceipt)
+        return attempt === undefined || !receiptAllows(request, ordinal) ? [] : [{ ordinal, attempt }]
+      })
+      const taken = request.all ? free : free.slice(0, 1)
+      if (taken.length === 0) return { ok: false, reason: 'already_redeemed' }
+      if (overLimit(request)) return { ok: false, reason: 'limit_exceeded' }
+      for (const { ordinal, attempt } of taken) {
+        const { nonce, rightClass, redemptionId, deviceId, exp, nowMs } = request
+        insert.run(nonce, rightClass, ordinal, attempt, redemptionId, deviceId, 'claimed', exp, nowMs)
+        const right = request.receipt?.ordinals[ordinal]
+        if (request.receipt && right !== undefined) useRight.run(request.receipt.cti, rightClass, right, Number.MAX_SAFE_INTEGER, redemptionId)
+      }
+      if (request.isolated) writeMark.run('isolated_count', String(mark('isolated_count') + 1))
+      if (request.approval) approve.run(request.approval.operatorId, request.nowMs)
+      return { ok: true, ordinals: taken.map((t) => t.ordinal), remaining: free.length - taken.length }
+    },
+    markCommanded: (redemptionId) => void setState.run('commanded', redemptionId),
+    settle(redemptionId, outcome) {
+      const settled = setState.run(outcome, redemptionId).changes > 0
+      // What failed has used nothing up: the unit may be tried again.
+      if (settled && outcome === 'failed') freeRights.run(redemptionId)
+      return settled
+    },
+    open: () => unsettled.all(),
+    isFree: (cti, rightClass, ordinal, nowMs, operator) =>
+      !isUsedElsewhere(cti, rightClass, ordinal, nowMs) && freeAttempt(cti, rightClass, ordinal, operator, true) !== undefined,
+    claimedSteps: (nonce) => steps.get(nonce)?.n ?? 0,
+    deny: (subject, until) => void addDenied.run(subject, until),
+    isDenied: (subject) => denied.get(subject) !== undefined,
+    useElsewhere(cti, rightClass, ordinals, until) {
+      for (const ordinal of ordinals) useRight.run(cti, rightClass, ordinal, until, null)
+    },
+    get isolatedCount() {
+      return mark('isolated_count')
+    },
+    countedIn: (seq) => void writeMark.run('isolated_seq', String(seq)),
+    acknowledged(seq) {
+      if (mark('isolated_count') > 0 && seq >= mark('isolated_seq')) writeMark.run('isolated_count', '0')
+    },
+    prune(before) {
+      if (before <= mark('floor')) return
+      writeMark.run('floor', String(before))
+      db.prepare("DELETE FROM claim WHERE exp <= ? AND state NOT IN ('claimed', 'commanded')").run(before)
+      db.prepare('DELETE FROM denied WHERE until_s <= ?').run(before)
+      db.prepare('DELETE FROM approval WHERE at_ms < ?').run(before * 1_000 - HOUR_MS)
+    },
+  }
+}
+

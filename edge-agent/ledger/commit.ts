@@ -1,0 +1,112 @@
+import type { Database as Connection } from 'better-sqlite3'
+
+/** A fault of the disk after which nobody knows what is on it: no actuator moves on the word of this process any more (P6). */
+export class LedgerFailure extends Error {
+  override name = 'LedgerFailure'
+}
+
+/** The disk is full: the transaction was cleanly undone; it may work again when there is room. */
+export class LedgerFull extends Error {
+  override name = 'LedgerFull'
+}
+
+export interface Commits {
+  /**
+   * Runs `work` in a transaction that it may share with others of the same turn; resolves when that is
+   * durable. `work` checks before it writes and does not throw: a refusal is a value.
+   */
+  durably<T>(work: () => T): Promise<T>
+  /** As `durably`, at once and alone: for start and stop. */
+  now<T>(work: () => T): T
+  readonly failure: LedgerFailure | undefined
+}
+
+/** Works in one commit at most: bounds how long the first of them waits. */
+const GROUP_LIMIT = 128
+const QUEUE_LIMIT = 10_000
+
+interface Job {
+  work: () => unknown
+  resolve: (value: unknown) => void
+  reject: (reason: unknown) => void
+}
+
+/** The flush to disk costs more than all the rest, so what is asked in one turn shares one. `onUndone`: a transaction was rolled back. */
+export function commits(db: Connection, onUndone: () => void, onFailure: (failure: LedgerFailure) => void): Commits {
+  const begin = db.prepare('BEGIN IMMEDIATE')
+  const commit = db.prepare('COMMIT')
+  const rollback = db.prepare('ROLLBACK')
+  const queue: Job[] = []
+  let scheduled = false
+  let failure: LedgerFailure | undefined
+
+  function transaction<T>(work: () => T): T {
+    if (failure) throw failure
+    try {
+      begin.run()
+      const value = work()
+      commit.run()
+      return value
+    } catch (error) {
+      if (db.inTransaction) rollback.run()
+      onUndone()
+      throw asFailure(error)
+    }
+  }
+
+  function asFailure(error: unknown): unknown {
+    const code = (error as { code?: string }).code ?? ''
+    if (code === 'SQLITE_FULL') return new LedgerFull('the disk is full', { cause: error })
+    if (!/^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL|READONLY)/.test(code)) return error
+    failure = new LedgerFailure(`the ledger cannot be trusted any more: ${code}`, { cause: error })
+    onFailure(failure)
+    return failure
+  }
+
+  function runQueue(): void {
+    scheduled = false
+    const jobs = queue.splice(0, GROUP_LIMIT)
+    if (queue.length > 0) schedule()
+    const values: unknown[] = []
+    try {
+      transaction(() => {
+        for (const job of jobs) values.push(job.work())
+      })
+    } catch (error) {
+      // One of them broke a promise of ours, or the disk is full: none of the group has happened, so each is tried alone.
+      if (jobs.length > 1 && !failure) for (const job of jobs) runAlone(job)
+      else for (const job of jobs) job.reject(error)
+      return
+    }
+    for (const [i, job] of jobs.entries()) job.resolve(values[i])
+  }
+
+  function runAlone(job: Job): void {
+    try {
+      job.resolve(transaction(job.work))
+    } catch (error) {
+      job.reject(error)
+    }
+  }
+
+  function schedule(): void {
+    if (scheduled) return
+    scheduled = true
+    setImmediate(runQueue)
+  }
+
+  return {
+    durably<T>(work: () => T): Promise<T> {
+      if (failure) return Promise.reject(failure)
+      if (queue.length >= QUEUE_LIMIT) return Promise.reject(new Error('too much waits for the ledger'))
+      return new Promise<T>((resolve, reject) => {
+        queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
+        schedule()
+      })
+    },
+    now: transaction,
+    get failure() {
+      return failure
+    },
+  }
+}

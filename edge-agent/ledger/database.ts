@@ -1,0 +1,50 @@
+import Sqlite, { type Database as Connection } from 'better-sqlite3'
+import { assert } from '../../policy/assert.ts'
+
+/** The agent's own database: what was used up, what is still to be told, what was believed. */
+
+const SCHEMA_VERSION = 1
+
+const SCHEMA = `
+  -- One row for each right that was ever claimed here. A failed one may be tried again under the next attempt.
+  CREATE TABLE claim (
+    nonce TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, attempt INTEGER NOT NULL, redemption_id TEXT NOT NULL,
+    device_id TEXT NOT NULL, state TEXT NOT NULL, exp INTEGER NOT NULL, at_ms INTEGER NOT NULL,
+    PRIMARY KEY (nonce, right_class, ordinal, attempt)) WITHOUT ROWID, STRICT;
+  CREATE INDEX claim_by_redemption ON claim (redemption_id);
+  CREATE INDEX claim_open ON claim (state) WHERE state IN ('claimed', 'commanded');
+  -- Rights of receipts that were used up elsewhere (redemption_id is null), or here through a token.
+  CREATE TABLE used_right (
+    cti TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, redemption_id TEXT,
+    PRIMARY KEY (cti, right_class, ordinal)) WITHOUT ROWID, STRICT;
+  -- What is never honoured: tokens that were voided or revoked, receipts of cancelled purchases.
+  CREATE TABLE denied (subject TEXT PRIMARY KEY, until_s INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE journal (seq INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL, at_ms INTEGER NOT NULL) STRICT;
+  CREATE TABLE mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE document (kind TEXT PRIMARY KEY, epoch INTEGER NOT NULL, ver INTEGER NOT NULL, hash TEXT NOT NULL, jws TEXT NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE approval (operator_id TEXT NOT NULL, at_ms INTEGER NOT NULL) STRICT;
+  CREATE INDEX approval_by_operator ON approval (operator_id, at_ms);
+  CREATE TABLE pairing (hash TEXT PRIMARY KEY, name TEXT NOT NULL, created_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+`
+
+/** Opens the ledger. Durable commits are not a wish: the pragmas are set on every open and read back. */
+export function openLedgerFile(file: string): Connection {
+  const db = new Sqlite(file, { timeout: 2_000 })
+  db.pragma('journal_mode = WAL')
+  db.pragma('synchronous = FULL')
+  db.pragma('trusted_schema = OFF')
+  db.pragma('cell_size_check = ON')
+  db.pragma('journal_size_limit = 16777216')
+  assert(db.pragma('synchronous', { simple: true }) === 2, `${file}: synchronous is not FULL`)
+  assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
+  assert(db.pragma('quick_check', { simple: true }) === 'ok', `${file} is damaged: enrol this agent anew; the cloud keeps what was reported`)
+  const version = db.pragma('user_version', { simple: true }) as number
+  assert(version <= SCHEMA_VERSION, `${file} was written by a newer untag: upgrade this one`)
+  if (version === 0) {
+    db.transaction(() => {
+      db.exec(SCHEMA)
+      db.pragma(`user_version = ${SCHEMA_VERSION}`)
+    }).immediate()
+  }
+  return db
+}

@@ -1,0 +1,83 @@
+import type { Database as Connection } from 'better-sqlite3'
+import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../../policy/journal.ts'
+
+/** The numbered, chained rows of a ledger; every one is told to the cloud until it says that it has it. */
+export interface Journal {
+  /** Adds a row; call it inside a transaction. */
+  append(body: JournalBody): number
+  /** The chain's end as it is on disk, after a transaction was undone. */
+  reload(): void
+  readonly head: { seq: number; hash: string }
+  /** Everything up to this number is safe in the cloud. */
+  readonly acked: number
+  /** Takes an acknowledgement for everything up to `seq`; false when it names another chain. */
+  acknowledge(seq: number, hash: string): boolean
+  /** Rows after the acknowledged ones, oldest first, and the hash before the first. */
+  unsent(limit: number): { after: string; rows: JournalRow[] }
+  readonly waiting: number
+  /** Forgets acknowledged rows from before this time. */
+  prune(beforeMs: number): void
+}
+
+interface Row {
+  seq: number
+  hash: string
+  body: string
+}
+
+export function openJournal(db: Connection, ledgerId: string, generation: number): Journal {
+  const genesis = genesisHash(ledgerId, generation)
+  const insert = db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (?, ?, ?, ?)')
+  const last = db.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq DESC LIMIT 1')
+  const one = db.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq = ?')
+  const after = db.prepare<[number, number], Row>('SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?')
+  const readMark = db.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?')
+  const writeMark = db.prepare('INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
+  const forget = db.prepare('DELETE FROM journal WHERE seq < ? AND at_ms < ?')
+
+  let head = readHead()
+  let acked = Number(readMark.get('acked')?.value ?? 0)
+
+  function readHead(): { seq: number; hash: string } {
+    const row = last.get()
+    return row ? { seq: row.seq, hash: row.hash } : { seq: 0, hash: genesis }
+  }
+
+  function hashOf(seq: number): string | undefined {
+    return seq === 0 ? genesis : one.get(seq)?.hash
+  }
+
+  return {
+    append(body) {
+      const seq = head.seq + 1
+      const text = JSON.stringify(body)
+      const hash = rowHash(head.hash, seq, text)
+      insert.run(seq, hash, text, body.atMs)
+      head = { seq, hash }
+      return seq
+    },
+    reload: () => void (head = readHead()),
+    get head() {
+      return head
+    },
+    get acked() {
+      return acked
+    },
+    acknowledge(seq, hash) {
+      if (seq > head.seq || hashOf(seq) !== hash) return false
+      if (seq <= acked) return true
+      writeMark.run('acked', String(seq))
+      acked = seq
+      return true
+    },
+    unsent(limit) {
+      const rows = after.all(acked, limit).map((row) => ({ seq: row.seq, hash: row.hash, body: JSON.parse(row.body) as JournalBody }))
+      return { after: hashOf(acked) ?? genesis, rows }
+    },
+    get waiting() {
+      return head.seq - acked
+    },
+    // The last acknowledged row stays: the next batch chains on to it.
+    prune: (beforeMs) => void forget.run(acked, beforeMs),
+  }
+}

@@ -1,0 +1,72 @@
+import type { ProtectionEvent } from '../../policy/events.ts'
+import type { JournalBody } from '../../policy/journal.ts'
+import type { Outcome } from '../../policy/vocabulary.ts'
+import { openClaims, type Claimed, type ClaimRequest, type Claims } from './claims.ts'
+import { commits, type Commits, type LedgerFailure } from './commit.ts'
+import { openLedgerFile } from './database.ts'
+import { openJournal, type Journal } from './journal.ts'
+import { openMarks, type Marks } from './marks.ts'
+
+/**
+ *   claim ── one durable transaction: rights, counters, journal row ──▶ (only now) the actuator ──▶ settle
+ *
+ * The agent's memory. What it has said to be done is on the disk.
+ */
+export interface Ledger {
+  readonly ledgerId: string
+  readonly generation: number
+  readonly journal: Journal
+  readonly claims: Claims
+  readonly marks: Marks
+  readonly commits: Commits
+  /** Uses rights up, with the event that goes with it. Resolves when that is durable. */
+  claim(request: ClaimRequest, event: (claimed: Claimed & { ok: true }) => ProtectionEvent | undefined): Promise<Claimed>
+  /** Writes down what became of a claim, with its event. */
+  settle(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): Promise<void>
+  /** Writes down something that used nothing up. */
+  record(body: JournalBody): Promise<void>
+  close(): void
+}
+
+export interface LedgerOptions {
+  file: string
+  ledgerId: string
+  generation: number
+  onFailure(failure: LedgerFailure): void
+}
+
+export function openLedger({ file, ledgerId, generation, onFailure }: LedgerOptions): Ledger {
+  const db = openLedgerFile(file)
+  const journal = openJournal(db, ledgerId, generation)
+  const claims = openClaims(db)
+  const work = commits(db, journal.reload, onFailure)
+  return {
+    ledgerId,
+    generation,
+    journal,
+    claims,
+    marks: openMarks(db),
+    commits: work,
+    claim: (request, event) =>
+      work.durably(() => {
+        const claimed = claims.claim(request)
+        if (!claimed.ok) return claimed
+        const { redemptionId, nonce, source, rightClass, deviceId, operatorId } = request
+        const told = event(claimed)
+        const seq = journal.append({
+          atMs: request.nowMs,
+          evidence: { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals: claimed.ordinals, deviceId, ...(operatorId !== undefined && { operatorId }) },
+          ...(told && { event: told }),
+        })
+        if (request.isolated) claims.countedIn(seq)
+        return claimed
+      }),
+    settle: (redemptionId, outcome, atMs, event) =>
+      work.durably(() => {
+        if (!claims.settle(redemptionId, outcome)) return
+        journal.append({ atMs, evidence: { kind: 'outcome', redemptionId, outcome }, ...(event && { event }) })
+      }),
+    record: (body) => work.durably(() => void journal.append(body)),
+    close: () => db.close(),
+  }
+}

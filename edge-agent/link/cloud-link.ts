@@ -1,0 +1,16 @@
+/** What decisions may ask of the way to the cloud. */
+export interface CloudLink {
+  /** A working connection as far as anybody knows: the last call worked and no socket has closed since. */
+  readonly isOnline: boolean
+  /** Wall clock, ms; null while online. */
+  readonly offlineSinceMs: number | null
+  /** Calls an operation of the API as this agent. Never throws. */
+  ask(operation: string, body: object): Promise<CloudAnswer>
+}
+
+export type CloudAnswer =
+  | { kind: 'answered'; body: Record<string, unknown> }
+  /** The cloud said no: a 4xx with its error code and reason. */
+  | { kind: 'refused'; status: number; code: string; message: string }
+  /** Nobody answered, or not in time: from now on the agent decides alone. */
+  | { kind: 'unreachable' }

@@ -1,0 +1,265 @@
+import { pause, retryDelays, type Platform } from '../../policy/platform.ts'
+import { agentTopic, storeTopic, STORE_TOPICS } from '../../policy/topics.ts'
+import type { Log } from '../log.ts'
+import type { Identity } from '../trust/identity.ts'
+import type { Trust } from '../trust/trust.ts'
+import type { CloudLink } from './cloud-link.ts'
+import type { HttpClient } from './http-client.ts'
+import type { Messages } from './messages.ts'
+import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
+import type { Outbox } from './outbox.ts'
+import { sender } from './sender.ts'
+import { CALL_MS, openSession } from './session.ts'
+
+/**
+ *   login ─ time ─ devices ─ documents ─ broker line ─▶ online ──▶ look every 15 s, or when told ──▶ any call fails, a socket closes
+ *     ▲                                                                                                      │
+ *     └──────────────────────────── pause with jitter, at most 15 s ◀───────────────────────────────────────┘
+ *
+ * Keeps the agent in touch for ever. The broker only makes it quick: with it gone everything still
+ * goes over HTTP; with both gone the agent decides alone.
+ */
+export interface Connection extends CloudLink {
+  start(): void
+  /** Resolves once the agent has logged in and has the documents as they stand, or after `limitMs`. */
+  ready(limitMs: number): Promise<boolean>
+  /** Something was written to the journal. */
+  kick(): void
+  stop(): Promise<void>
+  readonly hasBroker: boolean
+}
+
+export interface ConnectionParts {
+  platform: Platform
+  identity: Identity
+  http: HttpClient
+  openLine: OpenMqttLine
+  messages: Messages
+  outbox: Outbox
+  trust: Trust
+  log: Log
+  /** Where the broker is, when it is not where enrolment said. */
+  mqttUrl: string | undefined
+  /** Told to the cloud after each login: these are this agent's. */
+  deviceIds(): readonly string[]
+  /** For the retained state: what people see in a console. */
+  describe(): object
+  nowMs(): number
+  onChange(): void
+  /** A document or a batch was refused: to be reported. */
+  onRefused(what: string): void
+}
+
+const FIRST_RETRY_MS = 250
+/** Tries are at most this far apart (contracts §5). */
+const LONGEST_RETRY_MS = 15_000
+/** While online the documents are looked at this often even if nobody says that they changed. */
+const POLL_MS = 15_000
+/** Pages of documents that are fetched in one go. */
+const PAGES_LIMIT = 1_000
+
+export function connect(parts: ConnectionParts): Connection {
+  const { platform, identity, http, trust, outbox, messages, log, nowMs } = parts
+  const { agentId, storeId } = identity
+  const stopping = new AbortController()
+  let line: MqttLine | undefined
+  let wake: () => void = () => undefined
+  let isDirty = false
+  let cameOnline = false
+  const readyWaiters = new Set<() => void>()
+  let running: Promise<void> | undefined
+
+  const onChange = () => {
+    if (!session.isOnline) wake()
+    parts.onChange()
+  }
+  const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused })
+  const sending = sender({
+    platform,
+    outbox,
+    log,
+    nowMs,
+    isOnline: () => session.isOnline,
+    publish(batch) {
+      line?.publish(agentTopic(storeId, agentId, 'events'), batch, { retain: false })
+      return line !== undefined
+    },
+    report: (batch) => session.call('reportProtectionEvents', { batch }),
+    onChange: parts.onChange,
+    onRefused: parts.onRefused,
+  })
+
+  /** Signed time that cannot be an old copy, as it answers our own nonce. */
+  async function askTime(): Promise<void> {
+    const nonce = Buffer.from(platform.random.bytes(16)).toString('base64url')
+    const answer = await http.get(`time?nonce=${nonce}`, CALL_MS)
+    const time = answer.kind === 'answered' ? answer.body['time'] : undefined
+    const taken = typeof time === 'string' ? trust.acceptTime(time, nonce) : undefined
+    if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(`time: ${taken.detail}`)
+  }
+
+  function take(document: unknown): void {
+    const taken = typeof document === 'string' ? trust.accept(document) : undefined
+    if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(taken.detail)
+  }
+
+  /** Fetches what is newer than here; false when the cloud did not answer. */
+  async function fetchDocuments(): Promise<boolean> {
+    isDirty = false
+    let cursor: string | undefined
+    for (let page = 0; page < PAGES_LIMIT; page++) {
+      const answer = await session.call('fetchSignedDocuments', { have: trust.have(), ...(cursor !== undefined && { cursor }) })
+      if (answer.kind === 'refused') return session.isOnline
+      if (answer.kind === 'unreachable') return false
+      for (const document of answer.body['documents'] as unknown[]) take(document)
+      const next = answer.body['nextCursor']
+      if (typeof next !== 'string') break
+      cursor = next
+    }
+    parts.onChange()
+    return true
+  }
+
+  async function bindDevices(): Promise<void> {
+    for (const deviceId of parts.deviceIds()) {
+      const answer = await session.call('reportDeviceHeartbeat', { deviceId })
+      if (answer.kind === 'unreachable') return
+      // A scanner that only feeds another device need not be in the registry.
+      if (answer.kind === 'refused' && answer.status !== 404) parts.onRefused(`device ${deviceId}: ${answer.message}`)
+    }
+  }
+
+  function state(online: boolean): string {
+    return JSON.stringify({ online, observedAt: new Date(nowMs()).toISOString(), ...(online && parts.describe()) })
+  }
+
+  async function openBroker(challenge: string): Promise<void> {
+    if (line) return
+    const topic = agentTopic(storeId, agentId, 'state')
+    try {
+      const opened = await parts.openLine(
+        {
+          url: parts.mqttUrl ?? identity.mqttUrl,
+          clientId: agentId,
+          username: agentId,
+          password: messages.assertion(challenge, nowMs()),
+          will: { topic, payload: state(false) },
+          onMessage,
+          onClosed(why) {
+            if (line !== opened) return
+            line = undefined
+            // A closed socket counts at once: the next request is decided alone until a call has worked again.
+            if (!stopping.signal.aborted) session.goOffline(`the broker line closed: ${why}`)
+          },
+        },
+        CALL_MS,
+      )
+      line = opened
+      const store = STORE_TOPICS.filter((name) => name !== 'items').map((name) => storeTopic(storeId, name))
+      opened.subscribe([...store, agentTopic(storeId, agentId, 'ack'), agentTopic(storeId, agentId, 'command')])
+      opened.publish(topic, state(true), { retain: true })
+    } catch (error) {
+      log.warn({ why: (error as Error).message }, 'no broker: events and documents go over HTTP')
+    }
+  }
+
+  function onMessage(topic: string, payload: string): void {
+    if (topic === agentTopic(storeId, agentId, 'ack')) return sending.onAck(payload)
+    const isCommand = topic === agentTopic(storeId, agentId, 'command')
+    if (!isCommand) {
+      take(payload)
+      parts.onChange()
+    }
+    // Of commands only the one that may come unsigned is known so far: look now.
+    if (isCommand || trust.isBehind) {
+      isDirty = true
+      wake()
+    }
+  }
+
+  /** One life of a login; resolves when it is over. */
+  async function live(): Promise<void> {
+    const challenge = await session.login()
+    if (challenge === undefined) return
+    await askTime()
+    // With the cloud in reach the agent has bound its devices before it looks at the documents, which name them.
+    await bindDevices()
+    if (!(await fetchDocuments())) return
+    await openBroker(challenge)
+    session.goOnline()
+    cameOnline = true
+    for (const done of readyWaiters) done()
+    sending.kick()
+    while (session.isOnline && !stopping.signal.aborted) {
+      if (!isDirty) await sleep(POLL_MS)
+      if (stopping.signal.aborted || !session.isOnline) return
+      if (session.isOld || !line) {
+        const renewed = await session.login()
+        if (renewed === undefined) return session.goOffline('the login could not be renewed')
+        await openBroker(renewed)
+      }
+      if (!(await fetchDocuments())) return
+      sending.kick()
+    }
+  }
+
+  /** Waits, or less when something happens. */
+  async function sleep(ms: number): Promise<void> {
+    const waking = new AbortController()
+    const stop = () => waking.abort()
+    wake = stop
+    stopping.signal.addEventListener('abort', stop, { once: true })
+    await pause(platform.timers, ms, waking.signal).catch(() => undefined)
+    stopping.signal.removeEventListener('abort', stop)
+    wake = () => undefined
+  }
+
+  async function run(): Promise<void> {
+    let delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+    while (!stopping.signal.aborted) {
+      await live().catch((error: unknown) => log.error({ err: error }, 'the link failed'))
+      if (stopping.signal.aborted) return
+      // A life that came as far as being online begins the pauses anew.
+      if (session.isOnline || cameOnline) delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
+      cameOnline = false
+      session.goOffline('the connection ended')
+      sending.reset()
+      await sleep(delays.next().value)
+    }
+  }
+
+  return {
+    get isOnline() {
+      return session.isOnline
+    },
+    get offlineSinceMs() {
+      return session.offlineSinceMs
+    },
+    get hasBroker() {
+      return line !== undefined
+    },
+    ask: session.call,
+    start: () => void (running ??= run()),
+    ready(limitMs) {
+      if (session.isOnline) return Promise.resolve(true)
+      return new Promise((resolve) => {
+        const done = (isReady: boolean) => {
+          readyWaiters.delete(onReady)
+          cancel()
+          resolve(isReady)
+        }
+        const onReady = () => done(true)
+        const cancel = platform.timers.after(limitMs, () => done(false))
+        readyWaiters.add(onReady)
+      })
+    },
+    kick: sending.kick,
+    async stop() {
+      stopping.abort()
+      sending.reset()
+      line?.publish(agentTopic(storeId, agentId, 'state'), state(false), { retain: true })
+      line?.close()
+      await running
+    },
+  }
+}

@@ -1,0 +1,73 @@
+import { crockford } from '../../policy/base32.ts'
+import { enrolmentCodeHash, normaliseEnrolmentCode, type EnrolmentClaims } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { keyId, keyRing, newKey, publicJwk, signer, thumbprint } from '../../policy/documents/keys.ts'
+import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
+import { KeySetClaims } from '../../policy/documents/store-documents.ts'
+import { newId } from '../../policy/ids.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { Identity } from '../trust/identity.ts'
+import { httpClient, type Fetch } from './http-client.ts'
+
+export type Enrolled = { ok: true; identity: Identity; documents: string[] } | { ok: false; why: string }
+
+const ENROL_WITHIN_MS = 10_000
+const RANDOM_CHARACTERS = 12
+const ROOT_BYTES = 10
+
+/** Enrols this agent with a code from `createEnrolmentCode`, and checks that the cloud is the one the code was made at. */
+export async function enrol(options: { cloud: string; code: string; name?: string; platform: Platform; fetch: Fetch }): Promise<Enrolled> {
+  const { platform, fetch } = options
+  const cloud = options.cloud.replace(/\/+$/, '')
+  const code = normaliseEnrolmentCode(options.code)
+  const root = crockford.decode(code.slice(RANDOM_CHARACTERS))
+  if (code.length !== 28 || root?.length !== ROOT_BYTES) return { ok: false, why: 'the code must look like K7QX-4M2P-9TRW-0000-0000-0000-0000: copy it whole' }
+
+  const { x, secret } = newKey(platform.random)
+  const ledgerId = newId('led', platform)
+  const iat = Math.floor(platform.clock.wall() / 1_000)
+  const claims: EnrolmentClaims = { aud: cloud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger: ledgerId }
+  const proof = signDocument(DOCUMENT_KINDS.enrolment, claims, signer(x, secret))
+  const body = { code: options.code, publicJwk: publicJwk(x), proof, ...(options.name !== undefined && { name: options.name }) }
+  const answer = await httpClient(cloud, fetch, platform).post('enrolEdgeAgent', body, { timeoutMs: ENROL_WITHIN_MS })
+  if (answer.kind === 'unreachable') return { ok: false, why: `nobody answers at ${cloud}: check the address and the network` }
+  if (answer.kind === 'refused') return { ok: false, why: answer.message }
+
+  const { agentId, storeId, root: rootJwk, documents, mqtt } = answer.body as { agentId: string; storeId: string; root: { x: string }; documents: string[]; mqtt: { url: string } }
+  // Not TLS alone says that this is the right cloud: the code carries the thumbprint of its root.
+  if (!thumbprint(rootJwk.x).subarray(0, ROOT_BYTES).equals(root)) {
+    return { ok: false, why: 'the cloud that answered is not the one that made this code: do not go on, and tell whoever gave it to you' }
+  }
+  const tenant = tenantOf(documents, rootJwk.x)
+  if (tenant === undefined) return { ok: false, why: 'the key set of the cloud is not signed by its root' }
+  const identity: Identity = {
+    agentId,
+    storeId,
+    tenant,
+    ledgerId,
+    generation: 1,
+    cloud,
+    mqttUrl: mqtt.url,
+    rootX: rootJwk.x,
+    x,
+    secret: secret.toString('base64url'),
+  }
+  return { ok: true, identity, documents }
+}
+
+/** For whom the key set is: the account and mode whose documents this agent will believe. */
+function tenantOf(documents: readonly string[], rootX: string): string | undefined {
+  const keys = keyRing([{ kid: keyId(rootX), alg: 'EdDSA', x: rootX, use: 'root', iss: 'root', state: 'active' }])
+  for (const jws of documents) {
+    let audience: unknown
+    try {
+      audience = (JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString()) as { aud?: unknown }).aud
+    } catch {
+      continue
+    }
+    if (typeof audience !== 'string') continue
+    const opened = openDocument<KeySetClaims>(jws, DOCUMENT_KINDS.keys, { keys, audience })
+    if (opened.ok && KeySetClaims.safeParse(opened.claims).success) return audience
+  }
+  return undefined
+}

@@ -1,0 +1,55 @@
+import { deadline, type Platform } from '../../policy/platform.ts'
+import type { CloudAnswer } from './cloud-link.ts'
+
+/** How HTTP is spoken: the real `fetch`, or a simulated network. */
+export type Fetch = (url: string, init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; redirect: 'error' }) => Promise<FetchAnswer>
+
+export interface FetchAnswer {
+  status: number
+  text(): Promise<string>
+}
+
+/** An answer is read up to this many characters. */
+const ANSWER_LIMIT = 4 * 1024 * 1024
+
+export interface HttpClient {
+  post(operation: string, body: object, options: { token?: string; timeoutMs: number }): Promise<CloudAnswer>
+  get(path: string, timeoutMs: number): Promise<CloudAnswer>
+}
+
+/** Calls of the API. Never throws: what is not an answer is `unreachable`. */
+export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platform, 'timers'>): HttpClient {
+  async function call(url: string, init: { method: string; headers: Record<string, string>; body?: string }, timeoutMs: number): Promise<CloudAnswer> {
+    const limit = deadline(platform.timers, timeoutMs)
+    try {
+      const answer = await fetch(url, { ...init, signal: limit.signal, redirect: 'error' })
+      const text = await answer.text()
+      if (text.length > ANSWER_LIMIT) return { kind: 'unreachable' }
+      const body: unknown = JSON.parse(text)
+      if (typeof body !== 'object' || body === null) return { kind: 'unreachable' }
+      if (answer.status === 200) return { kind: 'answered', body: body as Record<string, unknown> }
+      const { code, error, reason } = body as { code?: unknown; error?: unknown; reason?: unknown }
+      // Whoever answers without our error form is not the cloud: a captive portal, a proxy.
+      if (typeof code !== 'string') return { kind: 'unreachable' }
+      return { kind: 'refused', status: answer.status, code: typeof reason === 'string' ? reason : code, message: String(error) }
+    } catch {
+      return { kind: 'unreachable' }
+    } finally {
+      limit.done()
+    }
+  }
+
+  return {
+    post: (operation, body, { token, timeoutMs }) =>
+      call(
+        `${baseUrl}/${operation}`,
+        {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+          body: JSON.stringify(body),
+        },
+        timeoutMs,
+      ),
+    get: (path, timeoutMs) => call(`${baseUrl}/${path}`, { method: 'GET', headers: {} }, timeoutMs),
+  }
+}

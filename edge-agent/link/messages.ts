@@ -1,0 +1,41 @@
+import { CLOUD_AUDIENCE, type AssertionClaims, type EventBatchClaims } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { signer } from '../../policy/documents/keys.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
+import type { JournalRow } from '../../policy/journal.ts'
+import type { Identity } from '../trust/identity.ts'
+
+/** What the agent signs for the cloud. */
+export interface Messages {
+  /** The answer to a challenge: a login, or the password at the broker. */
+  assertion(challenge: string, nowMs: number): string
+  batch(after: string, rows: readonly JournalRow[], nowMs: number): string
+}
+
+export function messagesOf(identity: Identity): Messages {
+  const key = signer(identity.x, Buffer.from(identity.secret, 'base64url'))
+  const times = (nowMs: number, life: number) => {
+    const iat = Math.max(0, Math.floor(nowMs / 1_000))
+    return { iat, exp: iat + life }
+  }
+  const ledger = { ledger: identity.ledgerId, generation: identity.generation }
+  return {
+    assertion(challenge, nowMs) {
+      const claims: AssertionClaims = { aud: CLOUD_AUDIENCE, ...times(nowMs, 60), iss: identity.agentId, challenge, ...ledger }
+      return signDocument(DOCUMENT_KINDS.assertion, claims, key)
+    },
+    batch(after, rows, nowMs) {
+      const claims: EventBatchClaims = {
+        aud: CLOUD_AUDIENCE,
+        ...times(nowMs, 300),
+        iss: identity.agentId,
+        ...ledger,
+        seqFrom: rows[0]?.seq ?? 0,
+        seqTo: rows.at(-1)?.seq ?? 0,
+        after,
+        events: [...rows],
+      }
+      return signDocument(DOCUMENT_KINDS.events, claims, key)
+    },
+  }
+}

@@ -1,0 +1,21 @@
+/** One connection to the broker, used once: made anew after every loss. */
+export interface MqttLine {
+  /** Resolves when the broker has taken the message; nothing rests on that. */
+  publish(topic: string, payload: string, options: { retain: boolean }): void
+  subscribe(topics: readonly string[]): void
+  close(): void
+}
+
+export interface MqttLineOptions {
+  url: string
+  clientId: string
+  username: string
+  password: string
+  will: { topic: string; payload: string }
+  onMessage(topic: string, payload: string): void
+  /** Told once: the line is gone. */
+  onClosed(why: string): void
+}
+
+/** Opens a line or rejects; the real one is in bin/, the simulated shop has its own. */
+export type OpenMqttLine = (options: MqttLineOptions, timeoutMs: number) => Promise<MqttLine>

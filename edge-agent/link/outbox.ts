@@ -1,0 +1,46 @@
+import { AckClaims, BATCH_LIMIT } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { openDocument } from '../../policy/documents/signed-document.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Trust } from '../trust/trust.ts'
+import type { Messages } from './messages.ts'
+
+/** Brings the journal to the cloud. A row is done when the cloud has signed that it has it, and not before (P3). */
+export interface Outbox {
+  readonly waiting: number
+  /** The next rows to tell, signed; undefined when there is nothing new. */
+  next(nowMs: number): string | undefined
+  /** Takes an acknowledgement; false when it is not the cloud's, not for this ledger or of another chain. */
+  acknowledge(ack: string): boolean
+}
+
+/** Rows in a batch are kept below the size of a bundle. */
+const BATCH_CHARACTERS = 120_000
+
+export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId: string): Outbox {
+  return {
+    get waiting() {
+      return ledger.journal.waiting
+    },
+    next(nowMs) {
+      const { after, rows } = ledger.journal.unsent(BATCH_LIMIT)
+      let size = 0
+      const fitting = rows.filter((row, i) => {
+        size += JSON.stringify(row).length
+        return i === 0 || size <= BATCH_CHARACTERS
+      })
+      return fitting.length === 0 ? undefined : messages.batch(after, fitting, nowMs)
+    },
+    acknowledge(ack) {
+      const opened = openDocument<AckClaims>(ack, DOCUMENT_KINDS.ack, { keys: trust.keys, audience: agentId })
+      const claims = opened.ok ? AckClaims.safeParse(opened.claims) : undefined
+      if (!claims?.success || claims.data.ledger !== ledger.ledgerId || claims.data.generation !== ledger.generation) return false
+      const { seq, head } = claims.data
+      return ledger.commits.now(() => {
+        if (!ledger.journal.acknowledge(seq, head)) return false
+        ledger.claims.acknowledged(seq)
+        return true
+      })
+    },
+  }
+}

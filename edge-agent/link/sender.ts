@@ -1,0 +1,96 @@
+import type { Cancel, Platform } from '../../policy/platform.ts'
+import type { Log } from '../log.ts'
+import type { CloudAnswer } from './cloud-link.ts'
+import type { Outbox } from './outbox.ts'
+
+/** Pushes the outbox while there is a connection: one batch under way, over the broker when there is a line, else over HTTP. */
+export interface Sender {
+  /** Something waits, or the connection is back. */
+  kick(): void
+  /** An acknowledgement came over the broker. */
+  onAck(ack: string): void
+  /** The connection is gone: whatever was under way is sent again later. */
+  reset(): void
+}
+
+export interface SenderParts {
+  platform: Platform
+  outbox: Outbox
+  log: Log
+  isOnline(): boolean
+  nowMs(): number
+  /** False when there is no line. */
+  publish(batch: string): boolean
+  report(batch: string): Promise<CloudAnswer>
+  onChange(): void
+  onRefused(what: string): void
+}
+
+/** A batch that nobody acknowledged is sent again, over HTTP. */
+const RESEND_MS = 5_000
+
+export function sender(parts: SenderParts): Sender {
+  const { platform, outbox, log } = parts
+  let underWay = false
+  let timer: Cancel | undefined
+
+  function later(task: () => void): void {
+    timer?.()
+    timer = platform.timers.after(RESEND_MS, () => {
+      timer = undefined
+      task()
+    })
+  }
+
+  function take(ack: string): boolean {
+    const before = outbox.waiting
+    if (!outbox.acknowledge(ack)) return false
+    timer?.()
+    timer = undefined
+    underWay = false
+    parts.onChange()
+    // An acknowledgement that moves nothing must not make a circle.
+    if (outbox.waiting < before) kick()
+    else if (outbox.waiting > 0) later(kick)
+    return true
+  }
+
+  async function sendOverHttp(): Promise<void> {
+    const batch = outbox.next(parts.nowMs())
+    if (batch === undefined) return void (underWay = false)
+    const answer = await parts.report(batch)
+    const ack = answer.kind === 'answered' ? answer.body['ack'] : undefined
+    if (typeof ack === 'string' && take(ack)) return
+    underWay = false
+    if (answer.kind === 'unreachable') return
+    if (answer.kind === 'refused') parts.onRefused(`events: ${answer.code}`)
+    later(kick)
+  }
+
+  function viaHttp(): void {
+    sendOverHttp().catch((error: unknown) => {
+      underWay = false
+      log.error({ err: error }, 'the outbox failed')
+    })
+  }
+
+  function kick(): void {
+    if (underWay || !parts.isOnline()) return
+    const batch = outbox.next(parts.nowMs())
+    if (batch === undefined) return
+    underWay = true
+    // The broker may lose it: what is not acknowledged in time goes over HTTP.
+    if (parts.publish(batch)) later(viaHttp)
+    else viaHttp()
+  }
+
+  return {
+    kick,
+    onAck: (ack) => void take(ack),
+    reset() {
+      timer?.()
+      timer = undefined
+      underWay = false
+    },
+  }
+}

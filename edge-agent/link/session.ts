@@ -1,0 +1,91 @@
+import type { Platform } from '../../policy/platform.ts'
+import type { Log } from '../log.ts'
+import type { Identity } from '../trust/identity.ts'
+import type { CloudAnswer } from './cloud-link.ts'
+import type { HttpClient } from './http-client.ts'
+import type { Messages } from './messages.ts'
+
+/** The login at the cloud, and whether the cloud is there. */
+export interface Session {
+  readonly isOnline: boolean
+  readonly offlineSinceMs: number | null
+  /** Whether a new login is due. */
+  readonly isOld: boolean
+  /** Logs in; answers the challenge for the broker, or undefined when nobody answered. */
+  login(): Promise<string | undefined>
+  /** A call with the login; no answer means that there is no connection. */
+  call(operation: string, body: object): Promise<CloudAnswer>
+  goOnline(): void
+  goOffline(why: string): void
+}
+
+export interface SessionParts {
+  platform: Platform
+  identity: Identity
+  http: HttpClient
+  messages: Messages
+  log: Log
+  nowMs(): number
+  onChange(): void
+  onRefused(what: string): void
+}
+
+/** How long one call may take: a person waits at the station. */
+export const CALL_MS = 3_000
+/** A login ends after 15 minutes; a new one is made well before. */
+const LOGIN_MS = 12 * 60_000
+
+export function openSession(parts: SessionParts): Session {
+  const { platform, identity, http, messages, log } = parts
+  let token: string | undefined
+  let oldAtMs = 0
+  let offlineSinceMs: number | null = platform.clock.wall()
+
+  function goOffline(why: string): void {
+    token = undefined
+    if (offlineSinceMs !== null) return
+    offlineSinceMs = platform.clock.wall()
+    log.warn({ why }, 'the cloud is out of reach: this agent decides alone')
+    parts.onChange()
+  }
+
+  return {
+    get isOnline() {
+      return offlineSinceMs === null
+    },
+    get offlineSinceMs() {
+      return offlineSinceMs
+    },
+    get isOld() {
+      return platform.clock.elapsed() >= oldAtMs
+    },
+    goOffline,
+    goOnline() {
+      if (offlineSinceMs === null) return
+      offlineSinceMs = null
+      log.info({ cloud: identity.cloud }, 'the cloud is in reach')
+      parts.onChange()
+    },
+    async login() {
+      const { agentId } = identity
+      const first = await http.post('agentLogin', { agentId }, { timeoutMs: CALL_MS })
+      const challenge = first.kind === 'answered' ? first.body['challenge'] : undefined
+      if (typeof challenge !== 'string') return undefined
+      const second = await http.post('agentLogin', { agentId, assertion: messages.assertion(challenge, parts.nowMs()) }, { timeoutMs: CALL_MS })
+      if (second.kind === 'refused') parts.onRefused(`login: ${second.code}`)
+      if (second.kind !== 'answered') return undefined
+      const { accessToken, mqttChallenge } = second.body
+      if (typeof accessToken !== 'string' || typeof mqttChallenge !== 'string') return undefined
+      token = accessToken
+      oldAtMs = platform.clock.elapsed() + LOGIN_MS
+      return mqttChallenge
+    },
+    async call(operation, body) {
+      if (token === undefined) return { kind: 'unreachable' }
+      const answer = await http.post(operation, body, { token, timeoutMs: CALL_MS })
+      if (answer.kind === 'unreachable') goOffline(`${operation} was not answered`)
+      if (answer.kind === 'refused' && answer.status === 401) goOffline('the login has ended')
+      return answer
+    },
+  }
+}

@@ -1,0 +1,266 @@
+import { join } from 'node:path'
+import { result, type CommandResult, type DeviceCommand } from '../device-drivers/drivers/device.ts'
+import { supervise, type Supervisor, type SupervisorOptions } from '../device-drivers/supervisor.ts'
+import { newId } from '../policy/ids.ts'
+import type { Cancel, Platform } from '../policy/platform.ts'
+import type { AgentConfig } from './config.ts'
+import { authorizer } from './decisions/authorize.ts'
+import { openFeed, type Feed } from './feed.ts'
+import { newCounters, type Counters } from './health/metrics.ts'
+import type { AgentStatus } from './health/status.ts'
+import { openLanes, type Lanes } from './lanes/lanes.ts'
+import { operatorSessions, type Operators } from './lanes/operators.ts'
+import { openLedger, type Ledger } from './ledger/ledger.ts'
+import { recover } from './ledger/recovery.ts'
+import { connect, type Connection } from './link/connection.ts'
+import { httpClient, type Fetch } from './link/http-client.ts'
+import { messagesOf } from './link/messages.ts'
+import type { OpenMqttLine } from './link/mqtt-line.ts'
+import { outbox } from './link/outbox.ts'
+import type { Log } from './log.ts'
+import { openAgentClock, type AgentClock } from './trust/clock.ts'
+import type { Identity } from './trust/identity.ts'
+import { openTrust, type Trust } from './trust/trust.ts'
+
+/**
+ *   ledger ─ recovery ─ clock and trust ─ devices ─ lanes ─ link
+ *
+ * The agent, put together and started in this order; it works with no cloud, no broker and no device there.
+ */
+export interface Agent {
+  readonly identity: Identity
+  readonly config: AgentConfig
+  readonly ledger: Ledger
+  readonly clock: AgentClock
+  readonly trust: Trust
+  readonly link: Connection
+  readonly lanes: Lanes
+  readonly operators: Operators
+  readonly feed: Feed
+  readonly counters: Counters
+  readonly platform: Platform
+  status(): AgentStatus
+  /** Resolves once the cloud was heard, or after `limitMs`. */
+  ready(limitMs: number): Promise<boolean>
+  stop(): Promise<void>
+}
+
+export interface AgentParts {
+  platform: Platform
+  dataDir: string
+  identity: Identity
+  config: AgentConfig
+  fetch: Fetch
+  openLine: OpenMqttLine
+  log: Log
+  mqttUrl?: string
+  /** How device links are opened; by default the real ones. */
+  openLink?: SupervisorOptions['openLink']
+  /** The ledger cannot be trusted any more: the process must end and start again (P6). */
+  onFatal(why: Error): void
+}
+
+/** Claims and denials are forgotten this long after their end, s. */
+const KEEP_AFTER_END = 3_600
+/** Acknowledged rows are kept for a cloud that was restored, ms. */
+const KEEP_ACKED_MS = 14 * 86_400_000
+const HOUSEKEEPING_MS = 600_000
+/** Pages are told at most this often. */
+const STATUS_EVERY_MS = 100
+
+export function startAgent(parts: AgentParts): Agent {
+  const { platform, identity, config, log } = parts
+  const feed = openFeed()
+  const counters = newCounters()
+  let fault: string | null = null
+
+  const ledger = openLedger({
+    file: join(parts.dataDir, 'ledger.db'),
+    ledgerId: identity.ledgerId,
+    generation: identity.generation,
+    onFailure(failure) {
+      fault = failure.message
+      parts.onFatal(failure)
+    },
+  })
+  const clock = openAgentClock(ledger, platform.clock)
+  const recovered = recover(ledger, identity.storeId, clock.now().nowMs, platform)
+  if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: somebody must look')
+  const trust = openTrust(identity, ledger, clock)
+  const operators = operatorSessions(platform, () => trust.policy?.operators ?? [])
+
+  const byId = new Map(config.devices.map((device) => [device.deviceId, device]))
+  let supervisor: Supervisor | undefined
+  const execute = (deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> =>
+    supervisor?.execute(deviceId, command, signal) ?? Promise.resolve(result('failed', false, 'not_ready', 'the agent is starting'))
+
+  const nowMs = () => clock.now().nowMs
+  const messages = messagesOf(identity)
+  const refusals = new Set<string>()
+  const link = connect({
+    platform,
+    identity,
+    http: httpClient(identity.cloud, parts.fetch, platform),
+    openLine: parts.openLine,
+    messages,
+    outbox: outbox(ledger, messages, trust, identity.agentId),
+    trust,
+    log,
+    mqttUrl: parts.mqttUrl,
+    deviceIds: () => config.devices.map((device) => device.deviceId),
+    describe: () => ({
+      policyVersion: trust.policy?.ver ?? 0,
+      queueDepth: ledger.journal.waiting,
+      devices: (supervisor?.statuses ?? []).map(({ deviceId, state, detail }) => ({ deviceId, state, detail: detail.slice(0, 300) })),
+    }),
+    nowMs,
+    onChange: () => changed(),
+    onRefused: (what) => reportRefusal(what),
+  })
+
+  /** Told once for each kind: what is refused comes again and again. */
+  function reportRefusal(what: string): void {
+    log.warn({ what }, 'something from the cloud was refused')
+    if (refusals.has(what) || refusals.size >= 100) return
+    refusals.add(what)
+    const event = {
+      type: 'protection.exception.raised' as const,
+      eventId: newId('evt', platform),
+      occurredAt: new Date(nowMs()).toISOString(),
+      storeId: identity.storeId,
+      reason: 'refused_document',
+      detail: what.slice(0, 300),
+    }
+    ledger.record({ atMs: nowMs(), event }).catch((error: unknown) => log.error({ err: error }, 'a refusal could not be written down'))
+  }
+
+  const authorize = authorizer({
+    platform,
+    agentId: identity.agentId,
+    storeId: identity.storeId,
+    ledger,
+    clock,
+    trust,
+    link,
+    log,
+    execute,
+  })
+  const lanes = openLanes({
+    platform,
+    storeId: identity.storeId,
+    ledger,
+    clock,
+    trust,
+    log,
+    operators,
+    async authorize(request) {
+      const answer = await authorize(request)
+      counters[answer.authorized ? 'granted' : 'denied']++
+      if (answer.outcome) counters[answer.outcome]++
+      changed()
+      return answer
+    },
+    execute,
+    feeds: (scannerId) => {
+      const device = byId.get(scannerId)
+      return device?.driver === 'scanner' ? device.feeds : undefined
+    },
+    hasPassageSensor: (deviceId) => {
+      const device = byId.get(deviceId)
+      return device?.driver === 'modbus' && device.passageInput !== undefined
+    },
+    onResult(deviceId, told) {
+      feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: told })
+      if (told.kind === 'operator') feed.publish({ type: 'operator', deviceId, name: told.name })
+    },
+  })
+
+  function status(): AgentStatus {
+    const { nowMs: now, trust: clockTrust } = clock.now()
+    return {
+      agentId: identity.agentId,
+      storeId: identity.storeId,
+      online: link.isOnline,
+      offlineSince: link.offlineSinceMs === null ? null : new Date(link.offlineSinceMs).toISOString(),
+      broker: link.hasBroker,
+      queueDepth: ledger.journal.waiting,
+      policyVersion: trust.policy?.ver ?? null,
+      stage: trust.stage(),
+      clock: clockTrust,
+      now: new Date(now).toISOString(),
+      isHome: trust.policy?.policy.home === identity.agentId,
+      devices: (supervisor?.statuses ?? []).map((device) => ({
+        ...device,
+        name: null,
+        deviceType: trust.policy?.devices.find((d) => d.deviceId === device.deviceId)?.deviceType ?? null,
+      })),
+      fault,
+    }
+  }
+
+  let statusTimer: Cancel | undefined
+  function changed(): void {
+    link.kick()
+    statusTimer ??= platform.timers.after(STATUS_EVERY_MS, () => {
+      statusTimer = undefined
+      feed.publish({ type: 'status', status: status() })
+    })
+  }
+
+  let housekeeping: Cancel | undefined
+  function scheduleHousekeeping(): void {
+    housekeeping = platform.timers.after(HOUSEKEEPING_MS, () => {
+      const { nowMs: now, trust: clockTrust } = clock.now()
+      // Nothing is forgotten by a time that rests on nothing.
+      const prune = () => {
+        ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
+        ledger.journal.prune(now - KEEP_ACKED_MS)
+      }
+      if (clockTrust !== 'none') ledger.commits.durably(prune).catch((error: unknown) => log.error({ err: error }, 'the ledger could not be tidied'))
+      scheduleHousekeeping()
+    })
+  }
+
+  // Devices last: what they report finds everything in place.
+  supervisor = supervise({
+    devices: config.devices,
+    platform,
+    ...(parts.openLink && { openLink: parts.openLink }),
+    onState: (status) => {
+      log.info({ deviceId: status.deviceId, state: status.state, detail: status.detail }, 'a device changed')
+      changed()
+    },
+    onEvent: (deviceId, event) => {
+      if (event.type === 'fault' || event.type === 'noise') log.warn({ deviceId, ...event }, 'a device reported')
+      lanes.onEvent(deviceId, event)
+    },
+    onListenerError: (error) => log.error({ err: error }, 'a listener failed'),
+  })
+
+  scheduleHousekeeping()
+  link.start()
+
+  return {
+    identity,
+    config,
+    ledger,
+    clock,
+    trust,
+    link,
+    lanes,
+    operators,
+    feed,
+    counters,
+    platform,
+    status,
+    ready: link.ready,
+    async stop() {
+      housekeeping?.()
+      statusTimer?.()
+      // Outputs off first: what protects must not wait for the network.
+      await supervisor?.stop()
+      await link.stop()
+      ledger.close()
+    },
+  }
+}

@@ -1,0 +1,241 @@
+import { DOCUMENT_KINDS, type DocumentKind } from '../../policy/documents/kinds.ts'
+import { keyId, keyRing, type KeyRing, type VerificationKey } from '../../policy/documents/keys.ts'
+import { openDocument } from '../../policy/documents/signed-document.ts'
+import {
+  compareVersions,
+  contentHash,
+  DenyClaims,
+  FreshClaims,
+  KeySetClaims,
+  PolicyClaims,
+  TimeClaims,
+  type DenyEntry,
+} from '../../policy/documents/store-documents.ts'
+import { policyStage, type PolicyStage } from '../../policy/store-policy.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { AgentClock } from './clock.ts'
+import type { Identity } from './identity.ts'
+
+/**
+ *   root ──▶ key set ──▶ policy · fresh · deny
+ *
+ * What the agent believes. A document replaces another only when it is signed, for this store and
+ * newer; one already accepted is kept, and its age drives the stages (contracts §3, §4).
+ */
+export interface Trust {
+  /** The keys that tokens, receipts and documents are checked with. */
+  readonly keys: KeyRing
+  /** The accepted policy, or undefined before the first. */
+  readonly policy: PolicyClaims | undefined
+  /** What the agent has, as `fetchSignedDocuments` is told. */
+  have(): { keys?: [number, number]; policy?: [number, number]; deny?: [number, number] }
+  /** Looks at a document from anywhere and takes it when it is good. */
+  accept(jws: string): Acceptance
+  /** Takes the signed answer to our own question for the time. */
+  acceptTime(jws: string, nonce: string): Acceptance
+  /** How old what is known is. */
+  stage(): PolicyStage
+  /** When the cloud was last heard, trusted ms; 0: never. */
+  readonly lastContactMs: number
+  /** Whether a newer document than the ones here is known to exist. */
+  readonly isBehind: boolean
+}
+
+export type Acceptance =
+  | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'time' }
+  /** Known already, or not newer: nothing to say. */
+  | { taken: false; why: 'known' }
+  /** Something is wrong with it: to be reported. */
+  | { taken: false; why: 'refused'; detail: string }
+
+const LAST_FRESH = 'last_fresh'
+const LAST_CONTACT = 'last_contact_ms'
+
+export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock): Trust {
+  const { marks, commits, claims } = ledger
+  const root = keyRing([{ kid: keyId(identity.rootX), alg: 'EdDSA', x: identity.rootX, use: 'root', iss: 'root', state: 'active' }])
+  let keys: KeyRing = new Map<string, VerificationKey>()
+  let policy: PolicyClaims | undefined
+  let policyHash: string | undefined
+  /** The newest freshness that named the policy we have: its time drives the stages. */
+  let confirmedMs = Number(marks.get(LAST_FRESH) ?? 0)
+  let lastContactMs = Number(marks.get(LAST_CONTACT) ?? 0)
+  let heads: FreshClaims | undefined
+
+  const stored = (kind: 'keys' | 'policy') => marks.document(kind)
+  const storedKeys = stored('keys')
+  const storedPolicy = stored('policy')
+  if (storedKeys) useKeys(openStored(storedKeys.jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims))
+  if (storedPolicy) usePolicy(openStored(storedPolicy.jws, DOCUMENT_KINDS.policy, keys, identity.storeId, PolicyClaims))
+
+  function useKeys(claims: KeySetClaims | undefined): void {
+    if (claims) keys = keyRing(claims.keys)
+  }
+
+  function usePolicy(claims: PolicyClaims | undefined): void {
+    if (!claims) return
+    policy = claims
+    policyHash = contentHash(claims)
+  }
+
+  /** Seconds; undefined while our clock rests on nothing: then versions alone say what is newer. */
+  function nowSeconds(): number | undefined {
+    const { nowMs, trust } = clock.now()
+    return trust === 'none' ? undefined : nowMs / 1_000
+  }
+
+  /** A newer version is taken; the same with the same content is known; everything else is refused. */
+  function isNewer(kind: 'keys' | 'policy', claims: { epoch: number; ver: number; iat: number; exp: number }): Acceptance | undefined {
+    const have = stored(kind)
+    if (!have) return undefined
+    const order = compareVersions(claims, have)
+    if (order > 0) return undefined
+    if (order < 0) return { taken: false, why: 'refused', detail: `${kind} ${claims.epoch}.${claims.ver} is older than ${have.epoch}.${have.ver}` }
+    return contentHash(claims) === have.hash
+      ? { taken: false, why: 'known' }
+      : { taken: false, why: 'refused', detail: `${kind} ${claims.ver} says something else than before` }
+  }
+
+  function store(kind: 'keys' | 'policy', jws: string, claims: { epoch: number; ver: number; iat: number; exp: number }): void {
+    commits.now(() => marks.setDocument(kind, { epoch: claims.epoch, ver: claims.ver, hash: contentHash(claims), jws }))
+  }
+
+  function acceptKeys(jws: string): Acceptance {
+    const opened = openAs(jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims, nowSeconds())
+    if (!opened.ok) return opened.refusal
+    const known = isNewer('keys', opened.claims)
+    if (known) return known
+    store('keys', jws, opened.claims)
+    useKeys(opened.claims)
+    return { taken: true, kind: 'keys' }
+  }
+
+  function acceptPolicy(jws: string): Acceptance {
+    const opened = openAs(jws, DOCUMENT_KINDS.policy, keys, identity.storeId, PolicyClaims, nowSeconds())
+    if (!opened.ok) return opened.refusal
+    const known = isNewer('policy', opened.claims)
+    if (known) return known
+    store('policy', jws, opened.claims)
+    usePolicy(opened.claims)
+    confirm()
+    return { taken: true, kind: 'policy' }
+  }
+
+  function acceptFresh(jws: string): Acceptance {
+    // Its own time may be what sets a clock right that is behind, so its times are judged by that clock's rules alone.
+    const opened = openAs(jws, DOCUMENT_KINDS.fresh, keys, identity.storeId, FreshClaims, undefined)
+    if (!opened.ok) return opened.refusal
+    const { claims: fresh } = opened
+    if (heads && fresh.timeMs <= heads.timeMs) return { taken: false, why: 'known' }
+    const verdict = clock.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
+    if (verdict === 'ignored') return { taken: false, why: 'known' }
+    if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours' }
+    heads = fresh
+    lastContactMs = fresh.timeMs
+    commits.now(() => marks.set(LAST_CONTACT, String(lastContactMs)))
+    confirm()
+    return { taken: true, kind: 'fresh' }
+  }
+
+  /** The freshness names the policy that we have: it is as young as that. */
+  function confirm(): void {
+    if (!heads || heads.policy.hash !== policyHash || heads.timeMs <= confirmedMs) return
+    confirmedMs = heads.timeMs
+    commits.now(() => marks.set(LAST_FRESH, String(confirmedMs)))
+  }
+
+  function denySeq(): number {
+    return Number(marks.get('deny_seq') ?? 0)
+  }
+
+  function acceptDeny(jws: string): Acceptance {
+    const opened = openAs(jws, DOCUMENT_KINDS.deny, keys, identity.storeId, DenyClaims, nowSeconds())
+    if (!opened.ok) return opened.refusal
+    const { claims: page } = opened
+    // Taken in order: a page that leaves a hole waits until the ones before it were fetched.
+    if (page.after > denySeq() || page.ver <= denySeq()) return { taken: false, why: 'known' }
+    commits.now(() => {
+      for (const entry of page.entries) takeEntry(entry)
+      marks.set('deny_seq', String(page.ver))
+    })
+    return { taken: true, kind: 'deny' }
+  }
+
+  function takeEntry(entry: DenyEntry): void {
+    if (entry.kind === 'nonce') claims.deny(entry.nonce, entry.until)
+    else if (entry.kind === 'receipt') claims.deny(entry.cti, entry.until)
+    else claims.useElsewhere(entry.cti, entry.rightClass, entry.ordinals, entry.until)
+  }
+
+  const byTyp: Record<string, (jws: string) => Acceptance> = {
+    [DOCUMENT_KINDS.keys.typ]: acceptKeys,
+    [DOCUMENT_KINDS.policy.typ]: acceptPolicy,
+    [DOCUMENT_KINDS.fresh.typ]: acceptFresh,
+    [DOCUMENT_KINDS.deny.typ]: acceptDeny,
+  }
+
+  return {
+    get keys() {
+      return keys
+    },
+    get policy() {
+      return policy
+    },
+    have() {
+      const [k, p] = [stored('keys'), stored('policy')]
+      return { ...(k && { keys: [k.epoch, k.ver] }), ...(p && { policy: [p.epoch, p.ver] }), deny: [0, denySeq()] }
+    },
+    accept(jws) {
+      const take = Object.hasOwn(byTyp, typOf(jws)) ? byTyp[typOf(jws)] : undefined
+      return take ? take(jws) : { taken: false, why: 'refused', detail: 'not a document for agents' }
+    },
+    acceptTime(jws, nonce) {
+      const opened = openAs(jws, DOCUMENT_KINDS.time, keys, nonce, TimeClaims, undefined)
+      if (!opened.ok) return opened.refusal
+      const verdict = clock.offer({ ms: opened.claims.timeMs, epoch: opened.claims.timeEpoch, answersChallenge: true })
+      if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours' }
+      return { taken: true, kind: 'time' }
+    },
+    stage: () => policyStage((clock.now().nowMs - confirmedMs) / 1_000),
+    get lastContactMs() {
+      return lastContactMs
+    },
+    get isBehind() {
+      if (!heads) return false
+      const [k, p] = [stored('keys'), stored('policy')]
+      return !k || !p || compareVersions(heads.keys, k) > 0 || compareVersions(heads.policy, p) > 0 || heads.deny.ver > denySeq()
+    },
+  }
+}
+
+/** The kind that a document claims to be; nothing is believed by it but which way to check. */
+function typOf(jws: string): string {
+  try {
+    const header: unknown = JSON.parse(Buffer.from(jws.slice(0, jws.indexOf('.')), 'base64url').toString())
+    const typ = (header as { typ?: unknown } | null)?.typ
+    return typeof typ === 'string' ? typ : ''
+  } catch {
+    return ''
+  }
+}
+
+interface Schema<T> {
+  safeParse(value: unknown): { success: true; data: T } | { success: false }
+}
+
+type OpenedAs<T> = { ok: true; claims: T } | { ok: false; refusal: Acceptance }
+
+/** `now` in seconds; undefined: its times are not judged here. */
+function openAs<T extends object>(jws: string, kind: DocumentKind, keys: KeyRing, audience: string, schema: Schema<T>, now: number | undefined): OpenedAs<T> {
+  const opened = openDocument<T>(jws, kind, { keys, audience, ...(now !== undefined && { now }) })
+  if (!opened.ok) return { ok: false, refusal: { taken: false, why: 'refused', detail: `${kind.typ}: ${opened.fault} (${opened.detail})` } }
+  if (!schema.safeParse(opened.claims).success) return { ok: false, refusal: { taken: false, why: 'refused', detail: `${kind.typ}: claims_invalid` } }
+  // The claims as signed: hashes are over their own order of fields.
+  return { ok: true, claims: opened.claims as T }
+}
+
+/** A document that was accepted before is kept, however old it is. */
+function openStored<T extends object>(jws: string, kind: DocumentKind, keys: KeyRing, audience: string, schema: Schema<T>): T | undefined {
+  const opened = openAs(jws, kind, keys, audience, schema, undefined)
+  return opened.ok ? opened.claims : undefined
+}

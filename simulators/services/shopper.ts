@@ -1,0 +1,59 @@
+/**
+ * A shopper's phone, and a shop that sells to it: buys over the public API like any app would.
+ *
+ *   const phone = shopper({ baseUrl, key, fetch })
+ *   const bought = await phone.buy({ storeId, items: [{ ean: '4017265103243', quantity: 1 }] })
+ */
+export interface ShopperOptions {
+  /** The API root, such as http://127.0.0.1:8080/api/v1 */
+  baseUrl: string
+  /** A sandbox key. */
+  key: string
+  fetch(url: string, init: { method: string; headers: Record<string, string>; body: string }): Promise<{ status: number; json(): Promise<unknown> }>
+}
+
+export interface BasketLine {
+  ean?: string
+  name?: string
+  priceUnit?: number
+  vat?: 7 | 19
+  quantity: number
+  epcs?: string[]
+  tagIds?: string[]
+  tagUids?: string[]
+}
+
+export interface Bought {
+  transactionId: string
+  /** What the receipt's QR code holds. */
+  receipt: string
+  items: { itemLineId: string; name: string; quantity: number }[]
+}
+
+export interface Shopper {
+  /** Any operation of the API; throws with its error when it refuses. */
+  call(operation: string, body: object): Promise<Record<string, unknown>>
+  /** Check in, check out, pay, and take the receipt. */
+  buy(basket: { storeId: string; items: BasketLine[] }): Promise<Bought>
+}
+
+export function shopper({ baseUrl, key, fetch }: ShopperOptions): Shopper {
+  async function call(operation: string, body: object): Promise<Record<string, unknown>> {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${baseUrl}/${operation}`, { method: 'POST', headers, body: JSON.stringify(body) })
+    const result = (await answer.json()) as Record<string, unknown>
+    if (answer.status !== 200) throw new Error(`${operation} answered ${answer.status}: ${String(result['error'])}`)
+    return result
+  }
+
+  return {
+    call,
+    async buy({ storeId, items }) {
+      const { sessionId } = await call('checkIn', { storeId, userId: 'sandbox-shopper' })
+      const { transactionId } = await call('startCheckout', { sessionId, items })
+      const paid = await call('completeTestCheckout', { transactionId })
+      const { url } = await call('generateReceiptQR', { purchaseId: transactionId })
+      return { transactionId: String(transactionId), receipt: String(url), items: paid['items'] as Bought['items'] }
+    },
+  }
+}
