@@ -1,14 +1,14 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { assert } from '../../policy/assert.ts'
-import type { Database } from './database.ts'
+import type { Database, Db } from './database.ts'
 import { migrate } from './migrate.ts'
 import type { Schema } from './schema.ts'
 
 const POOL_SIZE = 12
 /** Serialization failures and deadlocks: the transaction did nothing and may run again (PostgreSQL manual §13.5). */
 const RETRYABLE = new Set(['40001', '40P01'])
-const ATTEMPTS = 12
+const ATTEMPTS = 100
 
 export async function openPostgres(url: string): Promise<Database> {
   const pool = new pg.Pool({
@@ -28,19 +28,42 @@ export async function openPostgres(url: string): Promise<Database> {
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
   await assertDurable(pool)
   await migrate(db, 'postgres')
+  const retries = oneByOne()
   return {
     dialect: 'postgres',
     reads: db,
-    async write(work) {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await db.transaction().setIsolationLevel('serializable').execute(work)
-        } catch (error) {
-          if (attempt >= ATTEMPTS || !RETRYABLE.has((error as { code?: string }).code ?? '')) throw error
-        }
+    async write<T>(work: (tx: Db) => Promise<T>): Promise<T> {
+      const attempt = () => db.transaction().setIsolationLevel('serializable').execute(work)
+      try {
+        return await attempt()
+      } catch (error) {
+        if (!isRetryable(error)) throw error
+        return retries(attempt)
       }
     },
     close: () => db.destroy(),
+  }
+}
+
+function isRetryable(error: unknown): boolean {
+  return RETRYABLE.has((error as { code?: string } | null)?.code ?? '')
+}
+
+/** What got in each other's way is tried again one after the other: at once it would only do so again. */
+function oneByOne(): <T>(attempt: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return <T>(attempt: () => Promise<T>): Promise<T> => {
+    const mine = last.then(async () => {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await attempt()
+        } catch (error) {
+          if (tries >= ATTEMPTS || !isRetryable(error)) throw error
+        }
+      }
+    })
+    last = mine.catch(() => undefined)
+    return mine
   }
 }
 

@@ -57,7 +57,8 @@ const UNIT_ROWS_AT_ONCE = 500
 
 async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: PricedLine, n: number): Promise<void> {
   const lineId = newId('lin', services.platform)
-  const tagged = line.tagged && purchase.security_tag_mode !== 'none'
+  // A product that carries no tag has tagged units all the same where items of it are named.
+  const tagged = purchase.security_tag_mode === 'none' ? 0 : line.tagged ? line.quantity : line.items.length
   await db
     .insertInto('purchase_line')
     .values({
@@ -74,11 +75,10 @@ async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: P
       brand: line.brand,
       price_origin: line.priceOrigin,
       serial_number: line.serialNumber,
-      tagged: tagged ? 1 : 0,
+      tagged: tagged > 0 ? 1 : 0,
     })
     .execute()
-  if (!tagged) return
-  const units = Array.from({ length: line.quantity }, (_, i) => ({
+  const units = Array.from({ length: tagged }, (_, i) => ({
     line_id: lineId,
     unit_no: i + 1,
     purchase_id: purchase.purchase_id,
