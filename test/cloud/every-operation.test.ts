@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import type { Answer, Json } from '../support/cloud.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { newEpc, openShop, type Shop } from '../support/shop.ts'
+
+/** A request of each operation that is good but for the ids in it. A new operation without its row fails. */
+const REQUESTS: Record<string, (shop: Shop) => Json> = {
+  fetchStores: () => ({}),
+  fetchStore: ({ storeId }) => ({ storeId }),
+  fetchProducts: ({ storeId }) => ({ storeId }),
+  fetchProduct: ({ products }) => ({ productId: products[0].productId }),
+  checkIn: ({ storeId }) => ({ storeId }),
+  startCheckout: ({ products }) => ({ sessionId: 'ses_x', items: [{ ean: products[0].ean, quantity: 1 }] }),
+  completeTestCheckout: () => ({ transactionId: 'pur_x' }),
+  fetchPurchase: () => ({ transactionId: 'pur_x' }),
+  markPurchaseCancelled: () => ({ purchaseId: 'pur_x' }),
+  generateReceiptQR: () => ({ purchaseId: 'pur_x' }),
+  getReceiptFromToken: () => ({ token: 'x' }),
+  verifySecurityTagDeactivation: () => ({ purchaseId: 'pur_x' }),
+  verifyProtectedItem: ({ devices, storeId }) => ({ deviceId: devices.exit_gate, storeId, protectionAction: 'verify_item_status', epc: newEpc() }),
+  redeemProtectionAuthorization: ({ devices }) => ({ replayProtectedNonce: 'x', deviceId: devices.exit_gate, redemptionId: 'r' }),
+  revokeProtectionAuthorization: () => ({ replayProtectedNonce: 'x' }),
+  registerDevice: ({ storeId }) => ({ storeId, deviceType: 'exit_gate' }),
+  fetchDevices: ({ storeId }) => ({ storeId }),
+  decommissionDevice: ({ devices }) => ({ deviceId: devices.cabinet_unlocker }),
+  reportDeviceHeartbeat: ({ devices }) => ({ deviceId: devices.exit_gate }),
+  registerProtectedItems: ({ storeId }) => ({ storeId, items: [{ epc: newEpc() }] }),
+  fetchProtectedItem: ({ storeId }) => ({ storeId, epc: newEpc() }),
+  updateItemStatus: ({ storeId }) => ({ storeId, epc: newEpc(), itemStatus: 'exception_hold' }),
+  fetchProtectionPolicy: ({ storeId }) => ({ storeId }),
+  updateProtectionPolicy: ({ storeId }) => ({ storeId, policy: {} }),
+  registerOperator: ({ storeId }) => ({ storeId, name: 'Frau Petersen' }),
+  fetchOperators: ({ storeId }) => ({ storeId }),
+  removeOperator: () => ({ operatorId: 'op_x' }),
+  reportProtectionEvents: () => ({ events: [] }),
+  fetchProtectionEvents: ({ storeId }) => ({ storeId }),
+  createEnrolmentCode: ({ storeId }) => ({ storeId }),
+  enrolEdgeAgent: () => ({ code: 'X', publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'x' }, proof: 'x' }),
+  agentLogin: () => ({ agentId: 'agt_x' }),
+  fetchSignedDocuments: () => ({}),
+}
+
+const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId'] as const
+const BAD_BODIES = ['', '{', '[]', 'null', '42', '"text"', '{"a":}', '{"storeId":', '\u0000', '{"storeId":"a\\u0000b"}', '{"storeId":"\\ud800"}', '{}{}', '<xml/>', 'storeId=1', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`, `{"a":${'{"b":'.repeat(100_000)}1${'}'.repeat(100_000)}}`]
+
+onEveryDatabase('every operation', (kind) => {
+  let shop: Shop
+  let stranger: Shop
+  let strangerKey: string
+  const operations = [...OPERATION_TABLE.values()]
+  const posts = operations.filter((o) => !o.getOnly)
+  const withKey = posts.filter((o) => !o.callers.includes('anyone') && o.callers.includes('secret'))
+
+  beforeAll(async () => {
+    shop = await openShop(kind)
+    strangerKey = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
+    const { stores } = await shop.cloud.ok(strangerKey, 'fetchStores')
+    const storeId = stores.find((s: Json) => s.securityTagMode === 'rfid').storeId
+    const { devices } = await shop.cloud.ok(strangerKey, 'fetchDevices', { storeId })
+    const { products } = await shop.cloud.ok(strangerKey, 'fetchProducts', { storeId })
+    stranger = { ...shop, storeId, devices: Object.fromEntries(devices.map((d: Json) => [d.deviceType, d.deviceId])) as Shop['devices'], products }
+  })
+  afterAll(() => shop.stop())
+
+  const requestOf = (name: string, of: Shop = shop): Json => {
+    const make = REQUESTS[name]
+    if (!make) throw new Error(`${name} has no row in this test`)
+    return make(of)
+  }
+  const withoutIds = ({ status, body }: Answer) => ({ status, error: body.error, code: body.code, reason: body.reason, details: body.details })
+
+  it('has a row here', () => {
+    expect(Object.keys(REQUESTS).sort()).toEqual(operations.map((o) => o.name).sort())
+  })
+
+  describe.each(posts.map((o) => [o.name, o] as const))('%s', (name, operation) => {
+    if (!operation.callers.includes('anyone')) {
+      it('401 without a key, with nonsense, with a key that nobody has', async () => {
+        const unknown = await shop.cloud.key('secret')
+        const tampered = unknown.slice(0, -8) + (unknown.endsWith('aaaaaaaa') ? 'bbbbbbbb' : 'aaaaaaaa')
+        for (const key of [null, 'x', tampered]) {
+          const answer = await shop.cloud.call(key, name, requestOf(name))
+          expect(answer).toMatchObject({ status: 401, body: { code: 'unauthenticated', requestId: expect.any(String) } })
+        }
+      })
+    }
+
+    it('400 for an unknown field, named', async () => {
+      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
+      const answer = await shop.call(name, { ...requestOf(name), nonsense: 1 })
+      expect(answer).toMatchObject({ status: 400, body: { code: 'invalid-argument' } })
+      expect(answer.body.error).toContain('unknown field "nonsense"')
+    })
+
+    it('400 for a wrong type in each field, naming it', async () => {
+      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
+      const good = requestOf(name)
+      for (const field of Object.keys(good)) {
+        const answer = await shop.call(name, { ...good, [field]: { wrong: true } })
+        expect([field, answer.status]).toEqual([field, 400])
+        expect(answer.body.details[0].path).toContain(field)
+      }
+    })
+
+    it('no 5xx for a body that is no good', async () => {
+      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
+      for (const body of BAD_BODIES) {
+        const answer = await shop.call(name, body)
+        expect([body.slice(0, 20), answer.status < 500]).toEqual([body.slice(0, 20), true])
+      }
+      expect((await shop.cloud.call(shop.key, name, '{}', { 'content-type': 'text/plain' })).status).toBe(415)
+    })
+
+    it('413 for a body that is too large', async () => {
+      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
+      const answer = await shop.call(name, `{"a":"${'x'.repeat(operation.bodyLimit)}"}`)
+      expect(answer).toMatchObject({ status: 413, body: { code: 'payload-too-large' } })
+    })
+
+    it('403 for a publishable key that may not, never for one that may', async () => {
+      if (operation.callers.includes('anyone')) return
+      const key = await shop.cloud.key('publishable')
+      const answer = await shop.cloud.call(key, name, requestOf(name))
+      if (operation.callers.includes('publishable')) expect(answer.status).not.toBe(403)
+      else expect(answer).toMatchObject({ status: 403, body: { code: 'permission-denied' } })
+    })
+  })
+
+  it.each(withKey.map((o) => o.name))('%s answers for what is another account’s as for what does not exist', async (name) => {
+    const theirs = requestOf(name, stranger)
+    for (const field of ID_FIELDS.filter((f) => f in theirs)) {
+      const foreign = await shop.call(name, { ...requestOf(name), [field]: theirs[field] })
+      const unknown = await shop.call(name, { ...requestOf(name), [field]: `${String(theirs[field]).slice(0, 4)}ZZZZZZZZZZZZZZZZZZZZZZZZZZ` })
+      expect([field, withoutIds(foreign)]).toEqual([field, withoutIds(unknown)])
+    }
+  })
+
+  it('shows another account’s purchases, receipts, items, authorizations and devices to nobody', async () => {
+    const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+    const { epc } = await shop.newItem(shop.products[0])
+    const grant = await shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: shop.devices.pos_deactivator })
+    const { url } = await shop.ok('generateReceiptQR', { purchaseId: purchase.transactionId })
+    const ask = (name: string, body: Json) => shop.cloud.call(strangerKey, name, body)
+    for (const [name, body] of [
+      ['fetchPurchase', { transactionId: purchase.transactionId }],
+      ['completeTestCheckout', { transactionId: purchase.transactionId }],
+      ['markPurchaseCancelled', { purchaseId: purchase.transactionId }],
+      ['generateReceiptQR', { purchaseId: purchase.transactionId }],
+      ['verifySecurityTagDeactivation', { purchaseId: purchase.transactionId }],
+      ['verifySecurityTagDeactivation', { receiptToken: url }],
+      ['revokeProtectionAuthorization', { replayProtectedNonce: grant.replayProtectedNonce }],
+      ['redeemProtectionAuthorization', { replayProtectedNonce: grant.replayProtectedNonce, deviceId: stranger.devices.pos_deactivator, redemptionId: 'r' }],
+      ['redeemProtectionAuthorization', { authorizationToken: grant.authorizationToken, deviceId: shop.devices.pos_deactivator, redemptionId: 'r' }],
+      ['fetchProtectedItem', { storeId: stranger.storeId, epc }],
+      ['decommissionDevice', { deviceId: shop.devices.exit_gate }],
+      ['fetchProtectionEvents', { storeId: shop.storeId }],
+    ] as const) {
+      expect([name, (await ask(name, body)).status]).toEqual([name, 404])
+    }
+    const verify = await ask('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc })
+    expect(verify.body).toMatchObject({ authorized: false, reason: 'device_unknown' })
+    const item = await ask('verifyProtectedItem', { deviceId: stranger.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc })
+    expect(item.body).toMatchObject({ authorized: false, reason: 'item_unknown' })
+  })
+
+  it('lets a key that is bound to stores see no other', async () => {
+    const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })
+    expect((await shop.cloud.ok(bound, 'fetchStores')).stores.map((s: Json) => s.storeId)).toEqual([shop.otherStoreId])
+    expect((await shop.cloud.call(bound, 'fetchStore', { storeId: shop.storeId })).status).toBe(404)
+    expect((await shop.cloud.call(bound, 'fetchDevices', { storeId: shop.storeId })).status).toBe(404)
+  })
+
+  it('keeps test and live apart', async () => {
+    const live = await shop.cloud.key('secret', 'live')
+    expect((await shop.cloud.ok(live, 'fetchStores')).stores).toEqual([])
+    expect((await shop.cloud.call(live, 'fetchStore', { storeId: shop.storeId })).status).toBe(404)
+    expect((await shop.cloud.call(live, 'checkIn', { storeId: shop.storeId })).status).toBe(404)
+  })
+
+  it('gates by package in live mode, and lets test keys use scan and go and tags at any', async () => {
+    const poor = await shop.cloud.key('secret', 'live', { account: 'Poor', package: 'DISCOVER' })
+    expect(await shop.cloud.call(poor, 'fetchProtectionPolicy', { storeId: 'st_x' })).toMatchObject({
+      status: 403,
+      body: { code: 'permission-denied', requiredUpgrade: 'GROW', currentPackage: 'DISCOVER' },
+    })
+    const test = await shop.cloud.key('secret', 'test', { account: 'Poor' })
+    const { stores } = await shop.cloud.ok(test, 'fetchStores')
+    expect((await shop.cloud.call(test, 'checkIn', { storeId: stores[0].storeId })).status).toBe(200)
+  })
+
+  it('names what was meant by a misspelt field', async () => {
+    const answer = await shop.call('startCheckout', { sessionId: 'ses_x', items: [{ quantitty: 1, quantity: 1 }] })
+    expect(answer.body.error).toContain('did you mean "quantity"?')
+    expect(answer.body.details[0].path).toBe('items[0].quantitty')
+  })
+
+  it('answers problem+json to whoever asks for it', async () => {
+    const answer = await shop.call('fetchStore', { storeId: 'st_x' }, { accept: 'application/problem+json' })
+    expect(answer.headers.get('content-type')).toBe('application/problem+json')
+    expect(answer.body).toMatchObject({ status: 404, title: 'not-found', code: 'not-found' })
+  })
+
+  it('404 for an operation that does not exist, 401 before that without a key', async () => {
+    expect((await shop.call('openSesame')).status).toBe(404)
+    expect((await shop.cloud.call(null, 'openSesame')).status).toBe(401)
+    expect((await shop.cloud.get('/api/v1/registerDevice', { authorization: `Bearer ${shop.key}` })).status).toBe(404)
+  })
+
+  it('revoked and expired keys are no keys', async () => {
+    const key = await shop.cloud.key('secret')
+    const { database } = shop.cloud.db
+    const { hashOfKey } = await import('../../cloud/accounts/api-keys.ts')
+    await database.write((db) => db.updateTable('api_key').set({ expires_ms: 1 }).where('hash', '=', hashOfKey(key)).execute())
+    expect((await shop.cloud.call(key, 'fetchStores')).status).toBe(401)
+  })
+
+  it('stores no key, token or code in clear', async () => {
+    const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
+    const { badge } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Herr Ohlsen', pin: '123456' })
+    const { reads } = shop.cloud.db.database
+    const tables = ['api_key', 'enrolment_code', 'operator', 'idempotency', 'audit_entry', 'signing_key', 'agent_session'] as const
+    const dump = JSON.stringify(await Promise.all(tables.map((t) => reads.selectFrom(t).selectAll().execute())))
+    for (const secret of [shop.key, code, code.slice(0, 14), badge, '123456']) expect(dump).not.toContain(secret)
+  })
+
+  it('leaves no error in the log', () => {
+    expect(shop.cloud.errors).toEqual([])
+  })
+})
