@@ -152,7 +152,7 @@ interface OpenCall {
 function openCall({ operation, caller, requestId }: Request, db: Db, services: Services): OpenCall {
   const events: OutgoingEvent[] = []
   const after: (() => void)[] = []
-  const basis: Basis[] = []
+  const basis = new Map<string, Basis>()
   let entityId: string | null = null
   let untilMs: number | undefined
   const call: Call = {
@@ -164,11 +164,11 @@ function openCall({ operation, caller, requestId }: Request, db: Db, services: S
     services,
     emit: (event) => void events.push(event),
     changed: (id) => void (entityId = id),
-    restsOn: (row) => void basis.push(row),
+    restsOn: (row) => void basis.set(`${row.kind} ${row.id}`, row),
     trueUntil: (ms) => void (untilMs = Math.min(untilMs ?? ms, ms)),
     afterCommit: (task) => void after.push(task),
   }
-  return { call, events, after, entityId: () => entityId, rests: () => ({ basis, untilMs }) }
+  return { call, events, after, entityId: () => entityId, rests: () => ({ basis: [...basis.values()], untilMs }) }
 }
 
 async function answerOf(form: Pick<Operation, 'run' | 'response'>, call: Call, input: unknown, { config }: Services): Promise<string> {

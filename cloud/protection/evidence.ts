@@ -11,6 +11,7 @@ import { freeUnused } from './leases.ts'
 import { hasAgents } from './receipt-rights.ts'
 import { findRight, freeRight, noteOutcome, useRight, type UnitKey } from './rights.ts'
 import { settlePurchase } from './settle-purchase.ts'
+import { touchSubjects } from './touch.ts'
 import { viewAuthorization } from './view.ts'
 
 /**
@@ -62,8 +63,9 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
     used.push(key)
   }
   if (row.item_id !== null) await bindItem(scope, row.item_id, used[0])
+  await touchSubjects(db, used)
   await tellOthers(scope, witness, row.purchase_id, used)
-  if (next.revoked_ms !== null) await freeUnused({ db } as Call, next)
+  if (next.revoked_ms !== null) await freeUnused({ db }, next)
   return true
 }
 
@@ -102,6 +104,7 @@ async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: 
     await useUnit(scope, witness, key, claim)
     used.push(key)
   }
+  await touchSubjects(db, used)
   await tellOthers(scope, witness, purchase.purchase_id, used)
   return true
 }
@@ -173,7 +176,7 @@ export async function applyOutcome(scope: EvidenceScope, witness: Witness, redem
   if (rows.length === 0) return false
   // The first word counts; only nobody knowing can be replaced by somebody who does.
   const open = rows.filter((row) => row.agent_id === witness.agentId && (row.outcome === null || (row.outcome === 'unknown' && outcome !== 'unknown')))
-  const purchases = new Set<string>()
+  const keys: UnitKey[] = []
   for (const row of open) {
     await db
       .updateTable('redemption')
@@ -188,8 +191,10 @@ export async function applyOutcome(scope: EvidenceScope, witness: Witness, redem
     const key = { lineId: right.line_id, unitNo: right.unit_no, rightClass: right.right_class as RightClass, purchaseId: right.purchase_id }
     if (outcome === 'failed') await freeRight(db, key, right.failures + 1)
     else await noteOutcome(db, redemptionId, key, outcome)
-    if (right.purchase_id) purchases.add(right.purchase_id)
+    keys.push(key)
   }
+  await touchSubjects(db, keys)
+  const purchases = new Set(keys.map((key) => key.purchaseId).filter((id) => id !== ''))
   for (const nonce of new Set(open.map((row) => row.nonce))) {
     const authorization = await findAuthorization(db, nonce)
     if (authorization) await updateAuthorization(db, authorization, {})
@@ -215,7 +220,7 @@ export async function applyVoid(scope: EvidenceScope, witness: Witness, nonce: s
   if (row?.tenant !== scope.tenant) return false
   if (row.agent_id !== witness.agentId || row.voided_ms !== null) return true
   const voided = await updateAuthorization(scope.db, row, { voided_ms: witness.atMs, revoked_ms: row.revoked_ms ?? witness.atMs })
-  await freeUnused({ db: scope.db } as Call, voided)
+  await freeUnused({ db: scope.db }, voided)
   return true
 }
 

@@ -41,11 +41,10 @@ export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow
 
 /** Writes changed columns of an item and raises its revision. */
 export async function updateItem(db: Db, item: ProtectedItemRow, change: Partial<ProtectedItemRow>, nowMs: number): Promise<ProtectedItemRow> {
-  const next = { ...item, ...change, rev: item.rev + 1, updated_ms: nowMs }
-  await db
+  return db
     .updateTable('protected_item')
-    .set({ ...change, rev: next.rev, updated_ms: nowMs })
+    .set((eb) => ({ ...change, updated_ms: nowMs, rev: eb('rev', '+', 1) }))
     .where('item_id', '=', item.item_id)
-    .execute()
-  return next
+    .returningAll()
+    .executeTakeFirstOrThrow()
 }

@@ -4,6 +4,7 @@ import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../persistence/schema.ts'
 import { findAuthorization, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
 import { denyNonce } from './deny-list.ts'
+import { touchSubjects } from './touch.ts'
 import { freeRight, findRight, type RightView, type UnitKey } from './rights.ts'
 import type { RightClass } from '../../policy/vocabulary.ts'
 
@@ -43,12 +44,16 @@ export async function revoke(call: Call, row: ProtectionAuthorizationRow, reason
 }
 
 /** Frees what an authorization still leases: its steps without a redemption. */
-export async function freeUnused({ db }: Call, row: ProtectionAuthorizationRow): Promise<void> {
+export async function freeUnused({ db }: Pick<Call, 'db'>, row: ProtectionAuthorizationRow): Promise<void> {
   const used = new Set((await redemptionsOf(db, row.nonce)).map((r) => r.step))
+  const freed: UnitKey[] = []
   for (const unit of await unitsOfAuthorization(db, row.nonce)) {
     if (used.has(unit.ordinal + 1)) continue
     const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: row.right_class as RightClass, purchaseId: row.purchase_id ?? '' }
     const right = await findRight(db, key)
-    if (right?.nonce === row.nonce && right.state === 'leased') await freeRight(db, key, right.failures)
+    if (right?.nonce !== row.nonce || right.state !== 'leased') continue
+    await freeRight(db, key, right.failures)
+    freed.push(key)
   }
+  await touchSubjects(db, freed)
 }

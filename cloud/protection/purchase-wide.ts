@@ -60,6 +60,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     return { decision, answer: { authorized: true, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) } }
   }
   for (const row of taken.values()) await revoke(call, row, 'asked for by another device')
+  if (taken.size > 0) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev + taken.size })
   const row = await issue(call, asked, { store, action, rights, purchase, units })
   const eventId = await recordGranted(call, asked, about, row)
   return {

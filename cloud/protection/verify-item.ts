@@ -66,7 +66,10 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   if (lease.own) {
     return { ...common, authorized: true, ...(await describeAuthorization(call, lease.own, tokenOf(lease.own, call.services))), eventId: lease.own.event_id }
   }
-  if (lease.takeable) await revoke(call, lease.takeable, 'asked for by another device')
+  if (lease.takeable) {
+    await revoke(call, lease.takeable, 'asked for by another device')
+    restOn(call, asked, subject, 1)
+  }
   const row = await issueAuthorization(call, asked.caller.tenant, {
     store,
     device: device.row,
@@ -143,8 +146,10 @@ async function denied(call: Call, asked: Asked, about: AskedAbout, { reason }: D
   return { authorized: false, reason, ...NO_AUTHORIZATION, eventId, ...(retryAfter !== undefined && { retryAfter }) }
 }
 
-function restOn(call: Call, { store }: Asked, subject: Subject | undefined): void {
+/** `moved`: how often this very call has touched the subject since it was read. */
+function restOn(call: Call, { store }: Asked, subject: Subject | undefined, moved = 0): void {
   if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
-  if (subject?.item) call.restsOn({ kind: 'item', id: subject.item.item_id, rev: subject.item.rev })
-  if (subject?.purchase) call.restsOn({ kind: 'purchase', id: subject.purchase.purchase_id, rev: subject.purchase.rev })
+  const isByItem = subject?.unit?.key.purchaseId === ''
+  if (subject?.item) call.restsOn({ kind: 'item', id: subject.item.item_id, rev: subject.item.rev + (isByItem ? moved : 0) })
+  if (subject?.purchase) call.restsOn({ kind: 'purchase', id: subject.purchase.purchase_id, rev: subject.purchase.rev + (isByItem ? 0 : moved) })
 }

@@ -43,11 +43,10 @@ export function readUnits(db: Db, purchaseId: string): Promise<PurchaseUnitRow[]
 
 /** Writes changed columns of a purchase and raises its revision. */
 export async function updatePurchase(db: Db, purchase: PurchaseRow, change: Partial<PurchaseRow>): Promise<PurchaseRow> {
-  const next = { ...purchase, ...change, rev: purchase.rev + 1 }
-  await db
+  return db
     .updateTable('purchase')
-    .set({ ...change, rev: next.rev })
+    .set((eb) => ({ ...change, rev: eb('rev', '+', 1) }))
     .where('purchase_id', '=', purchase.purchase_id)
-    .execute()
-  return next
+    .returningAll()
+    .executeTakeFirstOrThrow()
 }

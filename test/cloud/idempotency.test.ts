@@ -107,6 +107,23 @@ onEveryDatabase('idempotency', (kind) => {
     expect((await detach(epc)).body).toMatchObject({ authorized: false, reason: 'already_redeemed' })
   })
 
+  it('without a key: a failed try is followed by a new grant, a confirmed one is not', async () => {
+    const product = shop.products[2]
+    const { epc } = await shop.newItem(product)
+    await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+    const first = await detach(epc)
+    const redeem = (redemptionId: string, nonce: string, outcome?: string) =>
+      shop.ok('redeemProtectionAuthorization', { replayProtectedNonce: nonce, deviceId: shop.devices.self_checkout_detacher, redemptionId, ...(outcome && { outcome }) })
+    await redeem('try-1', first.body.replayProtectedNonce)
+    expect((await detach(epc)).body).toMatchObject({ reason: 'already_redeemed' })
+    expect((await detach(epc)).headers.get('idempotency-replayed')).toBe('true')
+    await redeem('try-1', first.body.replayProtectedNonce, 'failed')
+    const second = await detach(epc)
+    expect(second.body).toMatchObject({ authorized: true })
+    await redeem('try-2', second.body.replayProtectedNonce, 'confirmed')
+    expect((await detach(epc)).body).toMatchObject({ reason: 'already_redeemed' })
+  })
+
   it('without a key: never repeats a token that has expired, nor a policy that has changed', async () => {
     const product = shop.products[1]
     const { epc } = await shop.newItem(product)

@@ -1,0 +1,287 @@
+import { decodeJwt, decodeProtectedHeader } from 'jose'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { keyId, keyRing, newKey, publicJwk, signer } from '../../policy/documents/keys.ts'
+import { openDocument } from '../../policy/documents/signed-document.ts'
+import { AckClaims } from '../../policy/documents/agent-messages.ts'
+import { DenyClaims, FreshClaims, KeySetClaims, PolicyClaims } from '../../policy/documents/store-documents.ts'
+import type { Evidence } from '../../policy/journal.ts'
+import { seededRandom } from '../../simulators/world/virtual-platform.ts'
+import type { Json } from '../support/cloud.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+import { enrolTestAgent, proofFor, type TestAgent } from '../support/test-agent.ts'
+
+onEveryDatabase('agents', (kind) => {
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await openShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  const keyOf = (seed: number) => {
+    const { x, secret } = newKey(seededRandom(seed))
+    return { x, signer: signer(x, secret) }
+  }
+  const enrol = (code: string, key: ReturnType<typeof keyOf>, change: Json = {}) =>
+    shop.cloud.call(null, 'enrolEdgeAgent', { code, publicJwk: publicJwk(key.x), proof: proofFor(shop, code, `led_${key.x.slice(0, 8)}`, key.signer), ...change })
+
+  describe('enrolment', () => {
+    it('gives the agent its store, the root and signed documents that verify down from it', async () => {
+      const { code, expiresAt } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId, name: 'Kasse 1' })
+      expect(code).toMatch(/^([0-9A-HJKMNP-TV-Z]{4}-){6}[0-9A-HJKMNP-TV-Z]{4}$/)
+      expect(Date.parse(expiresAt) - Date.now()).toBeLessThanOrEqual(900_000)
+      const { body } = await enrol(code, keyOf(1))
+      expect(body).toMatchObject({ storeId: shop.storeId, mqtt: { clientId: body.agentId, username: body.agentId } })
+      const root = keyRing([{ kid: keyId(body.root.x), alg: 'EdDSA', x: body.root.x, use: 'root', iss: 'root', state: 'active' }])
+      const [keys, policy, fresh] = body.documents
+      const tenant = decodeJwt(keys).aud as string
+      const keySet = openDocument<KeySetClaims>(keys, DOCUMENT_KINDS.keys, { keys: root, audience: tenant, now: Date.now() / 1_000 })
+      expect(keySet.ok && KeySetClaims.parse(keySet.claims).keys.map((k) => k.use).sort()).toEqual(['freshness', 'policy', 'receipt', 'token'])
+      const ring = keyRing(keySet.ok ? keySet.claims.keys : [])
+      const opened = openDocument<PolicyClaims>(policy, DOCUMENT_KINDS.policy, { keys: ring, audience: shop.storeId, now: Date.now() / 1_000 })
+      expect(opened.ok && PolicyClaims.parse(opened.claims).devices.length).toBe(4)
+      const time = openDocument<FreshClaims>(fresh, DOCUMENT_KINDS.fresh, { keys: ring, audience: shop.storeId, now: Date.now() / 1_000 })
+      expect(time.ok && FreshClaims.parse(time.claims).policy.ver).toBe(opened.ok && opened.claims.ver)
+    })
+
+    it('answers the same code with the same key again, and refuses it to another', async () => {
+      const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
+      const first = await enrol(code, keyOf(2))
+      expect((await enrol(code.toLowerCase().replaceAll('-', ' '), keyOf(2), { proof: proofFor(shop, code, 'led_other', keyOf(2).signer) })).body.agentId).toBe(first.body.agentId)
+      expect(await enrol(code, keyOf(3))).toMatchObject({ status: 409, body: { reason: 'code_used' } })
+    })
+
+    it('lets one of 16 keys win a race for one code', async () => {
+      const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
+      const answers = await Promise.all(Array.from({ length: 16 }, (_, i) => enrol(code, keyOf(100 + i))))
+      expect(answers.filter((a) => a.status === 200)).toHaveLength(1)
+    })
+
+    it('refuses a wrong code, a proof by another key, for another address, and after ten tries everything', async () => {
+      const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
+      expect((await enrol('AAAA-AAAA-AAAA-AAAA-AAAA-AAAA-AAAA', keyOf(4))).status).toBe(404)
+      const proof = proofFor(shop, code, 'led_x', keyOf(5).signer)
+      expect((await enrol(code, keyOf(4), { proof })).status).toBe(400)
+      const elsewhere = proofFor(shop, code, 'led_x', keyOf(4).signer, 'https://evil.example/api/v1')
+      for (let i = 0; i < 9; i++) expect((await enrol(code, keyOf(4), { proof: elsewhere })).status).toBe(400)
+      expect(await enrol(code, keyOf(4))).toMatchObject({ status: 409, body: { reason: 'code_blocked' } })
+    })
+
+    it.each([
+      ['a point of small order', Buffer.alloc(32).toString('base64url')],
+      ['a non-canonical point', Buffer.from('ff'.repeat(32), 'hex').toString('base64url')],
+      ['no key at all', 'AAAA'],
+    ])('refuses %s as a key', async (_name, x) => {
+      const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
+      const answer = await enrol(code, keyOf(6), { publicJwk: { kty: 'OKP', crv: 'Ed25519', x } })
+      expect(answer).toMatchObject({ status: 400, body: { details: [{ path: 'publicJwk.x', code: 'weak_key' }] } })
+    })
+  })
+
+  describe('login', () => {
+    it('takes an assertion once, and only of the agent’s own key', async () => {
+      const agent = await enrolTestAgent(shop)
+      const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId: agent.agentId })).body
+      const assertion = agent.messages.assertion(challenge, Date.now())
+      const send = (body: Json) => shop.cloud.call(null, 'agentLogin', body)
+      expect((await send({ agentId: agent.agentId, assertion })).body.accessToken).toMatch(/^untag_agent_/)
+      expect((await send({ agentId: agent.agentId, assertion })).status).toBe(401)
+      const other = await enrolTestAgent(shop)
+      const { challenge: mine } = (await send({ agentId: agent.agentId })).body
+      expect((await send({ agentId: agent.agentId, assertion: other.messages.assertion(mine, Date.now()) })).status).toBe(401)
+      expect((await send({ agentId: other.agentId, assertion: other.messages.assertion(mine, Date.now()) })).status).toBe(401)
+      expect((await send({ agentId: 'agt_nobody', assertion })).status).toBe(401)
+    })
+
+    it('lets an agent do what agents may, in its own store', async () => {
+      const agent = await enrolTestAgent(shop)
+      expect((await agent.call('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate' })).status).toBe(403)
+      expect((await agent.call('fetchPurchase', { transactionId: 'pur_x' })).status).toBe(403)
+      const elsewhere = await enrolTestAgent(shop, shop.otherStoreId)
+      expect((await elsewhere.call('reportDeviceHeartbeat', { deviceId: shop.devices.exit_gate })).status).toBe(404)
+      expect((await elsewhere.call('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'verify_item_status', epc: 'AAAA' })).body).toMatchObject({ reason: 'device_unknown' })
+    })
+  })
+
+  describe('documents', () => {
+    it('come when they are newer than what the agent has, the freshness always', async () => {
+      const agent = await enrolTestAgent(shop)
+      const typs = (body: Json) => body.documents.map((d: string) => decodeProtectedHeader(d).typ)
+      expect(typs((await agent.call('fetchSignedDocuments', {})).body)).toEqual(['keys+jwt', 'policy+jwt', 'fresh+jwt'])
+      const { body } = await agent.call('fetchSignedDocuments', { have: {} })
+      const policy = decodeJwt<PolicyClaims>(body.documents[1])
+      const keys = decodeJwt<KeySetClaims>(body.documents[0])
+      const have = { keys: [keys.epoch, keys.ver], policy: [policy.epoch, policy.ver], deny: [0, 0] }
+      expect(typs((await agent.call('fetchSignedDocuments', { have })).body)).toEqual(['fresh+jwt'])
+      await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'handheld_reader' })
+      const newer = (await agent.call('fetchSignedDocuments', { have })).body
+      expect(typs(newer)).toEqual(['policy+jwt', 'fresh+jwt'])
+      expect(decodeJwt<PolicyClaims>(newer.documents[0]).ver).toBe(policy.ver + 1)
+    })
+
+    it('deny what was revoked, page by page', async () => {
+      const agent = await enrolTestAgent(shop)
+      await agent.call('reportDeviceHeartbeat', { deviceId: shop.devices.cabinet_unlocker })
+      const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+      await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
+      const { body } = await agent.call('fetchSignedDocuments', { have: { deny: [0, 0] } })
+      const page = DenyClaims.parse(decodeJwt(body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt')))
+      expect(page).toMatchObject({ after: 0 })
+      expect(page.entries.some((e) => e.kind === 'receipt')).toBe(true)
+    })
+
+    it('bind a device to the first agent that reports it, and make the first with an exit gate the home', async () => {
+      const other = await openShop(kind)
+      const [first, second] = [await enrolTestAgent(other), await enrolTestAgent(other)]
+      expect((await first.call('reportDeviceHeartbeat', { deviceId: other.devices.exit_gate })).status).toBe(200)
+      expect(await second.call('reportDeviceHeartbeat', { deviceId: other.devices.exit_gate })).toMatchObject({ status: 409, body: { reason: 'device_of_another_agent' } })
+      const { policy, version } = await other.ok('fetchProtectionPolicy', { storeId: other.storeId })
+      expect(policy).toMatchObject({ home: first.agentId, homeEpoch: 1 })
+      expect(version).toBe(1)
+      const { devices } = await other.ok('fetchDevices', { storeId: other.storeId })
+      expect(devices.find((d: Json) => d.deviceId === other.devices.exit_gate)).toMatchObject({ agentId: first.agentId, lastSeenAt: expect.any(String) })
+      await other.stop()
+    })
+  })
+
+  describe('the journal', () => {
+    let agent: TestAgent
+    let gate: Shop
+    beforeAll(async () => {
+      gate = await openShop(kind)
+      agent = await enrolTestAgent(gate)
+      await agent.call('reportDeviceHeartbeat', { deviceId: gate.devices.pos_deactivator })
+    })
+    afterAll(() => gate.stop())
+
+    const ackOf = (body: Json) => AckClaims.parse(decodeJwt(body.ack))
+    const claim = (nonce: string, redemptionId: string, ordinals = [0]): Evidence => ({
+      kind: 'claim',
+      redemptionId,
+      nonce,
+      source: 'token',
+      rightClass: 'release',
+      ordinals,
+      deviceId: gate.devices.pos_deactivator,
+    })
+    const grant = async () => {
+      const purchase = await gate.buy([{ ean: gate.products[0].ean, quantity: 1 }])
+      const { body } = await agent.call('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: gate.devices.pos_deactivator })
+      return { purchase, nonce: body.replayProtectedNonce as string, rights: body.receiptRights }
+    }
+
+    it('binds the token to the agent’s ledger, and tells which rights of the receipt it covers', async () => {
+      const { rights, nonce } = await grant()
+      expect(rights).toMatchObject({ rightClass: 'release', ordinals: [0] })
+      const row = await gate.cloud.db.database.reads.selectFrom('protection_authorization').select('ledger').where('nonce', '=', nonce).executeTakeFirst()
+      expect(row?.ledger).toBe(`${agent.ledgerId}.1`)
+    })
+
+    it('is taken in once, in order, with an ack that is signed for this ledger', async () => {
+      const { purchase, nonce } = await grant()
+      const rows = [agent.row({ evidence: claim(nonce, 'red-1') }), agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-1', outcome: 'confirmed' } })]
+      const first = await agent.report(rows)
+      expect(first.body).toMatchObject({ accepted: 2, duplicates: 0 })
+      expect(ackOf(first.body)).toMatchObject({ aud: agent.agentId, ledger: agent.ledgerId, generation: 1, seq: 2, head: rows[1]?.hash })
+      const again = await agent.report(rows)
+      expect(again.body).toMatchObject({ accepted: 0, duplicates: 2 })
+      expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
+    })
+
+    it('waits for what is missing', async () => {
+      const [one, two] = [agent.row({}), agent.row({})]
+      const early = await agent.report([two])
+      expect(early.body).toMatchObject({ accepted: 0 })
+      expect(ackOf(early.body).seq).toBe(one.seq - 1)
+      expect((await agent.report([one, two])).body).toMatchObject({ accepted: 2 })
+    })
+
+    it('refuses an altered row, another chain, another agent’s batch, another generation', async () => {
+      const row = agent.row({})
+      expect((await agent.report([{ ...row, body: { ...row.body, atMs: row.body.atMs + 1 } }])).status).toBe(400)
+      expect((await agent.report([row], 'x'.repeat(43))).status).toBe(400)
+      const stranger = await enrolTestAgent(gate)
+      const batch = agent.messages.batch(agent.hashBefore(row.seq), [row], Date.now())
+      expect((await stranger.call('reportProtectionEvents', { batch })).status).toBe(400)
+      expect((await gate.call('reportProtectionEvents', { batch })).status).toBe(403)
+      expect((await agent.report([row])).body).toMatchObject({ accepted: 1 })
+    })
+
+    it('tells a second copy of the ledger', async () => {
+      const last = agent.row({})
+      await agent.report([last])
+      const copy = { ...last, body: { atMs: 7 } }
+      const { rowHash } = await import('../../policy/journal.ts')
+      const forged = { ...copy, hash: rowHash(agent.hashBefore(last.seq), last.seq, JSON.stringify(copy.body)) }
+      expect(await agent.report([forged])).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
+      const { events } = await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, type: 'protection.exception.raised' })
+      expect(events.map((e: Json) => e.reason)).toContain('ledger_fork')
+    })
+
+    it('keeps and acknowledges what cannot be applied: one event never blocks another', async () => {
+      const { purchase, nonce } = await grant()
+      const rows = [
+        agent.row({ evidence: claim('A'.repeat(22), 'red-unknown') }),
+        agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-nobody', outcome: 'confirmed' } }),
+        agent.row({ evidence: claim(nonce, 'red-2') }),
+        agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-2', outcome: 'confirmed' } }),
+      ]
+      expect((await agent.report(rows)).body).toMatchObject({ accepted: 4 })
+      expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
+      const unapplied = await gate.cloud.db.database.reads.selectFrom('journal_row').select('seq').where('agent_id', '=', agent.agentId).where('applied', '=', 0).execute()
+      expect(unapplied.map((r) => r.seq)).toEqual([rows[0]?.seq, rows[1]?.seq])
+    })
+
+    it('tells late, double and foreign redemptions without losing them', async () => {
+      const reasons = async () => (await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, type: 'protection.exception.raised', limit: 500 })).events.map((e: Json) => e.reason)
+      const late = await grant()
+      await agent.report([agent.row({ evidence: claim(late.nonce, 'red-late'), atMs: Date.now() + 400_000 })])
+      expect(await reasons()).toContain('late_redeem')
+      const double = await grant()
+      await agent.report([agent.row({ evidence: claim(double.nonce, 'red-a') }), agent.row({ evidence: claim(double.nonce, 'red-b') })])
+      expect(await reasons()).toContain('double_redeem')
+      const foreign = await grant()
+      const other = await enrolTestAgent(gate)
+      await other.report([other.row({ evidence: claim(foreign.nonce, 'red-foreign') })])
+      expect(await reasons()).toContain('foreign_evidence')
+      const state = await gate.cloud.db.database.reads.selectFrom('redemption').select('redemption_id').where('nonce', '=', foreign.nonce).execute()
+      expect(state).toEqual([])
+    })
+
+    it('frees the lease of a token that the agent voids', async () => {
+      const { purchase, nonce } = await grant()
+      const kiosk = await gate.ok('registerDevice', { storeId: gate.storeId, deviceType: 'pos_deactivator' })
+      const elsewhere = () => gate.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: kiosk.deviceId })
+      expect(await elsewhere()).toMatchObject({ deactivationAuthorized: false, reason: 'authorization_outstanding', retryAfter: expect.any(Number) })
+      await agent.report([agent.row({ evidence: { kind: 'void', nonce } })])
+      expect(await elsewhere()).toMatchObject({ deactivationAuthorized: true })
+    })
+
+    it('completes an agent’s event with what only the cloud knows', async () => {
+      const { purchase, nonce } = await grant()
+      const event = {
+        type: 'protection.action.completed' as const,
+        eventId: `evt-${nonce}`,
+        occurredAt: new Date().toISOString(),
+        storeId: 'st_elsewhere',
+        deviceId: gate.devices.pos_deactivator,
+        replayProtectedNonce: nonce,
+      }
+      await agent.report([agent.row({ evidence: claim(nonce, 'red-3') }), agent.row({ event })])
+      const { events } = await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, purchaseId: purchase.transactionId, type: 'protection.action.completed' })
+      expect(events).toEqual([expect.objectContaining({ eventId: event.eventId, storeId: gate.storeId, laneId: 'lane_1', deviceType: 'pos_deactivator', processedAt: expect.any(String) })])
+    })
+  })
+
+  it('signs the time for anyone, answering their own nonce', async () => {
+    const nonce = 'n'.repeat(22)
+    const { body } = await shop.cloud.get(`/api/v1/time?nonce=${nonce}`)
+    expect(decodeJwt(body.time)).toMatchObject({ aud: nonce, timeMs: expect.any(Number) })
+    expect((await shop.cloud.get('/api/v1/time?nonce=x')).status).toBe(400)
+  })
+
+  it('leaves no error in the log', () => {
+    expect(shop.cloud.errors).toEqual([])
+  })
+})

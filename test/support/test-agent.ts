@@ -1,0 +1,83 @@
+import { enrolmentCodeHash } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { newKey, publicJwk, signer, type Signer } from '../../policy/documents/keys.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
+import type { ProtectionEvent } from '../../policy/events.ts'
+import { newId } from '../../policy/ids.ts'
+import { genesisHash, rowHash, type Evidence, type JournalRow } from '../../policy/journal.ts'
+import { messagesOf, type Messages } from '../../edge-agent/link/messages.ts'
+import type { Answer, Json } from './cloud.ts'
+import type { Shop } from './shop.ts'
+
+
+/** An agent as the cloud sees it, with a journal that a test writes by hand. */
+export interface TestAgent {
+  agentId: string
+  storeId: string
+  ledgerId: string
+  x: string
+  signer: Signer
+  messages: Messages
+  token: string
+  mqttChallenge: string
+  enrolment: Json
+  call(operation: string, body: Json): Promise<Answer>
+  login(): Promise<Json>
+  /** The next journal row, chained on to the last. */
+  row(body: { evidence?: Evidence; event?: ProtectionEvent; atMs?: number }): JournalRow
+  report(rows: JournalRow[], after?: string): Promise<Answer>
+  hashBefore(seq: number): string
+}
+
+export async function enrolTestAgent(shop: Shop, storeId = shop.storeId): Promise<TestAgent> {
+  const { platform } = shop.cloud
+  const { code } = await shop.ok('createEnrolmentCode', { storeId })
+  const { x, secret } = newKey(platform.random)
+  const own = signer(x, secret)
+  const ledgerId = newId('led', platform)
+  const proof = proofFor(shop, code, ledgerId, own)
+  const answer = await shop.cloud.call(null, 'enrolEdgeAgent', { code, publicJwk: publicJwk(x), proof })
+  if (answer.status !== 200) throw new Error(answer.text)
+  const { agentId } = answer.body
+  const identity = { agentId, storeId, tenant: '', ledgerId, generation: 1, cloud: shop.cloud.baseUrl, mqttUrl: '', rootX: '', x, secret: secret.toString('base64url') }
+  const messages = messagesOf(identity)
+  const hashes = [genesisHash(ledgerId, 1)]
+  const agent: TestAgent = {
+    agentId,
+    storeId,
+    ledgerId,
+    x,
+    signer: own,
+    messages,
+    token: '',
+    mqttChallenge: '',
+    enrolment: answer.body,
+    call: (operation, body) => shop.cloud.call(agent.token, operation, body),
+    async login() {
+      const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId })).body
+      const { body } = await shop.cloud.call(null, 'agentLogin', { agentId, assertion: messages.assertion(challenge, platform.clock.wall()) })
+      agent.token = body.accessToken
+      agent.mqttChallenge = body.mqttChallenge
+      return body
+    },
+    row({ evidence, event, atMs = platform.clock.wall() }) {
+      const seq = hashes.length
+      const body = { atMs: Math.floor(atMs), ...(evidence && { evidence }), ...(event && { event }) }
+      const hash = rowHash(hashes.at(-1) ?? '', seq, JSON.stringify(body))
+      hashes.push(hash)
+      return { seq, hash, body }
+    },
+    hashBefore: (seq) => hashes[seq - 1] ?? '',
+    report: (rows, after) =>
+      shop.cloud.call(agent.token, 'reportProtectionEvents', {
+        batch: messages.batch(after ?? hashes[(rows[0]?.seq ?? 1) - 1] ?? '', rows, platform.clock.wall()),
+      }),
+  }
+  await agent.login()
+  return agent
+}
+
+export function proofFor(shop: Shop, code: string, ledger: string, by: Signer, aud = shop.cloud.baseUrl): string {
+  const iat = Math.floor(shop.cloud.platform.clock.wall() / 1_000)
+  return signDocument(DOCUMENT_KINDS.enrolment, { aud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger }, by)
+}
