@@ -1,0 +1,161 @@
+import { connect as tcpConnect } from 'node:net'
+import { connectAsync, type MqttClient } from 'mqtt'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startBroker, type Broker } from '../../cloud/messaging/embedded-broker.ts'
+import { agentTopic, storeTopic } from '../../policy/topics.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../support/test-agent.ts'
+
+describe('the broker', () => {
+  let shop: Shop
+  let broker: Broker
+  let agent: TestAgent
+  let other: TestAgent
+  const heard: { topic: string; payload: string }[] = []
+  const warnings: string[] = []
+  const clients: MqttClient[] = []
+
+  beforeAll(async () => {
+    shop = await openShop('sqlite')
+    const { hooks } = shop.cloud.cloud.messages
+    const log = { info: () => undefined, warn: (fields: object) => void warnings.push(JSON.stringify(fields)), error: () => undefined }
+    broker = await startBroker(
+      { host: '127.0.0.1', port: 0 },
+      { ...hooks, onMessage: (from, topic, payload) => (heard.push({ topic, payload }), hooks.onMessage(from, topic, payload)) },
+      log,
+    )
+    shop.cloud.cloud.attachBroker(broker)
+    agent = await enrolTestAgent(shop)
+    other = await enrolTestAgent(shop)
+  })
+  afterAll(async () => {
+    for (const client of clients) client.end(true)
+    await broker.close()
+    await shop.stop()
+  })
+
+  const connect = async (as: TestAgent, options: object = {}) => {
+    await as.login()
+    const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
+      protocolVersion: 4,
+      reconnectPeriod: 0,
+      clientId: as.agentId,
+      username: as.agentId,
+      password: as.messages.assertion(as.mqttChallenge, Date.now()),
+      ...options,
+    })
+    clients.push(client)
+    return client
+  }
+  const closed = (client: MqttClient) => new Promise<void>((resolve) => (client.connected ? client.once('close', () => resolve()) : resolve()))
+
+  it('lets an agent in with a password that it signed, once', async () => {
+    const client = await connect(agent)
+    await vi.waitFor(() => expect(broker.connected().has(agent.agentId)).toBe(true))
+    const password = agent.messages.assertion(agent.mqttChallenge, Date.now())
+    await expect(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, clientId: agent.agentId, username: agent.agentId, password })).rejects.toThrow(/Bad username|Not authorized/i)
+    client.end(true)
+  })
+
+  it.each([
+    ['nobody', {}],
+    ['a name without password', { username: 'agt_x', clientId: 'agt_x' }],
+    ['nonsense', { username: 'agt_x', clientId: 'agt_x', password: 'x' }],
+  ])('keeps %s out', async (_name, options) => {
+    await expect(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, ...options })).rejects.toThrow()
+  })
+
+  it('keeps an agent out that comes under another’s name', async () => {
+    await agent.login()
+    const password = agent.messages.assertion(agent.mqttChallenge, Date.now())
+    await expect(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, clientId: other.agentId, username: agent.agentId, password })).rejects.toThrow()
+    await expect(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, clientId: other.agentId, username: other.agentId, password })).rejects.toThrow()
+  })
+
+  const foreignTopics = () => [
+    agentTopic(shop.storeId, other.agentId, 'events'),
+    agentTopic(shop.storeId, other.agentId, 'command'),
+    agentTopic(shop.storeId, agent.agentId, 'ack'),
+    agentTopic(shop.otherStoreId, agent.agentId, 'events'),
+    storeTopic(shop.storeId, 'policy'),
+    storeTopic(shop.storeId, 'fresh'),
+    '$SYS/x',
+    'x',
+  ]
+
+  it('closes the line of whoever publishes where it may not', async () => {
+    for (const topic of foreignTopics()) {
+      heard.length = 0
+      const client = await connect(agent)
+      const gone = closed(client)
+      client.publish(topic, 'x', { qos: 1 }, () => undefined)
+      await gone
+      expect(heard.filter((m) => m.topic === topic)).toEqual([])
+    }
+  })
+
+  it('gives no subscription that is not the agent’s own', async () => {
+    const client = await connect(agent)
+    const wanted = [...foreignTopics().filter((t) => !t.includes('/policy') && !t.includes('/fresh') && !t.endsWith('/ack')), '#', '+/#', `untag/v1/${shop.storeId}/#`, `untag/v1/+/${agent.agentId}/ack`, storeTopic(shop.otherStoreId, 'policy')]
+    const granted = await client.subscribeAsync(wanted).catch((error: { packet?: { granted?: number[] } }) => error)
+    const codes = Array.isArray(granted) ? granted.map((g) => g.qos) : []
+    expect(codes.filter((qos) => qos < 128)).toEqual([])
+    client.end(true)
+  })
+
+  it('publishes a will only where the agent itself might', async () => {
+    const topic = agentTopic(shop.storeId, other.agentId, 'state')
+    const watcher = await connect(other)
+    heard.length = 0
+    const client = await connect(agent, { will: { topic, payload: Buffer.from('{"online":false}'), qos: 1, retain: true } })
+    client.stream.destroy()
+    await closed(client)
+    await watcher.publishAsync(agentTopic(shop.storeId, other.agentId, 'state'), '{"online":true}', { qos: 1 })
+    expect(heard.filter((m) => m.payload.includes('false'))).toEqual([])
+    watcher.end(true)
+  })
+
+  it('takes events in and answers with an ack, and tells the store’s documents', async () => {
+    const client = await connect(agent)
+    const messages: { topic: string; payload: string }[] = []
+    const acked = new Promise<string>((resolve) => {
+      client.on('message', (topic, payload) => {
+        messages.push({ topic, payload: payload.toString() })
+        if (topic.endsWith('/ack')) resolve(payload.toString())
+      })
+    })
+    await client.subscribeAsync([agentTopic(shop.storeId, agent.agentId, 'ack'), storeTopic(shop.storeId, 'fresh'), storeTopic(shop.storeId, 'policy')])
+    const row = agent.row({})
+    await client.publishAsync(agentTopic(shop.storeId, agent.agentId, 'events'), agent.messages.batch(agent.hashBefore(row.seq), [row], Date.now()), { qos: 1 })
+    expect((await acked).split('.')).toHaveLength(3)
+    const told = new Promise<void>((resolve) => client.on('message', (topic) => topic.endsWith('/policy') && resolve()))
+    await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'handheld_reader' })
+    await told
+    client.end(true)
+  })
+
+  it('cuts whoever announces a packet that nobody needs, before it is there', async () => {
+    const before = process.memoryUsage().rss
+    for (const header of ['10ffffff7f', '10ffffffff7f', '10818001']) {
+      const socket = tcpConnect(broker.port, '127.0.0.1')
+      const gone = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+      socket.on('error', () => undefined)
+      socket.write(Buffer.concat([Buffer.from(header, 'hex'), Buffer.alloc(64 * 1024)]))
+      await gone
+    }
+    expect(warnings.some((w) => w.includes('a packet over 8192 bytes'))).toBe(true)
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024)
+  })
+
+  it('survives what is no MQTT', async () => {
+    for (let seed = 0; seed < 200; seed++) {
+      const socket = tcpConnect(broker.port, '127.0.0.1')
+      socket.on('error', () => undefined)
+      socket.end(Buffer.from(Array.from({ length: 64 }, (_, i) => (seed * 31 + i * i * 7) % 256)))
+      await new Promise<void>((resolve) => socket.once('close', () => resolve()))
+    }
+    const client = await connect(agent)
+    expect(client.connected).toBe(true)
+    client.end(true)
+  })
+})

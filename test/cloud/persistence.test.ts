@@ -1,0 +1,157 @@
+import Sqlite from 'better-sqlite3'
+import fc from 'fast-check'
+import { expect, it, describe } from 'vitest'
+import { groupCommit } from '../../cloud/persistence/group-commit.ts'
+import { newDatabase, onEveryDatabase } from '../support/databases.ts'
+
+onEveryDatabase('a database', (kind) => {
+  const row = (name: string, value: string) => ({ name, value })
+
+  it('undoes a transaction that fails, and no other', async () => {
+    const db = await newDatabase(kind)
+    const insert = (name: string, fails: boolean) =>
+      db.database.write(async (tx) => {
+        await tx.insertInto('installation').values(row(name, 'x')).execute()
+        if (fails) throw new Error('no')
+      })
+    const results = await Promise.allSettled(Array.from({ length: 50 }, (_, i) => insert(`n${i}`, i % 3 === 0)))
+    expect(results.filter((r) => r.status === 'rejected')).toHaveLength(17)
+    const names = await db.database.reads.selectFrom('installation').select('name').execute()
+    expect(names).toHaveLength(33)
+    await db.database.close()
+    await db.remove()
+  })
+
+  it('shows nobody what is not committed', async () => {
+    const db = await newDatabase(kind)
+    let seen = -1
+    await db.database.write(async (tx) => {
+      await tx.insertInto('installation').values(row('a', 'x')).execute()
+      seen = (await db.database.reads.selectFrom('installation').selectAll().execute()).length
+    })
+    expect(seen).toBe(0)
+    expect(await db.database.reads.selectFrom('installation').selectAll().execute()).toHaveLength(1)
+    await db.database.close()
+    await db.remove()
+  })
+
+  it('loses no increment of 64 that run at once', async () => {
+    const db = await newDatabase(kind)
+    await db.database.write((tx) => tx.insertInto('installation').values(row('n', '0')).execute())
+    await Promise.all(
+      Array.from({ length: 64 }, () =>
+        db.database.write(async (tx) => {
+          const { value } = await tx.selectFrom('installation').select('value').where('name', '=', 'n').executeTakeFirstOrThrow()
+          await tx.updateTable('installation').set({ value: String(Number(value) + 1) }).where('name', '=', 'n').execute()
+        }),
+      ),
+    )
+    const { value } = await db.database.reads.selectFrom('installation').select('value').where('name', '=', 'n').executeTakeFirstOrThrow()
+    expect(value).toBe('64')
+    await db.database.close()
+    await db.remove()
+  })
+
+  it('keeps numbers whole beyond 32 bits and texts as they are', async () => {
+    const db = await newDatabase(kind)
+    const at = Date.UTC(2120, 0, 1)
+    await db.database.write((tx) => tx.insertInto('account').values({ account_id: 'a', name: 'Größe ☂ 𝄞', package: 'GO', status: 'active', created_ms: at }).execute())
+    expect(await db.database.reads.selectFrom('account').selectAll().execute()).toEqual([{ account_id: 'a', name: 'Größe ☂ 𝄞', package: 'GO', status: 'active', created_ms: at }])
+    await db.database.close()
+    await db.remove()
+  })
+
+  it('opens again with everything in it, twice at the same time', async () => {
+    const db = await newDatabase(kind)
+    await db.database.write((tx) => tx.insertInto('installation').values(row('kept', 'x')).execute())
+    await db.database.close()
+    // Two processes wait for each other; within one, SQLite's wait would stand in its own way.
+    const [one, two] = kind === 'postgres' ? await Promise.all([db.again(), db.again()]) : [await db.again(), await db.again()]
+    for (const each of [one, two]) {
+      expect(await each.reads.selectFrom('installation').selectAll().execute()).toEqual([row('kept', 'x')])
+      await each.close()
+    }
+    await db.remove()
+  })
+
+  it('refuses a database of a newer untag', async () => {
+    const db = await newDatabase(kind)
+    const { sql } = await import('kysely')
+    await db.database.write((tx) => sql`INSERT INTO migration (name) VALUES ('9999-future')`.execute(tx))
+    await db.database.close()
+    await expect(db.again()).rejects.toThrow(/newer untag/)
+    await db.remove()
+  })
+})
+
+describe('SQLite', () => {
+  it('commits durably on every open: FULL is set and read back, as the library falls back to NORMAL', async () => {
+    const db = await newDatabase('sqlite')
+    const file = (db.location as { file: string }).file
+    await db.database.close()
+    const plain = new Sqlite(file)
+    expect(plain.pragma('synchronous', { simple: true })).toBe(1)
+    plain.close()
+    const again = await db.again()
+    await again.write((tx) => tx.insertInto('installation').values({ name: 'x', value: 'y' }).execute())
+    await again.close()
+    await db.remove()
+  })
+
+  it('refuses a damaged file with a sentence', async () => {
+    const db = await newDatabase('sqlite')
+    await db.database.close()
+    const { file } = db.location as { file: string }
+    const { openSync, writeSync, closeSync } = await import('node:fs')
+    const fd = openSync(file, 'r+')
+    writeSync(fd, Buffer.alloc(4_096, 0x5a), 0, 4_096, 8_192)
+    closeSync(fd)
+    await expect(db.again()).rejects.toThrow(/damaged|malformed/)
+    await db.remove()
+  })
+
+  it('shares commits among transactions that wait together, and tells none before the commit', async () => {
+    const db = new Sqlite(':memory:')
+    db.exec('CREATE TABLE t (n INTEGER)')
+    let commits = 0
+    const prepare = db.prepare.bind(db)
+    const spied = new Proxy(db, {
+      get(target, name) {
+        if (name !== 'prepare') return Reflect.get(target, name) as unknown
+        return (text: string) => {
+          const statement = prepare(text)
+          return text === 'COMMIT' ? { run: () => (commits++, statement.run()) } : statement
+        }
+      },
+    })
+    const groups = groupCommit(spied, () => undefined)
+    const insert = prepare('INSERT INTO t VALUES (?)')
+    await Promise.all(Array.from({ length: 100 }, (_, n) => groups.run(async () => void insert.run(n))))
+    expect(commits).toBe(2)
+    expect(prepare('SELECT COUNT(*) AS n FROM t').get()).toEqual({ n: 100 })
+  })
+
+  it('keeps exactly the transactions that succeeded, in any mixture', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.boolean(), { maxLength: 150 }), async (successes) => {
+        const db = new Sqlite(':memory:')
+        db.exec('CREATE TABLE t (n INTEGER)')
+        const insert = db.prepare('INSERT INTO t VALUES (?)')
+        const groups = groupCommit(db, () => undefined)
+        await Promise.allSettled(
+          successes.map((succeeds, n) =>
+            groups.run(async () => {
+              insert.run(n)
+              await Promise.resolve()
+              if (!succeeds) throw new Error('no')
+            }),
+          ),
+        )
+        const kept = db.prepare('SELECT n FROM t ORDER BY n').pluck().all()
+        expect(kept).toEqual(successes.flatMap((succeeds, n) => (succeeds ? [n] : [])))
+        db.close()
+      }),
+      { numRuns: 100 },
+    )
+  })
+})
