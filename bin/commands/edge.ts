@@ -5,7 +5,7 @@ import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/con
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
 import { openMarks } from '../../edge-agent/ledger/marks.ts'
-import { enrol } from '../../edge-agent/link/enrol.ts'
+import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import type { Log } from '../../edge-agent/log.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
@@ -40,6 +40,7 @@ export async function enrolAgent(settings: { cloud: string; code: string; data: 
     if (known) throw new Error(`${data} holds agent ${known.agentId} already: choose another folder with --data`)
     const enrolled = await enrol({ ...settings, platform, fetch })
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
+    keepFirstDocuments(join(data, 'ledger.db'), enrolled.identity, enrolled.documents, platform)
     writeIdentity(data, enrolled.identity, secretFiles)
     return enrolled.identity
   } finally {

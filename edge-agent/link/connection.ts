@@ -256,7 +256,7 @@ export function connect(parts: ConnectionParts): Connection {
     kick: sending.kick,
     async stop() {
       stopping.abort()
-      sending.reset()
+      await sending.stop()
       line?.publish(agentTopic(storeId, agentId, 'state'), state(false), { retain: true })
       line?.close()
       await running

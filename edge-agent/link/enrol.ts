@@ -6,7 +6,10 @@ import { openDocument, signDocument } from '../../policy/documents/signed-docume
 import { KeySetClaims } from '../../policy/documents/store-documents.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
+import { openLedger } from '../ledger/ledger.ts'
+import { openAgentClock } from '../trust/clock.ts'
 import type { Identity } from '../trust/identity.ts'
+import { openTrust } from '../trust/trust.ts'
 import { httpClient, type Fetch } from './http-client.ts'
 
 export type Enrolled = { ok: true; identity: Identity; documents: string[] } | { ok: false; why: string }
@@ -53,6 +56,22 @@ export async function enrol(options: { cloud: string; code: string; name?: strin
     secret: secret.toString('base64url'),
   }
   return { ok: true, identity, documents }
+}
+
+/** Keeps the documents that came with the enrolment, so that the agent can start without the cloud from the first minute. */
+export function keepFirstDocuments(file: string, identity: Identity, documents: readonly string[], platform: Platform): void {
+  const ledger = openLedger({
+    file,
+    ledgerId: identity.ledgerId,
+    generation: identity.generation,
+    onFailure: (failure) => {
+      throw failure
+    },
+  })
+  const trust = openTrust(identity, ledger, openAgentClock(ledger, platform.clock))
+  // The keys first, then the time, then what is judged by both: each is refused until what it rests on is there.
+  for (let round = 0; round < documents.length; round++) for (const document of documents) trust.accept(document)
+  ledger.close()
 }
 
 /** For whom the key set is: the account and mode whose documents this agent will believe. */

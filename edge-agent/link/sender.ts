@@ -11,6 +11,8 @@ export interface Sender {
   onAck(ack: string): void
   /** The connection is gone: whatever was under way is sent again later. */
   reset(): void
+  /** Sends nothing more, and resolves when the last call has come back. */
+  stop(): Promise<void>
 }
 
 export interface SenderParts {
@@ -32,6 +34,8 @@ const RESEND_MS = 5_000
 export function sender(parts: SenderParts): Sender {
   const { platform, outbox, log } = parts
   let underWay = false
+  let isStopped = false
+  let call: Promise<void> = Promise.resolve()
   let timer: Cancel | undefined
 
   function later(task: () => void): void {
@@ -40,6 +44,12 @@ export function sender(parts: SenderParts): Sender {
       timer = undefined
       task()
     })
+  }
+
+  function reset(): void {
+    timer?.()
+    timer = undefined
+    underWay = false
   }
 
   function take(ack: string): boolean {
@@ -68,14 +78,14 @@ export function sender(parts: SenderParts): Sender {
   }
 
   function viaHttp(): void {
-    sendOverHttp().catch((error: unknown) => {
+    call = sendOverHttp().catch((error: unknown) => {
       underWay = false
       log.error({ err: error }, 'the outbox failed')
     })
   }
 
   function kick(): void {
-    if (underWay || !parts.isOnline()) return
+    if (underWay || isStopped || !parts.isOnline()) return
     const batch = outbox.next(parts.nowMs())
     if (batch === undefined) return
     underWay = true
@@ -86,11 +96,14 @@ export function sender(parts: SenderParts): Sender {
 
   return {
     kick,
-    onAck: (ack) => void take(ack),
-    reset() {
-      timer?.()
-      timer = undefined
-      underWay = false
+    onAck(ack) {
+      if (!isStopped) take(ack)
+    },
+    reset,
+    async stop() {
+      isStopped = true
+      reset()
+      await call
     },
   }
 }

@@ -9,6 +9,8 @@ import type { Cancel, Clock, Platform, Randomness, Timers } from '../../policy/p
 export interface VirtualPlatform extends Platform {
   /** Moves time forward by `ms`, running what falls due on the way and letting promises settle between. */
   advance(ms: number): Promise<void>
+  /** Moves time forward by `ms` as while a machine sleeps: what fell due runs late, once, when time next moves. */
+  sleep(ms: number): void
   /** Moves time forward until `promise` settles; fails after `limitMs` of virtual time (default one hour). */
   settle<T>(promise: Promise<T>, limitMs?: number): Promise<T>
   /** Changes the wall clock alone, as a wrong NTP answer would. */
@@ -74,7 +76,7 @@ export function virtualPlatform(options: { seed?: number; startMs?: number } = {
     for (const d of due) if (!first || d.at < first.at || (d.at === first.at && d.order < first.order)) first = d
     if (!first || first.at > limit) return false
     due.splice(due.indexOf(first), 1)
-    now = first.at
+    now = Math.max(now, first.at)
     first.task()
     await letPromisesSettle()
     return true
@@ -103,6 +105,7 @@ export function virtualPlatform(options: { seed?: number; startMs?: number } = {
     timers,
     random: seededRandom(options.seed ?? 1),
     advance,
+    sleep: (ms) => void (now += ms),
     settle,
     setWall: (ms) => void (wallOffset = ms - now),
     reboot: () => {

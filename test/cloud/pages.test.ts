@@ -1,4 +1,4 @@
-import jsQR from 'jsqr'
+import jsqr from 'jsqr'
 import { PNG } from 'pngjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { qrPng } from '../../cloud/receipts/qr-code.ts'
@@ -8,7 +8,9 @@ import { openShop, type Shop } from '../support/shop.ts'
 /** What an independent library reads in a PNG. */
 function readQr(png: Buffer): string | undefined {
   const { width, height, data } = PNG.sync.read(png)
-  return jsQR(new Uint8ClampedArray(data), width, height)?.data
+  // A CommonJS module whose default export hides one level deeper under some loaders.
+  const read = (typeof jsqr === 'function' ? jsqr : (jsqr as unknown as { default: typeof jsqr }).default) as unknown as (data: Uint8ClampedArray, width: number, height: number) => { data: string } | null
+  return read(new Uint8ClampedArray(data), width, height)?.data
 }
 
 describe('receipts and the test checkout', () => {

@@ -1,0 +1,183 @@
+import { join } from 'node:path'
+import { rmSync } from 'node:fs'
+import { secretFiles } from '../../bin/secret-files.ts'
+import type { AgentConfig } from '../../edge-agent/config.ts'
+import { readConfig } from '../../edge-agent/config.ts'
+import { localApp } from '../../edge-agent/http/local-app.ts'
+import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
+import type { Fetch } from '../../edge-agent/link/http-client.ts'
+import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
+import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
+import type { LinkSettings } from '../../device-drivers/transports/link-settings.ts'
+import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
+import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
+import { letPromisesSettle, virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import type { Json } from './cloud.ts'
+import { temporaryFolder } from './databases.ts'
+import { openShop, type Shop } from './shop.ts'
+
+/**
+ * A whole store in one process on a virtual clock: the real cloud on SQLite, the real agent with its
+ * ledger on disk, simulated boards and scanners on memory links, and a network that can be cut.
+ */
+export interface TestStore {
+  world: VirtualPlatform
+  shop: Shop
+  agent: Agent
+  identity: Identity
+  dataDir: string
+  boards: Record<LaneName, RelayBoard>
+  scanners: Record<LaneName, ScannerSimulator>
+  /** Pulls the cable, or plugs it in again. */
+  network(isUp: boolean): void
+  /** Lets virtual time pass until the promise settles. */
+  drive<T>(promise: Promise<T>, limitMs?: number): Promise<T>
+  /** Lets virtual time pass until the condition holds. */
+  until(what: string, condition: () => boolean | Promise<boolean>, limitMs?: number): Promise<void>
+  /** A request to the agent's local HTTP. */
+  local(path: string, init?: { method?: string; body?: Json; headers?: Record<string, string> }): Promise<{ status: number; body: Json }>
+  authorize(body: Json, headers?: Record<string, string>): Promise<Json>
+  /** How often the release output of a lane was switched on. */
+  pulses(lane: LaneName): number
+  /** The agent's process dies and starts again on the same disk; `between` runs while it is down. */
+  restart(between?: () => Promise<void> | void): Promise<void>
+  buy(items: Json[]): Promise<{ purchase: Json; receipt: string }>
+  stop(): Promise<void>
+}
+
+export const LANES = { station: 'pos_deactivator', detacher: 'self_checkout_detacher', gate: 'exit_gate' } as const
+export type LaneName = keyof typeof LANES
+
+const HOST = '127.0.0.1:8090'
+
+export async function openStore(options: { passageSensor?: boolean; startMs?: number } = {}): Promise<TestStore> {
+  const world = virtualPlatform({ seed: 5, ...(options.startMs !== undefined && { startMs: options.startMs }) })
+  const shop = await openShop('sqlite', { platform: world })
+  const dataDir = temporaryFolder('agent')
+  let isUp = true
+  const fetch: Fetch = async (url, init) => {
+    if (!isUp) throw new Error('the network is cut')
+    const answer = await shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), { method: init.method, headers: init.headers, ...(init.body !== undefined && { body: init.body }) })
+    const text = await answer.text()
+    if (!isUp) throw new Error('the network is cut')
+    return { status: answer.status, text: () => Promise.resolve(text) }
+  }
+
+  const boards = {} as TestStore['boards']
+  const scanners = {} as TestStore['scanners']
+  const ports = new Map<string, ReturnType<typeof memoryPort>>()
+  const entries: Json[] = []
+  for (const [i, lane] of (Object.keys(LANES) as LaneName[]).entries()) {
+    const deviceId = shop.devices[LANES[lane]]
+    boards[lane] = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
+    scanners[lane] = scannerSimulator({ platform: world })
+    const [board, scanner] = [boards[lane], scanners[lane]]
+    ports.set(`10.0.0.${i}:502`, memoryPort((link) => board.serve(link)))
+    ports.set(`10.0.0.${i}:4000`, memoryPort((link) => scanner.serve(link)))
+    const gate = { siren: { output: 1, seconds: 3 }, amber: { output: 2 }, green: { output: 3 }, ...(options.passageSensor && { passageInput: 1 }) }
+    entries.push(
+      { deviceId, driver: 'modbus', link: { tcp: `10.0.0.${i}:502` }, output: 0, confirmInput: 0, pulseMs: 200, ...(lane === 'gate' && gate) },
+      { deviceId: `${lane}-scanner`, driver: 'scanner', link: { tcp: `10.0.0.${i}:4000` }, feeds: deviceId },
+    )
+  }
+  const checked = readConfig(JSON.stringify({ devices: entries }))
+  if (!checked.ok) throw new Error(checked.faults.join('\n'))
+  const config: AgentConfig = checked.config
+
+  const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
+  const enrolled = await enrol({ cloud: shop.cloud.baseUrl, code, platform: world, fetch })
+  if (!enrolled.ok) throw new Error(enrolled.why)
+  keepFirstDocuments(join(dataDir, 'ledger.db'), enrolled.identity, enrolled.documents, world)
+  writeIdentity(dataDir, enrolled.identity, secretFiles)
+  const errors: unknown[] = []
+  const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void errors.push(fields) }
+
+  function start(): Agent {
+    const identity = readIdentity(dataDir, secretFiles)
+    if (!identity) throw new Error('not enrolled')
+    return startAgent({
+      platform: world,
+      dataDir,
+      identity,
+      config,
+      fetch,
+      openLine: () => Promise.reject(new Error('no broker in this test')),
+      log,
+      openLink: (settings: LinkSettings, signal: AbortSignal) => {
+        const port = ports.get('tcp' in settings ? settings.tcp : '')
+        return port ? port.open(signal) : Promise.reject(new Error('no such port'))
+      },
+      onFatal: (why) => void errors.push(why),
+    })
+  }
+
+  async function drive<T>(promise: Promise<T>, limitMs = 60_000): Promise<T> {
+    let settled = false
+    const mark = () => void (settled = true)
+    promise.then(mark, mark)
+    for (let spent = 0; !settled; spent += 5) {
+      for (let turn = 0; turn < 6 && !settled; turn++) await letPromisesSettle()
+      if (settled) break
+      if (spent > limitMs) throw new Error(`nothing settled within ${limitMs} ms of virtual time`)
+      await world.advance(5)
+    }
+    return promise
+  }
+
+  async function until(what: string, condition: () => boolean | Promise<boolean>, limitMs = 60_000): Promise<void> {
+    for (let spent = 0; !(await condition()); spent += 20) {
+      if (spent > limitMs) throw new Error(`${what}: not within ${limitMs} ms of virtual time`)
+      for (let turn = 0; turn < 6; turn++) await letPromisesSettle()
+      await world.advance(20)
+    }
+  }
+
+  const store: TestStore = {
+    world,
+    shop,
+    agent: start(),
+    identity: enrolled.identity,
+    dataDir,
+    boards,
+    scanners,
+    network: (up) => void (isUp = up),
+    drive,
+    until,
+    async local(path, { method = 'GET', body, headers = {} } = {}) {
+      const app = localApp(store.agent, { hosts: () => [HOST], log })
+      const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
+      const init = { method, headers: { host: HOST, ...(text !== undefined && { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }), ...headers }, ...(text !== undefined && { body: text }) }
+      const answer = await drive(Promise.resolve(app.request(`http://${HOST}${path}`, init)))
+      const read = await answer.text()
+      return { status: answer.status, body: read.startsWith('{') ? JSON.parse(read) : read }
+    },
+    async authorize(body, headers) {
+      const answer = await store.local('/v1/authorize', { method: 'POST', body, ...(headers && { headers }) })
+      if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
+      return answer.body
+    },
+    pulses: (lane) => boards[lane].log.filter((change) => change.coil === 0 && change.on).length,
+    async restart(between) {
+      // Nothing is told and nothing is tidied: what is on the disk is what there is.
+      const dead = store.agent
+      await drive(dead.stop())
+      await between?.()
+      store.agent = start()
+      await until('the devices', () => store.agent.status().devices.every((d) => d.state === 'ready'))
+    },
+    async buy(items) {
+      const purchase = await drive(shop.buy(items))
+      const { url } = await shop.ok('generateReceiptQR', { purchaseId: purchase.transactionId })
+      return { purchase, receipt: url }
+    },
+    async stop() {
+      await drive(store.agent.stop())
+      await shop.stop()
+      rmSync(join(dataDir), { recursive: true, force: true })
+      if (errors.length > 0) throw new Error(`errors in the agent's log: ${errors.map((e) => (e as { err?: Error }).err?.stack ?? String(e)).join('\n')}`)
+    },
+  }
+  await until('the agent online with its devices', () => store.agent.link.isOnline && store.agent.status().devices.every((d) => d.state === 'ready'))
+  return store
+}
