@@ -1,0 +1,215 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ClaimRequest } from '../../edge-agent/ledger/claims.ts'
+import { openLedger, type Ledger } from '../../edge-agent/ledger/ledger.ts'
+import { recover } from '../../edge-agent/ledger/recovery.ts'
+import { genesisHash, rowHash } from '../../policy/journal.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { temporaryFolder } from '../support/databases.ts'
+
+const NOW = 1_800_000_000_000
+
+describe('the ledger', () => {
+  let folder: string
+  let ledger: Ledger
+  const open = () =>
+    openLedger({
+      file: join(folder, 'ledger.db'),
+      ledgerId: 'led_1',
+      generation: 1,
+      onFailure: (failure) => {
+        throw failure
+      },
+    })
+  beforeEach(() => {
+    folder = temporaryFolder('ledger')
+    ledger = open()
+  })
+  afterEach(() => {
+    ledger.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  let ids = 0
+  const request = (change: Partial<ClaimRequest> = {}): ClaimRequest => ({
+    redemptionId: `red-${ids++}`,
+    source: 'token',
+    nonce: 'nonce-1',
+    rightClass: 'release',
+    candidates: [0],
+    all: false,
+    exp: NOW / 1_000 + 300,
+    deviceId: 'dev_1',
+    nowMs: NOW,
+    ...change,
+  })
+  const claim = (change: Partial<ClaimRequest> = {}) => ledger.claim(request(change), () => undefined)
+  const reopen = () => {
+    ledger.close()
+    ledger = open()
+  }
+
+  it('lets one of 64 win that ask at once, and remembers it after a restart', async () => {
+    const answers = await Promise.all(Array.from({ length: 64 }, () => claim()))
+    expect(answers.filter((a) => a.ok)).toHaveLength(1)
+    expect(answers.filter((a) => !a.ok && a.reason === 'already_redeemed')).toHaveLength(63)
+    reopen()
+    expect(await claim()).toEqual({ ok: false, reason: 'already_redeemed' })
+  })
+
+  it('counts the steps of a token down, each once', async () => {
+    const steps = { candidates: [0, 1, 2] }
+    expect(await claim(steps)).toEqual({ ok: true, ordinals: [0], remaining: 2 })
+    expect(await claim(steps)).toEqual({ ok: true, ordinals: [1], remaining: 1 })
+    expect(await claim({ ...steps, all: true })).toEqual({ ok: true, ordinals: [2], remaining: 0 })
+    expect(await claim(steps)).toMatchObject({ ok: false })
+  })
+
+  it('uses no right twice in any order of tokens and receipts over the same units', async () => {
+    const step = fc.record({ kind: fc.constantFrom('token-a', 'token-b', 'receipt'), outcome: fc.constantFrom('confirmed', 'failed', 'unknown', 'none'), restart: fc.boolean() })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 14 }), fc.nat(), async (steps, seed) => {
+        const cti = `cti-${seed}-${ids}`
+        const used = new Map<number, number>()
+        for (const { kind, outcome, restart } of steps) {
+          const redemptionId = `red-${ids++}`
+          const own = kind === 'receipt' ? { source: 'receipt' as const, nonce: cti } : { nonce: `${cti}-${kind}`, receipt: { cti, ordinals: [0, 1] } }
+          const claimed = await claim({ ...own, redemptionId, candidates: [0, 1] })
+          if (claimed.ok) {
+            // What failed has moved nothing; everything else may have.
+            for (const ordinal of claimed.ordinals) if (outcome !== 'failed') used.set(ordinal, (used.get(ordinal) ?? 0) + 1)
+            if (outcome !== 'none') await ledger.settle(redemptionId, outcome, NOW)
+          }
+          if (restart) reopen()
+        }
+        for (const count of used.values()) expect(count).toBe(1)
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it('frees what failed, for two tries of a receipt; then, and when nobody knows, for an operator only', async () => {
+    const receipt = { source: 'receipt' as const, nonce: 'cti' }
+    for (const n of [1, 2]) {
+      const redemptionId = `try-${n}`
+      expect(await claim({ ...receipt, redemptionId })).toMatchObject({ ok: true })
+      expect(await claim(receipt)).toMatchObject({ ok: false })
+      await ledger.settle(redemptionId, 'failed', NOW)
+    }
+    expect(await claim(receipt)).toEqual({ ok: false, reason: 'already_redeemed' })
+    expect(await claim({ ...receipt, operatorId: 'op_1', redemptionId: 'by-staff' })).toMatchObject({ ok: true })
+    await ledger.settle('by-staff', 'unknown', NOW)
+    expect(await claim(receipt)).toMatchObject({ ok: false })
+    expect(await claim({ ...receipt, operatorId: 'op_1' })).toMatchObject({ ok: true })
+  })
+
+  it('claims a token’s step for good, whatever became of it', async () => {
+    expect(await claim({ redemptionId: 'one' })).toMatchObject({ ok: true })
+    await ledger.settle('one', 'failed', NOW)
+    expect(await claim()).toEqual({ ok: false, reason: 'already_redeemed' })
+  })
+
+  it('never honours what was denied or used up elsewhere', async () => {
+    ledger.commits.now(() => {
+      ledger.claims.deny('nonce-1', NOW / 1_000 + 400)
+      ledger.claims.useElsewhere('cti', 'release', [0], NOW / 1_000 + 10)
+    })
+    expect(await claim()).toEqual({ ok: false, reason: 'token_revoked' })
+    expect(await claim({ source: 'receipt', nonce: 'cti' })).toEqual({ ok: false, reason: 'already_redeemed' })
+    expect(await claim({ source: 'receipt', nonce: 'cti', nowMs: NOW + 11_000 })).toMatchObject({ ok: true })
+    ledger.commits.now(() => ledger.claims.deny('cti-2', NOW / 1_000 + 400))
+    expect(await claim({ nonce: 'token', receipt: { cti: 'cti-2', ordinals: [0] } })).toEqual({ ok: false, reason: 'token_revoked' })
+  })
+
+  it('counts isolated claims in their own transaction, and resets them only by an ack that covers them', async () => {
+    const isolated = { source: 'receipt' as const, isolated: { limit: 2 } }
+    expect(await claim({ ...isolated, nonce: 'a' })).toMatchObject({ ok: true })
+    expect(await claim({ ...isolated, nonce: 'a' })).toMatchObject({ reason: 'already_redeemed' })
+    const before = ledger.journal.head.seq
+    expect(await claim({ ...isolated, nonce: 'b' })).toMatchObject({ ok: true })
+    expect(await claim({ ...isolated, nonce: 'c' })).toEqual({ ok: false, reason: 'limit_exceeded' })
+    reopen()
+    ledger.commits.now(() => ledger.claims.acknowledged(before))
+    expect(await claim({ ...isolated, nonce: 'c' })).toEqual({ ok: false, reason: 'limit_exceeded' })
+    ledger.commits.now(() => ledger.claims.acknowledged(ledger.journal.head.seq))
+    expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
+  })
+
+  it('bounds how often one operator approves within an hour', async () => {
+    const approval = { operatorId: 'op_1', limit: 2 }
+    for (const nonce of ['a', 'b']) expect(await claim({ nonce, approval })).toMatchObject({ ok: true })
+    expect(await claim({ nonce: 'c', approval })).toEqual({ ok: false, reason: 'limit_exceeded' })
+    expect(await claim({ nonce: 'c', approval: { ...approval, operatorId: 'op_2' } })).toMatchObject({ ok: true })
+    expect(await claim({ nonce: 'd', approval, nowMs: NOW + 3_600_001 })).toMatchObject({ ok: true })
+  })
+
+  it('refuses what ended before the last tidying, whatever the clock says', async () => {
+    await claim()
+    await ledger.settle('x', 'confirmed', NOW)
+    ledger.commits.now(() => ledger.claims.settle(`red-${ids - 1}`, 'confirmed'))
+    ledger.commits.now(() => ledger.claims.prune(NOW / 1_000 + 300))
+    expect(ledger.claims.claimedSteps('nonce-1')).toBe(0)
+    expect(await claim({ nowMs: 0 })).toEqual({ ok: false, reason: 'token_expired' })
+    expect(await claim({ nonce: 'later', exp: NOW / 1_000 + 301 })).toMatchObject({ ok: true })
+  })
+
+  it('chains its rows, over restarts, and tells them until they are acknowledged on the same chain', async () => {
+    await claim({ nonce: 'a' })
+    await ledger.record({ atMs: NOW })
+    reopen()
+    await ledger.record({ atMs: NOW + 1 })
+    const { after, rows } = ledger.journal.unsent(10)
+    expect(after).toBe(genesisHash('led_1', 1))
+    expect(rows.map((r) => r.seq)).toEqual([1, 2, 3])
+    let previous = after
+    for (const row of rows) {
+      expect(row.hash).toBe(rowHash(previous, row.seq, JSON.stringify(row.body)))
+      previous = row.hash
+    }
+    const ack = (seq: number, hash: string) => ledger.commits.now(() => ledger.journal.acknowledge(seq, hash))
+    expect(ack(2, 'wrong')).toBe(false)
+    expect(ack(9, previous)).toBe(false)
+    expect(ack(2, rows[1]?.hash ?? '')).toBe(true)
+    expect(ack(1, rows[0]?.hash ?? '')).toBe(true)
+    expect(ledger.journal.waiting).toBe(1)
+    reopen()
+    expect(ledger.journal.unsent(10)).toMatchObject({ after: rows[1]?.hash, rows: [{ seq: 3 }] })
+    ledger.journal.prune(NOW + 86_400_000)
+    expect(ledger.journal.unsent(10)).toMatchObject({ after: rows[1]?.hash, rows: [{ seq: 3 }] })
+    expect(ack(3, previous)).toBe(true)
+    expect(ledger.journal.waiting).toBe(0)
+  })
+
+  it('turns claims without outcome into unknown after a crash, tells that once, and frees nothing', async () => {
+    await claim({ nonce: 'crashed' })
+    await claim({ nonce: 'fine', redemptionId: 'fine' })
+    await ledger.settle('fine', 'confirmed', NOW)
+    reopen()
+    const platform = virtualPlatform()
+    expect(recover(ledger, 'st_1', NOW, platform)).toBe(1)
+    expect(recover(ledger, 'st_1', NOW, platform)).toBe(0)
+    const { rows } = ledger.journal.unsent(10)
+    expect(rows.at(-1)?.body).toMatchObject({ evidence: { kind: 'outcome', outcome: 'unknown' }, event: { type: 'protection.action.failed', reason: 'power_loss' } })
+    expect(await claim({ nonce: 'crashed' })).toMatchObject({ ok: false })
+  })
+
+  it('commits with FULL on every open, and refuses a damaged or a newer file', async () => {
+    const { openLedgerFile } = await import('../../edge-agent/ledger/database.ts')
+    ledger.close()
+    const file = join(folder, 'ledger.db')
+    const again = openLedgerFile(file)
+    expect(again.pragma('synchronous', { simple: true })).toBe(2)
+    again.close()
+    const raw = new Sqlite(file)
+    raw.pragma('user_version = 99')
+    raw.close()
+    expect(() => openLedgerFile(file)).toThrow(/newer untag/)
+    const back = new Sqlite(file)
+    back.pragma('user_version = 1')
+    back.close()
+    ledger = open()
+  })
+})

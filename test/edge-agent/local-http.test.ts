@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Json } from '../support/cloud.ts'
+import { openStore, type TestStore } from '../support/store.ts'
+
+describe('the agent’s local HTTP', () => {
+  let store: TestStore
+  let operator: Json
+  let deviceId: string
+  beforeAll(async () => {
+    store = await openStore()
+    deviceId = store.shop.devices.pos_deactivator
+    operator = await store.drive(store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }))
+    await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
+  })
+  afterAll(() => store.stop())
+
+  const post = (path: string, body: Json, headers?: Record<string, string>) => store.local(path, { method: 'POST', body, ...(headers && { headers }) })
+  const good = () => ({ deviceId, protectionAction: 'deactivate_label', receipt: 'x' })
+
+  it.each([
+    ['a name that is not its own', { host: 'evil.example' }, 403],
+    ['a page from elsewhere', { origin: 'https://evil.example' }, 403],
+    ['its own page', { origin: 'http://127.0.0.1:8090' }, 200],
+    ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
+    ['plain text', { 'content-type': 'text/plain' }, 415],
+  ])('answers %s with %s', async (_name, headers, status) => {
+    expect((await post('/v1/authorize', good(), headers as unknown as Record<string, string>)).status).toBe(status)
+  })
+
+  it.each<[string, Json]>([
+    ['no JSON', '{'],
+    ['an array', []],
+    ['nothing', {}],
+    ['an unknown field', { ...{ a: 1 } }],
+    ['an unknown action', { deviceId: 'd', protectionAction: 'fly', receipt: 'x' }],
+    ['an operator in the body', { deviceId: 'd', protectionAction: 'deactivate_label', receipt: 'x', operatorId: 'op_1' }],
+    ['nothing presented', { deviceId: 'd', protectionAction: 'deactivate_label' }],
+    ['an EPC that is none', { deviceId: 'd', protectionAction: 'detach_hard_tag', epc: 'zz' }],
+    ['a flood', { deviceId: 'd', protectionAction: 'deactivate_label', receipt: 'x'.repeat(20_000) }],
+  ])('refuses %s with a 4xx that says why', async (_name, body) => {
+    const answer = await post('/v1/authorize', body)
+    expect(answer.status).toBeGreaterThanOrEqual(400)
+    expect(answer.status).toBeLessThan(500)
+    expect(answer.body).toMatchObject({ error: expect.any(String), code: expect.any(String) })
+  })
+
+  it('denies with 200 and a reason', async () => {
+    expect((await post('/v1/authorize', good())).body).toMatchObject({ authorized: false, reason: 'token_invalid', outcome: null, remaining: 0 })
+    expect((await post('/v1/authorize', { ...good(), deviceId: 'dev_nobody' })).body).toMatchObject({ authorized: false, reason: 'device_unknown' })
+    expect((await post('/v1/authorize', { ...good(), deviceId: store.shop.devices.cabinet_unlocker, protectionAction: 'unlock_fixture', receipt: undefined, epc: 'AAAA' })).body).toMatchObject({ authorized: false })
+  })
+
+  it('tells nothing secret and nothing of the customer', async () => {
+    const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+    const { body } = await post('/v1/authorize', { ...good(), receipt })
+    expect(Object.keys(body).sort()).toEqual(['action', 'authorized', 'eventId', 'expiresAt', 'itemCount', 'offline', 'outcome', 'remaining'])
+    const status = await store.local('/v1/status')
+    expect(JSON.stringify(status.body)).not.toMatch(/2KCE3IQBE4CE|untag_|secret|4711/)
+    const operators = await store.local('/v1/operators')
+    expect(operators.body).toEqual({ operators: [{ operatorId: operator.operatorId, name: 'Frau Petersen', hasPin: true }] })
+  })
+
+  it('opens an operator’s session by PIN or badge, and it stands behind requests until it is closed or idle', async () => {
+    const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
+    await store.drive(store.shop.ok('updateProtectionPolicy', { storeId: store.shop.storeId, policy: { ...policy, requiresManualOverrideAboveValue: 0 } }))
+    const ver = store.agent.trust.policy?.ver ?? 0
+    await store.until('the policy', () => (store.agent.trust.policy?.ver ?? 0) > ver)
+    for (const proof of [{ operatorId: operator.operatorId, pin: '4711' }, { badge: operator.badge }, { badge: operator.badge.toLowerCase() }]) {
+      const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+      expect((await post('/v1/authorize', { ...good(), receipt })).body).toMatchObject({ reason: 'manual_assistance_required' })
+      const { body } = await post('/v1/operator', proof)
+      expect(body).toMatchObject({ operatorId: operator.operatorId, name: 'Frau Petersen' })
+      const headers = { 'x-untag-operator': body.session }
+      expect((await post('/v1/authorize', { ...good(), receipt }, headers)).body).toMatchObject({ authorized: true })
+      await store.local('/v1/operator', { method: 'DELETE', headers })
+      const { receipt: next } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+      expect((await post('/v1/authorize', { ...good(), receipt: next }, headers)).body).toMatchObject({ reason: 'manual_assistance_required' })
+    }
+    const { body } = await post('/v1/operator', { operatorId: operator.operatorId, pin: '4711' })
+    store.world.sleep(15 * 60_000 + 1_000)
+    const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+    await store.until('online', () => store.agent.link.isOnline)
+    expect((await post('/v1/authorize', { ...good(), receipt }, { 'x-untag-operator': body.session })).body).toMatchObject({ authorized: false })
+  })
+
+  it('locks a name after five wrong PINs, for longer each time, and takes no guess meanwhile', async () => {
+    const pin = (digits: string) => post('/v1/operator', { operatorId: operator.operatorId, pin: digits })
+    for (let i = 0; i < 5; i++) expect((await pin('0000')).status).toBe(401)
+    expect(await pin('4711')).toMatchObject({ status: 429, body: { code: 'locked' } })
+    store.world.sleep(61_000)
+    for (let i = 0; i < 5; i++) expect((await pin('0000')).status).toBe(401)
+    store.world.sleep(61_000)
+    expect((await pin('4711')).status).toBe(429)
+    store.world.sleep(60_000)
+    expect((await pin('4711')).status).toBe(200)
+    expect((await post('/v1/operator', { operatorId: 'op_nobody', pin: '1234' })).status).toBe(401)
+    const forged = operator.badge.replace(/.(?=.{9}$)/, (c: string) => (c === 'A' ? 'B' : 'A'))
+    expect((await post('/v1/operator', { badge: forged })).status).toBe(401)
+  })
+
+  it('says how it is: health, readiness, metrics', async () => {
+    expect((await store.local('/healthz')).body).toMatchObject({ ok: true, ledger: 'ok' })
+    expect((await store.local('/readyz')).body).toMatchObject({ ready: true, policyVersion: expect.any(Number) })
+    const metrics = (await store.local('/metrics')).body as string
+    expect(metrics).toContain('# TYPE untag_queue_depth gauge')
+    expect(metrics).toMatch(/untag_device_state\{device="dev_[0-9A-Z]+",state="ready"\} 1/)
+  })
+})

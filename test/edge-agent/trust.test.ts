@@ -1,0 +1,208 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openLedger, type Ledger } from '../../edge-agent/ledger/ledger.ts'
+import { openAgentClock, type AgentClock } from '../../edge-agent/trust/clock.ts'
+import type { Identity } from '../../edge-agent/trust/identity.ts'
+import { openTrust, type Trust } from '../../edge-agent/trust/trust.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
+import { contentHash, type DenyClaims, type FreshClaims, type KeySetClaims, type PolicyClaims } from '../../policy/documents/store-documents.ts'
+import { DEFAULT_POLICY } from '../../policy/store-policy.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { temporaryFolder } from '../support/databases.ts'
+import { testKey, type TestKey } from '../support/keys.ts'
+
+const START = Date.UTC(2026, 10, 20, 9)
+const HOUR = 3_600_000
+
+describe('what an agent believes', () => {
+  let folder: string
+  let world: VirtualPlatform
+  let ledger: Ledger
+  let clock: AgentClock
+  let trust: Trust
+  const root = testKey('root')
+  const [token, receipt, policyKey, freshness] = [testKey('token'), testKey('receipt'), testKey('policy', { iss: 'installation' }), testKey('freshness', { iss: 'installation' })]
+  const identity: Identity = { agentId: 'agt_1', storeId: 'st_1', tenant: 'acc_1.test', ledgerId: 'led_1', generation: 1, cloud: 'https://x', mqttUrl: 'mqtt://x', rootX: root.record.x, x: root.record.x, secret: '' }
+
+  const open = () => {
+    ledger = openLedger({
+      file: join(folder, 'ledger.db'),
+      ledgerId: 'led_1',
+      generation: 1,
+      onFailure: (failure) => {
+        throw failure
+      },
+    })
+    clock = openAgentClock(ledger, world.clock)
+    trust = openTrust(identity, ledger, clock)
+  }
+  const reopen = () => {
+    ledger.close()
+    open()
+  }
+  beforeEach(() => {
+    folder = temporaryFolder('trust')
+    world = virtualPlatform({ startMs: START })
+    open()
+  })
+  afterEach(() => {
+    ledger.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const iat = () => Math.floor(world.clock.wall() / 1_000)
+  const keySet = (change: Partial<KeySetClaims> = {}, by: TestKey = root) =>
+    signDocument(DOCUMENT_KINDS.keys, { aud: 'acc_1.test', iat: iat(), exp: iat() + 86_400, epoch: 0, ver: 1, keys: [token, receipt, policyKey, freshness].map((k) => k.record), ...change }, by.signer)
+  const policyClaims = (change: Partial<PolicyClaims> = {}): PolicyClaims => ({
+    iss: 'acc_1.test',
+    aud: 'st_1',
+    iat: iat(),
+    exp: iat() + 80 * 3_600,
+    epoch: 0,
+    ver: 1,
+    securityTagMode: 'rfid',
+    policy: DEFAULT_POLICY,
+    devices: [],
+    operators: [],
+    ...change,
+  })
+  const policy = (change: Partial<PolicyClaims> = {}, by: TestKey = policyKey) => signDocument(DOCUMENT_KINDS.policy, policyClaims(change), by.signer)
+  const fresh = (change: Partial<FreshClaims> = {}, by: TestKey = freshness) => {
+    const heads = { keys: { epoch: 0, ver: 1, hash: '' }, policy: { epoch: 0, ver: 1, hash: contentHash(policyClaims()) }, deny: { epoch: 0, ver: 0 } }
+    return signDocument(DOCUMENT_KINDS.fresh, { aud: 'st_1', iat: iat(), exp: iat() + 80 * 3_600, timeMs: world.clock.wall(), timeEpoch: 0, cloudGeneration: 1, ...heads, ...change }, by.signer)
+  }
+  const deny = (after: number, ver: number, entries: DenyClaims['entries'], by: TestKey = freshness) =>
+    signDocument(DOCUMENT_KINDS.deny, { aud: 'st_1', iat: iat(), exp: iat() + 3_600, epoch: 0, after, ver, entries }, by.signer)
+  const all = () => [keySet(), fresh(), policy()].map((d) => trust.accept(d))
+
+  it('takes keys by the root, then time, then policy, and keeps them over a restart', () => {
+    expect(all()).toEqual([
+      { taken: true, kind: 'keys' },
+      { taken: true, kind: 'fresh' },
+      { taken: true, kind: 'policy' },
+    ])
+    expect(trust.stage()).toBe('fresh')
+    reopen()
+    expect(trust.policy?.ver).toBe(1)
+    expect(trust.keys.size).toBe(4)
+    expect(trust.stage()).toBe('fresh')
+    expect(trust.have()).toEqual({ keys: [0, 1], policy: [0, 1], deny: [0, 0] })
+  })
+
+  it.each<[string, () => string]>([
+    ['keys signed by anything but the root', () => keySet({ ver: 2 }, policyKey)],
+    ['keys of another account', () => keySet({ ver: 2, aud: 'acc_2.test' })],
+    ['a policy signed by the root', () => policy({ ver: 2 }, root)],
+    ['a policy signed by the freshness key', () => policy({ ver: 2 }, freshness)],
+    ['a policy of another store', () => policy({ ver: 2, aud: 'st_2' })],
+    ['a policy without signature', () => `${policy({ ver: 2 }).split('.').slice(0, 2).join('.')}.`],
+    ['a policy with a claim more', () => signDocument(DOCUMENT_KINDS.policy, { ...policyClaims({ ver: 2 }), extra: 1 } as PolicyClaims, policyKey.signer)],
+    ['a policy that has expired', () => policy({ ver: 2, iat: iat() - 81 * 3_600, exp: iat() - 3_600 })],
+    ['a policy from the future', () => policy({ ver: 2, iat: iat() + 60, exp: iat() + 3_600 })],
+    ['a freshness of another store', () => fresh({ aud: 'st_2' })],
+    ['a freshness signed by the token key', () => fresh({}, token)],
+    ['a token', () => signDocument(DOCUMENT_KINDS.authorization, { aud: 'st_1', iat: iat(), exp: iat() + 60 }, token.signer)],
+    ['nonsense', () => 'nonsense'],
+    ['a flood', () => 'x'.repeat(300_000)],
+  ])('refuses %s', (_name, document) => {
+    all()
+    expect(trust.accept(document())).toMatchObject({ taken: false, why: 'refused' })
+    expect(trust.policy?.ver).toBe(1)
+  })
+
+  it('refuses an older version, and the same version that says something else, also after a restart', () => {
+    all()
+    expect(trust.accept(policy({ ver: 3 }))).toEqual({ taken: true, kind: 'policy' })
+    expect(trust.accept(keySet({ ver: 2 }))).toEqual({ taken: true, kind: 'keys' })
+    for (const again of [() => undefined, reopen]) {
+      again()
+      expect(trust.accept(policy({ ver: 2 }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('older') })
+      expect(trust.accept(policy({ ver: 3, securityTagMode: 'station' }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('something else') })
+      expect(trust.accept(keySet({ ver: 1 }))).toMatchObject({ why: 'refused' })
+      expect(trust.accept(policy({ ver: 3, iat: iat() + 1 }))).toEqual({ taken: false, why: 'known' })
+    }
+    expect(trust.accept(policy({ epoch: 1, ver: 1 }))).toEqual({ taken: true, kind: 'policy' })
+  })
+
+  it('no longer believes what a revoked key signs', () => {
+    all()
+    const revoked = { ...policyKey.record, state: 'revoked' as const }
+    expect(trust.accept(keySet({ ver: 2, keys: [token.record, receipt.record, revoked, freshness.record] }))).toMatchObject({ taken: true })
+    expect(trust.accept(policy({ ver: 2 }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('key_revoked') })
+  })
+
+  it('ages without word from the cloud, and only a freshness that names this very policy makes it young', () => {
+    all()
+    world.sleep(16 * 60_000)
+    expect(trust.stage()).toBe('stale')
+    trust.accept(fresh({ policy: { epoch: 0, ver: 2, hash: 'another' } }))
+    expect(trust.stage()).toBe('stale')
+    expect(trust.isBehind).toBe(true)
+    world.sleep(1_000)
+    trust.accept(fresh())
+    expect(trust.stage()).toBe('fresh')
+    world.sleep(81 * HOUR)
+    expect(trust.stage()).toBe('expired')
+  })
+
+  it('is not frozen young by an old freshness that is shown again and again', () => {
+    all()
+    const old = fresh()
+    world.sleep(20 * 60_000)
+    expect(trust.accept(old)).toEqual({ taken: false, why: 'known' })
+    expect(trust.stage()).toBe('stale')
+    reopen()
+    trust.accept(old)
+    expect(trust.stage()).toBe('stale')
+  })
+
+  it('does not let one wrong time from the cloud poison its clock', () => {
+    all()
+    const wrong = world.clock.wall() + 365 * 24 * HOUR
+    expect(trust.accept(fresh({ timeMs: wrong }))).toMatchObject({ why: 'refused' })
+    expect(clock.now().trust).toBe('none')
+    world.sleep(1_000)
+    expect(trust.accept(fresh())).toMatchObject({ taken: true })
+    expect(clock.now()).toEqual({ nowMs: world.clock.wall(), trust: 'signed' })
+  })
+
+  it('keeps its time over a restart of the process, and over a reboot takes the real-time clock only when that is past the mark', () => {
+    all()
+    world.sleep(60_000)
+    const before = clock.now().nowMs
+    world.setWall(0)
+    reopen()
+    expect(clock.now()).toEqual({ nowMs: before, trust: 'signed' })
+    world.reboot()
+    reopen()
+    expect(clock.now().trust).toBe('none')
+    world.setWall(before + HOUR)
+    world.reboot()
+    reopen()
+    expect(clock.now()).toEqual({ nowMs: before + HOUR, trust: 'rtc' })
+  })
+
+  it('takes the answer to its own question for the time, and no other', () => {
+    all()
+    const time = (aud: string) => signDocument(DOCUMENT_KINDS.time, { aud, iat: iat(), exp: iat() + 60, timeMs: world.clock.wall(), timeEpoch: 0 }, freshness.signer)
+    expect(trust.acceptTime(time('n1'), 'n1')).toEqual({ taken: true, kind: 'time' })
+    expect(trust.acceptTime(time('n2'), 'n1')).toMatchObject({ taken: false, why: 'refused' })
+  })
+
+  it('takes the deny list in order, page by page, and remembers it', () => {
+    all()
+    const until = iat() + 1_000
+    expect(trust.accept(deny(5, 6, [{ kind: 'nonce', nonce: 'late', until }]))).toEqual({ taken: false, why: 'known' })
+    expect(trust.accept(deny(0, 2, [{ kind: 'nonce', nonce: 'n1', until }, { kind: 'receipt', cti: 'c1', until }]))).toEqual({ taken: true, kind: 'deny' })
+    expect(trust.accept(deny(2, 3, [{ kind: 'right', cti: 'c2', rightClass: 'exit', ordinals: [1], until }]))).toEqual({ taken: true, kind: 'deny' })
+    reopen()
+    expect(trust.have().deny).toEqual([0, 3])
+    expect(ledger.claims.isDenied('n1')).toBe(true)
+    expect(ledger.claims.isDenied('c1')).toBe(true)
+    expect(ledger.claims.isFree('c2', 'exit', 1, world.clock.wall(), false)).toBe(false)
+    expect(ledger.claims.isFree('c2', 'release', 1, world.clock.wall(), false)).toBe(true)
+    expect(trust.accept(deny(0, 9, [], token))).toMatchObject({ why: 'refused' })
+  })
+})
