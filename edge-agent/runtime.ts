@@ -73,6 +73,7 @@ export function startAgent(parts: AgentParts): Agent {
   const feed = openFeed()
   const counters = newCounters()
   let fault: string | null = null
+  let tellCloud: () => void = () => undefined
 
   const ledger = openLedger({
     file: join(parts.dataDir, 'ledger.db'),
@@ -82,6 +83,7 @@ export function startAgent(parts: AgentParts): Agent {
       fault = failure.message
       parts.onFatal(failure)
     },
+    onGrown: () => tellCloud(),
   })
   const clock = openAgentClock(ledger, platform.clock)
   const recovered = recover(ledger, identity.storeId, clock.now().nowMs, platform)
@@ -117,6 +119,7 @@ export function startAgent(parts: AgentParts): Agent {
     onChange: () => changed(),
     onRefused: (what) => reportRefusal(what),
   })
+  tellCloud = link.kick
 
   /** Told once for each kind: what is refused comes again and again. */
   function reportRefusal(what: string): void {
@@ -200,7 +203,6 @@ export function startAgent(parts: AgentParts): Agent {
 
   let statusTimer: Cancel | undefined
   function changed(): void {
-    link.kick()
     statusTimer ??= platform.timers.after(STATUS_EVERY_MS, () => {
       statusTimer = undefined
       feed.publish({ type: 'status', status: status() })

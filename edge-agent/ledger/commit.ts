@@ -31,8 +31,16 @@ interface Job {
   reject: (reason: unknown) => void
 }
 
-/** The flush to disk costs more than all the rest, so what is asked in one turn shares one. `onUndone`: a transaction was rolled back. */
-export function commits(db: Connection, onUndone: () => void, onFailure: (failure: LedgerFailure) => void): Commits {
+export interface CommitWatcher {
+  /** A transaction is on the disk. */
+  onDurable(): void
+  /** A transaction was rolled back. */
+  onUndone(): void
+  onFailure(failure: LedgerFailure): void
+}
+
+/** The flush to disk costs more than all the rest, so what is asked in one turn shares one. */
+export function commits(db: Connection, { onDurable, onUndone, onFailure }: CommitWatcher): Commits {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const rollback = db.prepare('ROLLBACK')
@@ -42,16 +50,18 @@ export function commits(db: Connection, onUndone: () => void, onFailure: (failur
 
   function transaction<T>(work: () => T): T {
     if (failure) throw failure
+    let value: T
     try {
       begin.run()
-      const value = work()
+      value = work()
       commit.run()
-      return value
     } catch (error) {
       if (db.inTransaction) rollback.run()
       onUndone()
       throw asFailure(error)
     }
+    onDurable()
+    return value
   }
 
   function asFailure(error: unknown): unknown {

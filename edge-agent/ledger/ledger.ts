@@ -33,13 +33,24 @@ export interface LedgerOptions {
   ledgerId: string
   generation: number
   onFailure(failure: LedgerFailure): void
+  /** The journal has grown, and that is on the disk: there is something to tell the cloud. */
+  onGrown?: () => void
 }
 
-export function openLedger({ file, ledgerId, generation, onFailure }: LedgerOptions): Ledger {
+export function openLedger({ file, ledgerId, generation, onFailure, onGrown }: LedgerOptions): Ledger {
   const db = openLedgerFile(file)
   const journal = openJournal(db, ledgerId, generation)
   const claims = openClaims(db)
-  const work = commits(db, journal.reload, onFailure)
+  let told = journal.head.seq
+  const work = commits(db, {
+    onUndone: journal.reload,
+    onFailure,
+    onDurable() {
+      if (journal.head.seq === told) return
+      told = journal.head.seq
+      onGrown?.()
+    },
+  })
   return {
     ledgerId,
     generation,

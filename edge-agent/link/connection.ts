@@ -21,7 +21,7 @@ import { CALL_MS, openSession } from './session.ts'
  */
 export interface Connection extends CloudLink {
   start(): void
-  /** Resolves once the agent has logged in and has the documents as they stand, or after `limitMs`. */
+  /** Resolves once the agent has logged in and has the documents as they stand; false when the first try failed or after `limitMs`. */
   ready(limitMs: number): Promise<boolean>
   /** Something was written to the journal. */
   kick(): void
@@ -66,7 +66,8 @@ export function connect(parts: ConnectionParts): Connection {
   let wake: () => void = () => undefined
   let isDirty = false
   let cameOnline = false
-  const readyWaiters = new Set<() => void>()
+  const readyWaiters = new Set<(isReady: boolean) => void>()
+  let triesFailed = 0
   let running: Promise<void> | undefined
 
   const onChange = () => {
@@ -188,7 +189,7 @@ export function connect(parts: ConnectionParts): Connection {
     await openBroker(challenge)
     session.goOnline()
     cameOnline = true
-    for (const done of readyWaiters) done()
+    for (const done of readyWaiters) done(true)
     sending.kick()
     while (session.isOnline && !stopping.signal.aborted) {
       if (!isDirty) await sleep(POLL_MS)
@@ -222,6 +223,8 @@ export function connect(parts: ConnectionParts): Connection {
       // A life that came as far as being online begins the pauses anew.
       if (session.isOnline || cameOnline) delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
       cameOnline = false
+      triesFailed++
+      for (const done of readyWaiters) done(false)
       session.goOffline('the connection ended')
       sending.reset()
       await sleep(delays.next().value)
@@ -241,16 +244,15 @@ export function connect(parts: ConnectionParts): Connection {
     ask: session.call,
     start: () => void (running ??= run()),
     ready(limitMs) {
-      if (session.isOnline) return Promise.resolve(true)
+      if (session.isOnline || triesFailed > 0) return Promise.resolve(session.isOnline)
       return new Promise((resolve) => {
         const done = (isReady: boolean) => {
-          readyWaiters.delete(onReady)
+          readyWaiters.delete(done)
           cancel()
           resolve(isReady)
         }
-        const onReady = () => done(true)
         const cancel = platform.timers.after(limitMs, () => done(false))
-        readyWaiters.add(onReady)
+        readyWaiters.add(done)
       })
     },
     kick: sending.kick,

@@ -1,6 +1,6 @@
 import Sqlite, { type Database } from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { commits, LedgerFailure, LedgerFull } from '../../edge-agent/ledger/commit.ts'
+import { commits, LedgerFailure, LedgerFull, type CommitWatcher } from '../../edge-agent/ledger/commit.ts'
 
 /** A connection whose COMMIT does what a broken disk makes of it. */
 function withCommit(db: Database, commit: () => void): Database {
@@ -18,10 +18,14 @@ function table(): Database {
   return db
 }
 
-const nothing = () => undefined
-const unexpected = (failure: Error) => {
-  throw failure
-}
+const watcher = (parts: Partial<CommitWatcher> = {}): CommitWatcher => ({
+  onDurable: () => undefined,
+  onUndone: () => undefined,
+  onFailure(failure) {
+    throw failure
+  },
+  ...parts,
+})
 
 describe('commits of the ledger', () => {
   it('shares one among everything of a turn', async () => {
@@ -29,8 +33,7 @@ describe('commits of the ledger', () => {
     let count = 0
     const work = commits(
       withCommit(db, () => (count++, void db.exec('COMMIT'))),
-      nothing,
-      unexpected,
+      watcher(),
     )
     const insert = db.prepare('INSERT INTO t (n) VALUES (?)')
     await Promise.all(Array.from({ length: 100 }, (_, n) => work.durably(() => insert.run(n).changes)))
@@ -40,7 +43,7 @@ describe('commits of the ledger', () => {
   it('lets one that breaks a promise fail alone', async () => {
     const db = table()
     let undone = 0
-    const work = commits(db, () => void undone++, unexpected)
+    const work = commits(db, watcher({ onUndone: () => void undone++ }))
     const insert = db.prepare('INSERT INTO t (n) VALUES (?)')
     const results = await Promise.allSettled(
       [1, 2, 3].map((n) =>
@@ -57,7 +60,7 @@ describe('commits of the ledger', () => {
 
   it('refuses while the disk is full, keeps what was there, and goes on when there is room', async () => {
     const db = table()
-    const work = commits(db, nothing, unexpected)
+    const work = commits(db, watcher())
     const insert = db.prepare('INSERT INTO t (n, filler) VALUES (?, ?)')
     await work.durably(() => insert.run(1, ''))
     db.pragma(`max_page_count = ${String(db.pragma('page_count', { simple: true }))}`)
@@ -74,7 +77,7 @@ describe('commits of the ledger', () => {
     const broken = withCommit(db, () => {
       throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_FSYNC' })
     })
-    const work = commits(broken, nothing, (failure) => void failures.push(failure))
+    const work = commits(broken, watcher({ onFailure: (failure) => void failures.push(failure) }))
     await expect(work.durably(() => 1)).rejects.toBeInstanceOf(LedgerFailure)
     await expect(work.durably(() => 1)).rejects.toBeInstanceOf(LedgerFailure)
     expect(() => work.now(() => 1)).toThrow(LedgerFailure)
