@@ -43,6 +43,8 @@ export interface Journey {
 export interface Wire {
   cut(): void
   restore(): void
+  /** Called whenever the agent says something to the cloud. */
+  onAsked: () => void
 }
 
 interface Forward {
@@ -53,7 +55,7 @@ interface Forward {
 }
 
 /** A TCP proxy that can be cut: open connections die, new ones are refused at once. */
-async function forwardTo(target: () => number): Promise<Forward> {
+async function forwardTo(target: () => number, onAsked: () => void = () => undefined): Promise<Forward> {
   const sockets = new Set<Socket>()
   let isCut = false
   const server: Server = createServer((incoming) => {
@@ -68,6 +70,7 @@ async function forwardTo(target: () => number): Promise<Forward> {
         outgoing.destroy()
       })
     }
+    incoming.on('data', onAsked)
     incoming.pipe(outgoing).pipe(incoming)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -97,8 +100,14 @@ export async function openJourney({ boards, databaseUrl }: JourneyOptions): Prom
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
   const ports = { http: 0, mqtt: 0 }
   // The wire comes first: what the cloud calls itself is where agents find it.
-  const http = await forwardTo(() => ports.http)
-  const mqtt = await forwardTo(() => ports.mqtt)
+  const onAsked = () => wire.onAsked()
+  const http = await forwardTo(() => ports.http, onAsked)
+  const mqtt = await forwardTo(() => ports.mqtt, onAsked)
+  const wire: Wire = {
+    cut: () => [http, mqtt].forEach((forward) => forward.cut()),
+    restore: () => [http, mqtt].forEach((forward) => forward.restore()),
+    onAsked: () => undefined,
+  }
   const cloudArgs = () => [
     ...['cloud', '--port', String(ports.http), '--mqtt-port', String(ports.mqtt), '--data', join(folder, 'cloud'), '--rate-limit', '0'],
     ...['--public-url', `http://127.0.0.1:${http.port}`, '--public-mqtt-url', `mqtt://127.0.0.1:${mqtt.port}`, ...database],
@@ -157,10 +166,7 @@ export async function openJourney({ boards, databaseUrl }: JourneyOptions): Prom
     devices,
     scanners,
     products: products.filter((p: Json) => p.price < 150 && p.price > 10).sort((a: Json, b: Json) => a.price - b.price),
-    wire: {
-      cut: () => [http, mqtt].forEach((f) => f.cut()),
-      restore: () => [http, mqtt].forEach((f) => f.restore()),
-    },
+    wire,
     startCloud: async () => void (journey.cloud = await startProcess(cloudArgs())),
     startAgent: async () => void (journey.agent = await startProcess(agentArgs)),
     buy: (items) => api.buy({ storeId, items }),
