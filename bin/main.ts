@@ -1,11 +1,5 @@
-import { runCloud } from './commands/cloud.ts'
-import { runDoctor } from './commands/doctor.ts'
-import { runEdge, runEnrol, runPair } from './commands/edge.ts'
-import { runKeysCreate } from './commands/keys.ts'
-import { runSimulate, SIMULATORS } from './commands/simulate.ts'
-import { runStart } from './commands/start.ts'
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, SIMULATE_OPTIONS, START_OPTIONS } from './settings.ts'
+import { CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS } from './settings.ts'
 
 interface Command {
   readonly words: readonly string[]
@@ -18,16 +12,16 @@ function command<O extends Options>(words: readonly string[], does: string, opti
   return { words, does, options, run: (args) => run(readOptions(options, args, process.env), words) }
 }
 
-/** Every command that works; nothing is listed here before it does. */
+/** Every command that works; nothing is listed here before it does. A command's code is loaded when it runs: help and faults come at once. */
 const COMMANDS: readonly Command[] = [
-  command(['start'], 'everything on one machine, with simulated devices and sandbox data', START_OPTIONS, runStart),
-  command(['cloud'], 'the authority and API', CLOUD_OPTIONS, runCloud),
-  command(['keys', 'create'], 'makes an API key, and its account when that is new', KEYS_CREATE_OPTIONS, runKeysCreate),
-  command(['edge', 'enrol'], 'enrols this machine’s agent in a store', EDGE_ENROL_OPTIONS, runEnrol),
-  command(['edge', 'pair'], 'makes a credential for a program that uses the agent', EDGE_PAIR_OPTIONS, runPair),
-  command(['edge'], 'runs the agent', EDGE_OPTIONS, runEdge),
-  ...SIMULATORS.map((name) => command(['simulate', name], `a simulated ${name} on a TCP port`, SIMULATE_OPTIONS, (settings) => runSimulate(name, settings))),
-  command(['doctor'], 'what is missing or wrong on this machine, with its fix', DOCTOR_OPTIONS, runDoctor),
+  command(['start'], 'everything on one machine, with simulated devices and sandbox data', START_OPTIONS, async (settings) => (await import('./commands/start.ts')).runStart(settings)),
+  command(['cloud'], 'the authority and API', CLOUD_OPTIONS, async (settings) => (await import('./commands/cloud.ts')).runCloud(settings)),
+  command(['keys', 'create'], 'makes an API key, and its account when that is new', KEYS_CREATE_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysCreate(settings)),
+  command(['edge', 'enrol'], 'enrols this machine’s agent in a store', EDGE_ENROL_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEnrol(settings)),
+  command(['edge', 'pair'], 'makes a credential for a program that uses the agent', EDGE_PAIR_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runPair(settings)),
+  command(['edge'], 'runs the agent', EDGE_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEdge(settings)),
+  ...SIMULATORS.map((name) => command(['simulate', name], `a simulated ${name} on a TCP port`, SIMULATE_OPTIONS, async (settings) => (await import('./commands/simulate.ts')).runSimulate(name, settings))),
+  command(['doctor'], 'what is missing or wrong on this machine, with its fix', DOCTOR_OPTIONS, async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings)),
 ]
 
 function help(): string {

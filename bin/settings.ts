@@ -56,6 +56,10 @@ export const START_OPTIONS = {
   data: dataDir('var/demo'),
 }
 
+/** Devices that can be simulated on a TCP port, speaking their real wire protocol. */
+export const SIMULATORS = ['relay-board', 'scanner'] as const
+export type SimulatorName = (typeof SIMULATORS)[number]
+
 export const SIMULATE_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_SIMULATOR_PORT', help: 'TCP port; 0 picks one' }, 0),
   host,

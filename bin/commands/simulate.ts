@@ -4,12 +4,8 @@ import { scannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
-import type { SIMULATE_OPTIONS } from '../settings.ts'
+import type { SIMULATE_OPTIONS, SimulatorName } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
-
-/** Devices that can be simulated on a TCP port, speaking their real wire protocol. */
-export const SIMULATORS = ['relay-board', 'scanner'] as const
-export type SimulatorName = (typeof SIMULATORS)[number]
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 

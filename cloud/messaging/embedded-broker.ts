@@ -99,7 +99,10 @@ export async function startBroker(listen: { host: string; port: number }, hooks:
     aedes.handle(guard)
   })
   server.maxConnections = MAX_CONNECTIONS
-  const port = await listening(server, listen)
+  const port = await listening(server, listen).catch((error: unknown) => {
+    aedes.close()
+    throw error
+  })
   return {
     port,
     publish: ({ topic, payload, retain }) =>

@@ -1,0 +1,143 @@
+import { once } from 'node:events'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Server } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Json } from '../support/cloud.ts'
+import { temporaryFolder } from '../support/databases.ts'
+import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
+
+describe('the command line', () => {
+  let folder: string
+  let running: RunningProcess[]
+  let taken: Server
+
+  beforeEach(async () => {
+    folder = temporaryFolder('command-line')
+    running = []
+    taken = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => taken.once('listening', resolve))
+  })
+  afterEach(async () => {
+    for (const process of running) await process.stop()
+    taken.close()
+  })
+  const takenPort = () => String((taken.address() as AddressInfo).port)
+  const start = async (args: string[], env: NodeJS.ProcessEnv = {}) => {
+    const started = await startProcess(args, env)
+    running.push(started)
+    return started
+  }
+  const cloudArgs = (...more: string[]) => ['cloud', '--port', '0', '--mqtt-port', '0', '--data', join(folder, 'cloud'), ...more]
+  const enrolledAgent = async (): Promise<string> => {
+    const cloud = await start(cloudArgs())
+    const { key } = await keysCreate()
+    const call = async (operation: string, body: Json): Promise<Json> => (await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()
+    const { stores } = await call('fetchStores', {})
+    const { code } = await call('createEnrolmentCode', { storeId: stores[0].storeId, name: 'test' })
+    const enrolled = await runProcess(['edge', 'enrol', '--cloud', String(cloud.ready['baseUrl']), '--code', code, '--data', join(folder, 'edge')])
+    expect(enrolled).toMatchObject({ code: 0 })
+    const again = await runProcess(['edge', 'enrol', '--cloud', String(cloud.ready['baseUrl']), '--code', code, '--data', join(folder, 'other')])
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringMatching(/enrolment failed/) })
+    return join(folder, 'edge')
+  }
+  const keysCreate = async (...more: string[]): Promise<Json> => {
+    const made = await runProcess(['keys', 'create', '--data', join(folder, 'cloud'), '--account', 'Shop', '--mode', 'test', '--json', ...more])
+    expect(made).toMatchObject({ code: 0, stderr: '' })
+    return JSON.parse(made.stdout) as Json
+  }
+
+  it('says how it is used', async () => {
+    expect(await runProcess(['--help'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/untag cloud\s+the authority and API/) })
+    expect(await runProcess(['cloud', '--help'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/--database-url URL .*\[UNTAG_DATABASE_URL\]/) })
+    expect(await runProcess([])).toMatchObject({ code: 2 })
+    expect(await runProcess(['fly'])).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no command "fly"') })
+  })
+
+  it('lists every fault of its options at once, wherever they come from', async () => {
+    const { code, stderr, stdout } = await runProcess(cloudArgs('--database-url', 'mysql://x', '--bogus', '--rate-limit', 'many'), { UNTAG_PUBLIC_URL: 'shop', UNTAG_MQTT_PORT: '99999' })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    for (const fault of [/--database-url must be an address beginning with postgres:/, /no option --bogus/, /--rate-limit must be a whole number from 0/, /UNTAG_PUBLIC_URL must be an address/]) expect(stderr).toMatch(fault)
+  })
+
+  it('takes the last of a repeated option, and the command line before the environment', async () => {
+    const cloud = await start(['cloud', '--port', takenPort(), ...cloudArgs().slice(1)], { UNTAG_PORT: takenPort(), UNTAG_DATA_DIR: '/nowhere' })
+    expect(Object.keys(cloud.ready)).toEqual(['baseUrl', 'mqttUrl'])
+    expect(cloud.ready['baseUrl']).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1$/)
+  })
+
+  it('names the port and the option when a port is taken', async () => {
+    const port = takenPort()
+    expect(await runProcess(cloudArgs('--port', port))).toMatchObject({ code: 1, stdout: '', stderr: `port ${port} is taken: stop what uses it, or choose another with --port\n` })
+    expect(await runProcess(cloudArgs('--mqtt-port', port))).toMatchObject({ code: 1, stderr: expect.stringContaining(`port ${port} is taken: stop what uses it, or choose another with --mqtt-port`) })
+  })
+
+  it('refuses a second cloud or agent on one folder of data', async () => {
+    const data = await enrolledAgent()
+    expect(await runProcess(cloudArgs())).toMatchObject({ code: 1, stderr: expect.stringMatching(/another cloud runs with the data in .*--data/) })
+    const agent = await start(['edge', '--data', data, '--port', '0'])
+    expect(agent.ready['agentId']).toMatch(/^agt_/)
+    expect(await runProcess(['edge', '--data', data, '--port', '0'])).toMatchObject({ code: 1, stderr: expect.stringMatching(/another agent runs with the data in .*--data/) })
+  })
+
+  it('makes keys beside a running cloud; they count at once and are kept only as hashes', async () => {
+    const cloud = await start(cloudArgs())
+    const made = await keysCreate()
+    expect(made).toEqual({ key: expect.stringMatching(/^untag_test_sk_/), keyId: expect.any(String), accountId: expect.any(String), kind: 'secret', mode: 'test' })
+    const status = async (key: string) => (await fetch(`${cloud.ready['baseUrl']}/fetchStores`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: '{}' })).status
+    expect(await status(made.key)).toBe(200)
+    expect(await status(`${made.key.slice(0, -1)}0`)).toBe(401)
+    const live = await keysCreate('--mode', 'live')
+    expect(live).toMatchObject({ key: expect.stringMatching(/^untag_live_sk_/), accountId: made.accountId, mode: 'live' })
+    for (const name of readdirSync(join(folder, 'cloud'))) {
+      expect(readFileSync(join(folder, 'cloud', name === 'keys' ? 'cloud.db' : name)).includes(made.key)).toBe(false)
+    }
+    expect(await runProcess(['keys', 'create', '--data', join(folder, 'cloud')])).toMatchObject({ code: 2, stderr: expect.stringContaining('--account NAME is needed') })
+  })
+
+  it('keeps keys readable only for its own user', async () => {
+    await start(cloudArgs())
+    const keys = join(folder, 'cloud/keys')
+    for (const name of readdirSync(keys)) expect(statSync(join(keys, name)).mode & 0o077).toBe(0)
+  })
+
+  it('lists every fault of an agent’s configuration and does not start', async () => {
+    const data = await enrolledAgent()
+    const config = join(folder, 'edge.json')
+    const link = { tcp: 'localhost' }
+    writeFileSync(config, JSON.stringify({ devices: [{ deviceId: 'a', driver: 'modbus', link, output: -1 }, { deviceId: 'a', driver: 'modbusx', link: { tcp: 'x:1' } }], colour: 'red' }))
+    const { code, stdout, stderr } = await runProcess(['edge', '--data', data, '--config', config, '--port', '0'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    for (const fault of [/edge\.json has \d faults/, /devices\[0\]\.link/, /devices\[0\]\.output/, /devices\[1\]\.driver/, /colour/]) expect(stderr).toMatch(fault)
+    expect(await runProcess(['edge', '--data', data, '--config', join(folder, 'none.json')])).toMatchObject({ code: 1, stderr: expect.stringMatching(/none\.json cannot be read: check the path/) })
+    expect(await runProcess(['doctor', '--data', data, '--config', config])).toMatchObject({ code: 1, stdout: expect.stringMatching(/✗ .*edge\.json/) })
+  })
+
+  it('says that a machine without an agent must be enrolled first', async () => {
+    expect(await runProcess(['edge', '--data', join(folder, 'nobody')])).toMatchObject({ code: 1, stderr: expect.stringMatching(/holds no agent yet: enrol it with untag edge enrol/) })
+    expect(await runProcess(['edge', 'enrol'])).toMatchObject({ code: 2, stderr: expect.stringMatching(/--cloud BASE_URL is needed\n--code CODE is needed/) })
+  })
+
+  it('examines the machine', async () => {
+    const { stdout, code } = await runProcess(['doctor', '--data', join(folder, 'edge')])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/✓ /)
+    expect(stdout).not.toMatch(/✗ /)
+  })
+
+  it('serves a simulated board and scanner on their wire protocols', async () => {
+    const board = await start(['simulate', 'relay-board', '--port', '0'])
+    expect(board.ready).toMatchObject({ tcp: expect.stringMatching(/^127\.0\.0\.1:\d+$/) })
+    const scanner = await start(['simulate', 'scanner', '--port', '0'])
+    expect(scanner.ready).toMatchObject({ tcp: expect.stringMatching(/^127\.0\.0\.1:\d+$/) })
+  })
+
+  it('ends in order on SIGTERM and SIGINT', async () => {
+    const cloud = await start(cloudArgs())
+    expect(await cloud.stop()).toBe(0)
+    const again = await start(cloudArgs())
+    again.child.kill('SIGINT')
+    const [code] = (await once(again.child, 'exit')) as [number]
+    expect(code).toBe(0)
+  })
+})
