@@ -1,9 +1,9 @@
 import pino from 'pino'
 import type { Log } from '../cloud/log.ts'
+import type { LogLevel } from './settings.ts'
 
 /** Lines of JSON on stderr. What could open a door is blacked out even if somebody logs it by mistake. */
-export function newLog(part: string): Log {
-  const level = process.env['UNTAG_LOG_LEVEL'] ?? 'info'
+export function newLog(part: string, level: LogLevel): Log {
   return pino(
     {
       level,

@@ -4,6 +4,10 @@ import { choice, flag, port, text, url, wholeNumber } from './options.ts'
 
 const dataDir = (fallback: string) => text({ flag: 'data', env: 'UNTAG_DATA_DIR', help: 'folder for data and keys' }, 'DIR', fallback)
 const host = text({ flag: 'host', env: 'UNTAG_HOST', help: 'address to listen on; only loopback unless asked' }, 'HOST', '127.0.0.1')
+/** What is written to stderr: this level and everything above it. */
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+const logLevel = (fallback: LogLevel) => choice({ flag: 'log-level', env: 'UNTAG_LOG_LEVEL', help: 'what is logged, as JSON lines on stderr' }, LOG_LEVELS, fallback)
 const databaseUrl = url({ flag: 'database-url', env: 'UNTAG_DATABASE_URL', help: 'PostgreSQL instead of SQLite' }, ['postgres:', 'postgresql:'])
 
 export const CLOUD_OPTIONS = {
@@ -16,6 +20,7 @@ export const CLOUD_OPTIONS = {
   publicMqttUrl: url({ flag: 'public-mqtt-url', env: 'UNTAG_PUBLIC_MQTT_URL', help: 'address by which agents reach the broker' }, ['mqtt:', 'mqtts:']),
   rateLimit: wholeNumber({ flag: 'rate-limit', env: 'UNTAG_RATE_LIMIT', help: 'requests per second and key; 0: no limit' }, 'N', 50, 0, 1_000_000),
   trustedProxies: text({ flag: 'trusted-proxies', env: 'UNTAG_TRUSTED_PROXIES', help: 'addresses whose X-Forwarded-For is believed, with commas' }, 'LIST', undefined),
+  logLevel: logLevel('info'),
 }
 
 export const KEYS_CREATE_OPTIONS = {
@@ -35,6 +40,7 @@ export const EDGE_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the pages and the local API; 0 picks one' }, 8090),
   host,
   mqttUrl: url({ flag: 'mqtt-url', env: 'UNTAG_MQTT_URL', help: 'the broker, when it is not where enrolment said' }, ['mqtt:', 'mqtts:']),
+  logLevel: logLevel('info'),
 }
 
 export const EDGE_ENROL_OPTIONS = {
@@ -54,6 +60,7 @@ export const START_OPTIONS = {
   mqttPort: port({ flag: 'mqtt-port', env: 'UNTAG_MQTT_PORT', help: 'port of the broker; 0 picks one' }, 1883),
   edgePort: port({ flag: 'edge-port', env: 'UNTAG_EDGE_PORT', help: 'port of the station and gate pages; 0 picks one' }, 8090),
   data: dataDir('var/demo'),
+  logLevel: logLevel('error'),
 }
 
 /** Devices that can be simulated on a TCP port, speaking their real wire protocol. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { checkDevices } from '../device-drivers/drivers/check-devices.ts'
-import type { DeviceEntry } from '../device-drivers/drivers/registry.ts'
+import { checkDevices, MOST_DEVICES } from '../device-drivers/drivers/check-devices.ts'
+import { DeviceEntry } from '../device-drivers/drivers/registry.ts'
 
 /** The agent's configuration file (contracts §6). The agent never writes it unless asked. */
 export interface AgentConfig {
@@ -26,6 +26,12 @@ const Settings = z.strictObject({
 export const EMPTY_CONFIG: AgentConfig = { devices: [], requirePairing: false, hosts: [], language: 'de' }
 
 export type CheckedConfig = { ok: true; config: AgentConfig } | { ok: false; faults: string[] }
+
+/** The JSON Schema of a configuration file, for editors and other programs; what runs between devices is checked beyond it. */
+export function configSchema(): object {
+  const whole = Settings.extend({ devices: z.array(DeviceEntry).max(MOST_DEVICES).default([]) })
+  return { ...z.toJSONSchema(whole, { io: 'input' }), title: 'Configuration of the untag edge agent' }
+}
 
 /** Checks the text of a configuration file; lists every fault at once, each with the key and the fix. */
 export function readConfig(text: string): CheckedConfig {

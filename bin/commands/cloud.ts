@@ -28,7 +28,7 @@ export interface RunningCloud {
 }
 
 export async function runCloud(settings: CloudSettings): Promise<void> {
-  const log = newLog('cloud')
+  const log = newLog('cloud', settings.logLevel)
   const running = await startCloud(settings, realPlatform(), log)
   stopOnSignals(running.stop)
   process.stdout.write(`ready ${JSON.stringify({ baseUrl: running.baseUrl, mqttUrl: running.mqttUrl })}\n`)

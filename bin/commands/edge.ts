@@ -68,7 +68,7 @@ export interface RunningEdge {
 
 export async function runEdge(settings: EdgeSettings): Promise<void> {
   const config = settings.config === undefined ? EMPTY_CONFIG : loadConfig(settings.config)
-  const log = newLog('edge')
+  const log = newLog('edge', settings.logLevel)
   const running = await startEdge(settings, config, realPlatform(), log)
   stopOnSignals(running.stop)
   process.stdout.write(`ready ${JSON.stringify({ url: running.url, agentId: running.agent.identity.agentId })}\n`)

@@ -22,9 +22,8 @@ const KEY_NAME = 'npm start'
 
 /** Everything on one machine: cloud, broker, one agent, three simulated lanes, sandbox data. */
 export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<void> {
-  process.env['UNTAG_LOG_LEVEL'] ??= 'error'
   const platform = realPlatform()
-  const log = newLog('start')
+  const log = newLog('start', settings.logLevel)
   const stops: (() => Promise<void>)[] = []
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each()
@@ -46,7 +45,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     const devices = await startDemoDevices(store.devices, platform)
     stops.push(devices.stop)
     const network = networkSwitch(fetch, openMqttLine)
-    const edgeSettings = { data, config: undefined, host: '127.0.0.1', port: settings.edgePort, mqttUrl: running.mqttUrl }
+    const edgeSettings = { data, config: undefined, host: '127.0.0.1', port: settings.edgePort, mqttUrl: running.mqttUrl, logLevel: settings.logLevel }
     const parts = { fetch: network.fetch, openLine: network.openLine }
     const edge = await startEdge(edgeSettings, devices.config, platform, log, parts).catch((error: unknown) => {
       // A newcomer's other programs should not stop the demonstration; a port that was asked for is another matter.

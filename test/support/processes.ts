@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 const ROOT = join(import.meta.dirname, '../..')
-const COMMAND = join(ROOT, 'bin/untag.js')
+/** The command as users run it. */
+export const COMMAND = join(ROOT, 'bin/untag.js')
 
 /** A process of untag as a user starts it. */
 export interface RunningProcess {

@@ -1,0 +1,29 @@
+import { CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, SIMULATE_OPTIONS, START_OPTIONS } from './settings.ts'
+import type { Options } from './options.ts'
+
+const COMMANDS: Record<string, Options> = {
+  'untag start': START_OPTIONS,
+  'untag cloud': CLOUD_OPTIONS,
+  'untag keys create': KEYS_CREATE_OPTIONS,
+  'untag edge': EDGE_OPTIONS,
+  'untag edge enrol': EDGE_ENROL_OPTIONS,
+  'untag edge pair': EDGE_PAIR_OPTIONS,
+  'untag simulate': SIMULATE_OPTIONS,
+  'untag doctor': DOCTOR_OPTIONS,
+}
+
+function table(options: Options): string {
+  const rows = Object.values(options).map((o) => {
+    const flag = o.placeholder === '' ? `--${o.flag}` : `--${o.flag} ${o.placeholder.replaceAll('|', '\\|')}`
+    const fallback = o.fallback === undefined || o.placeholder === '' ? '' : `\`${String(o.fallback)}\``
+    return `| \`${flag}\` | \`${o.env}\` | ${fallback} | ${o.help} |`
+  })
+  return ['| option | environment | default | |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+/** The tables of docs/configuration.md, from the settings as they are. */
+export function configurationTables(): string {
+  return Object.entries(COMMANDS)
+    .map(([command, options]) => `### ${command}\n\n${table(options)}`)
+    .join('\n\n')
+}

@@ -1,0 +1,77 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Json } from '../support/cloud.ts'
+import { temporaryFolder } from '../support/databases.ts'
+import { COMMAND } from '../support/processes.ts'
+
+describe('untag start', () => {
+  let folder: string
+  let child: ChildProcess
+  let said: string[]
+  const waiting = new Set<() => void>()
+
+  beforeEach(() => {
+    folder = temporaryFolder('start')
+    open()
+  })
+  afterEach(() => child.kill('SIGKILL'))
+
+  function open(): void {
+    said = []
+    child = spawn(process.execPath, [COMMAND, 'start', '--port', '0', '--mqtt-port', '0', '--edge-port', '0', '--data', join(folder, 'demo')], { stdio: ['pipe', 'pipe', 'inherit'] })
+    createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+      said.push(line)
+      for (const look of waiting) look()
+    })
+  }
+  /** The first line after `from` that fits; the test's time limit ends a wait for nothing. */
+  function line(wanted: RegExp, from = 0): Promise<string> {
+    return new Promise((resolve) => {
+      const look = () => {
+        const found = said.slice(from).find((l) => wanted.test(l))
+        if (found === undefined) return
+        waiting.delete(look)
+        resolve(found)
+      }
+      waiting.add(look)
+      look()
+    })
+  }
+  async function press(key: string, ...wanted: RegExp[]): Promise<void> {
+    const from = said.length
+    child.stdin?.write(key)
+    for (const each of wanted) await line(each, from)
+  }
+
+  it('prints addresses, a key and a curl line that works; its keys play a shop, online and offline', { timeout: 60_000 }, async () => {
+    const curl = (await line(/^ {2}curl /)).trim()
+    expect(said.join('\n')).toMatch(/Sandbox key {5}untag_test_sk_/)
+    const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as Json
+    expect(answer.stores).toHaveLength(2)
+    await line(/\[q\] quit/)
+    for (const name of ['Staff station', 'Exit gate', 'API reference']) {
+      const url = /http\S+/.exec(await line(new RegExp(name)))?.[0] ?? ''
+      expect((await fetch(url)).status).toBe(200)
+    }
+
+    await press('s', /✓ Staff station: deactivate_label confirmed \(decided by the cloud/)
+    await press('r', /✗ Staff station: refused, already_redeemed \(decided by the cloud/)
+    await press('d', /✓ Self-checkout detacher: detach_hard_tag confirmed/)
+    await press('u', /✗ Exit gate: refused, item_not_paid/)
+    await press('o', /network of the store is cut/)
+    await press('s', /✓ Staff station: deactivate_label confirmed \(decided offline/)
+    await press('r', /✗ Staff station: refused, already_redeemed \(decided offline/)
+    await press('o', /network is back/, /the cloud has every event/)
+    const ended = once(child, 'exit')
+    await press('q')
+    expect(await ended).toEqual([0, null])
+
+    // A second start finds its store and agent again, with a key of its own.
+    open()
+    await line(/\[q\] quit/)
+    await press('s', /✓ Staff station: deactivate_label confirmed/)
+  })
+})

@@ -1,0 +1,105 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { codeOf, readSources, ROOMS, ROOT, type Source } from './sources.ts'
+
+const sources = readSources()
+const inRooms = sources.filter((s) => !['bin', 'bench', 'test'].includes(s.room))
+const isWorld = (path: string) => path.startsWith('simulators/world/')
+
+/** Files with what is wrong in them, so that a failure names the place. */
+function where(files: readonly Source[], wrong: (source: Source) => boolean): string[] {
+  return files.filter(wrong).map((s) => s.path)
+}
+
+describe('the house', () => {
+  it('sees what it should', () => {
+    expect(sources.length).toBeGreaterThan(150)
+    expect(codeOf(`a('Date.now') // Date.now\n/* Date.now */ b("x")`)).not.toContain('Date')
+    expect(sources.flatMap((s) => s.imports).length).toBeGreaterThan(500)
+  })
+
+  it('lets each room know only what stands below it', () => {
+    const wrong = sources.flatMap((source) =>
+      source.imports.flatMap(({ path }) => {
+        const room = path.split('/')[0] ?? ''
+        if (room === source.room || ROOMS[source.room]?.includes(room) === true) {
+          // Simulated devices share the protocol tables, never the driver; only the whole world knows the parts.
+          const isOutside = source.room === 'simulators' && !isWorld(source.path) && room !== 'simulators' && room !== 'policy'
+          if (!isOutside || path.startsWith('device-drivers/protocols/') || path.startsWith('device-drivers/transports/')) return []
+        }
+        return [`${source.path} imports ${path}`]
+      }),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it('has no circles', () => {
+    const byPath = new Map(sources.map((s) => [s.path, s]))
+    const circles: string[] = []
+    const done = new Set<string>()
+    const visit = (path: string, above: readonly string[]) => {
+      if (above.includes(path)) return void circles.push([...above.slice(above.indexOf(path)), path].join(' → '))
+      if (done.has(path)) return
+      for (const next of byPath.get(path)?.imports ?? []) visit(next.path, [...above, path])
+      done.add(path)
+    }
+    for (const path of byPath.keys()) visit(path, [])
+    expect(circles).toEqual([])
+  })
+
+  it('gets time, randomness, network and disk from outside', () => {
+    const forbidden = /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bset(?:Timeout|Interval)\b|\bperformance\.|\bprocess\.hrtime\b|\brandom(?:Bytes|UUID|FillSync|Int)\b|\bprocess\.env\b|(?:^|[^.\w])fetch\(['"`]|\bglobalThis\.fetch\b/
+    expect(where(inRooms, (s) => !s.path.includes('/browser/') && forbidden.test(s.code))).toEqual([])
+  })
+
+  it('opens each kind of database in one place', () => {
+    const opening = /\bnew Sqlite\(|\bnew pg\.Pool\(|\bnew Pool\(/
+    expect(where(sources.filter((s) => s.room !== 'test' && s.room !== 'bench'), (s) => opening.test(s.code)).toSorted()).toEqual([
+      'bin/commands/doctor.ts',
+      'bin/data-dir-lock.ts',
+      'cloud/persistence/postgres.ts',
+      'cloud/persistence/sqlite.ts',
+      'edge-agent/ledger/database.ts',
+    ])
+  })
+
+  it('keeps the policy pure', () => {
+    expect(where(sources.filter((s) => s.room === 'policy'), (s) => /from 'node:(?!crypto|buffer|assert)|\basync\b|\bawait\b/.test(s.text) && s.path !== 'policy/platform.ts')).toEqual([])
+  })
+
+  it('has no default exports, no holes in its types, no files that only pass on', () => {
+    expect(where(sources, (s) => /\bexport default\b/.test(s.code) && s.path !== 'test/support/global-setup.ts')).toEqual([])
+    expect(where(sources, (s) => /:\s*any\b|\bas any\b|<any>/.test(s.code) && s.path !== 'test/support/cloud.ts')).toEqual([])
+    expect(where(sources, (s) => /@ts-(?:ignore|nocheck|expect-error)|(?:eslint|oxlint)-disable/.test(s.text.replaceAll(codeOf(s.text), '')) && s.path !== 'test/house/house.test.ts')).toEqual([])
+    expect(where(sources, (s) => /(?:^|\/)(?:index|utils?|helpers?|common|misc)\.tsx?$/.test(s.path))).toEqual([])
+  })
+
+  it('keeps files small enough to be one concept', () => {
+    expect(sources.filter((s) => s.room !== 'test' && s.text.split('\n').length > 320).map((s) => `${s.path}: ${s.text.split('\n').length} lines`)).toEqual([])
+  })
+
+  it('gives every exported function of the rooms a doc comment or a name that says it all', () => {
+    const undocumented = inRooms.flatMap((s) =>
+      [...s.text.matchAll(/(?:^|\n)(.*)\nexport (?:async )?function (\w+)/g)].filter((m) => !/\*\/\s*$/.test(m[1] ?? '')).map((m) => `${s.path}: ${m[2]}`),
+    )
+    expect(undocumented).toEqual([])
+  })
+
+  it('names no registry host, and gives each dependency a reason', () => {
+    const lock = readFileSync(join(ROOT, 'package-lock.json'), 'utf8')
+    expect(lock).not.toContain('"resolved"')
+    const { dependencies, devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<'dependencies' | 'devDependencies', Record<string, string>>
+    const reasons = readFileSync(join(ROOT, 'docs/decisions.md'), 'utf8')
+    const missing = [...Object.keys(dependencies), ...Object.keys(devDependencies)].filter((name) => !name.startsWith('@types/') && !reasons.includes(`\`${name}\``))
+    expect(missing).toEqual([])
+  })
+
+  it('leaves nothing unfinished behind', () => {
+    if (!existsSync(join(ROOT, '.git'))) return
+    const tracked = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).split('\n').filter((f) => /\.(?:tsx?|js|md|json|yml)$/.test(f) && f !== 'package-lock.json' && f !== 'test/house/house.test.ts')
+    const words = /\b(?:TODO|FIXME|XXX|HACK)\b/
+    expect(tracked.filter((f) => existsSync(join(ROOT, f)) && words.test(readFileSync(join(ROOT, f), 'utf8')))).toEqual([])
+  })
+})

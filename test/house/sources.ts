@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, sep } from 'node:path'
+
+export const ROOT = join(import.meta.dirname, '../..')
+
+/** The rooms of docs/house.md, and which of them each may import. */
+export const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  policy: [],
+  'device-drivers': ['policy'],
+  'edge-agent': ['policy', 'device-drivers'],
+  cloud: ['policy'],
+  simulators: ['policy', 'device-drivers', 'cloud', 'edge-agent'],
+  bin: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators'],
+  bench: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators', 'bin'],
+  test: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators', 'bin', 'bench'],
+}
+
+/** One file of a room, with what it imports from this project. */
+export interface Source {
+  path: string
+  room: string
+  text: string
+  /** The text without comments and string contents, for looking at the code alone. */
+  code: string
+  imports: readonly { path: string; isType: boolean }[]
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : filesIn(path)
+    return /\.tsx?$/.test(entry.name) ? [path] : []
+  })
+}
+
+const IMPORT = /(?:^|\n)\s*(?:import|export)\s+(type\s+)?(?:[^'"\n;]*?\sfrom\s+)?['"](\.[^'"]+)['"]|import\(\s*['"](\.[^'"]+)['"]\s*\)/g
+
+export function codeOf(text: string): string {
+  const withoutComments = text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|[^:'"])\/\/.*$/gm, '$1')
+  return withoutComments.replaceAll(/'(?:[^'\\\n]|\\.)*'/g, "''").replaceAll(/"(?:[^"\\\n]|\\.)*"/g, '""')
+}
+
+export function readSources(rooms: readonly string[] = Object.keys(ROOMS)): Source[] {
+  return rooms.flatMap((room) =>
+    filesIn(join(ROOT, room)).map((file) => {
+      const text = readFileSync(file, 'utf8')
+      const path = relative(ROOT, file).split(sep).join('/')
+      const imports = [...text.matchAll(IMPORT)].map((match) => ({
+        path: relative(ROOT, join(ROOT, dirname(path), match[2] ?? match[3] ?? '')).split(sep).join('/'),
+        isType: match[1] !== undefined,
+      }))
+      return { path, room, text, code: codeOf(text), imports }
+    }),
+  )
+}
