@@ -8,7 +8,13 @@ export async function readJsonBody(c: Context, limit: number): Promise<Record<st
   if (type !== undefined && !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
     throw new Failure('unsupported-media-type', `send the body as application/json, not ${type.slice(0, 80)}`)
   }
-  return parseJsonBody(await readText(c, limit))
+  const text = await readText(c, limit).catch((error: unknown) => {
+    // Whoever hung up hears nothing of it; it is no fault of ours either.
+    throw error instanceof Failure ? error : new Failure('invalid-argument', 'the body was cut off')
+  })
+  // What no decoder could read stands as U+FFFD; it must not become part of a name or an id.
+  if (text.includes('\uFFFD')) throw new Failure('invalid-argument', 'the body is not valid UTF-8')
+  return parseJsonBody(text)
 }
 
 function tooLarge(limit: number): Failure {
