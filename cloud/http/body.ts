@@ -12,8 +12,6 @@ export async function readJsonBody(c: Context, limit: number): Promise<Record<st
     // Whoever hung up hears nothing of it; it is no fault of ours either.
     throw error instanceof Failure ? error : new Failure('invalid-argument', 'the body was cut off')
   })
-  // What no decoder could read stands as U+FFFD; it must not become part of a name or an id.
-  if (text.includes('\uFFFD')) throw new Failure('invalid-argument', 'the body is not valid UTF-8')
   return parseJsonBody(text)
 }
 
@@ -25,7 +23,7 @@ async function readText(c: Context, limit: number): Promise<string> {
   const announced = c.req.header('content-length')
   if (announced !== undefined) {
     if (Number(announced) > limit) throw tooLarge(limit)
-    return c.req.text()
+    return decode(await c.req.arrayBuffer())
   }
   const body = c.req.raw.body
   if (!body) return ''
@@ -36,5 +34,16 @@ async function readText(c: Context, limit: number): Promise<string> {
     if (size > limit) throw tooLarge(limit)
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return decode(Buffer.concat(chunks))
+}
+
+const strictly = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
+
+/** What is no UTF-8 must not become part of a name or an id. */
+function decode(bytes: ArrayBuffer | Uint8Array): string {
+  try {
+    return strictly.decode(bytes)
+  } catch {
+    throw new Failure('invalid-argument', 'the body is not valid UTF-8')
+  }
 }

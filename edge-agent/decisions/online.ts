@@ -1,6 +1,6 @@
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
-import { openReceipt } from '../../policy/receipts/receipt-token.ts'
+import { openReceipt, receiptTextIn } from '../../policy/receipts/receipt-token.ts'
 import { DENY_REASONS, rightClass, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import { decideByToken, type TokenParts } from './by-token.ts'
@@ -32,7 +32,8 @@ function question(ask: Ask): { operation: string; body: Record<string, unknown> 
   const { request, device } = ask
   const common = {
     deviceId: device.deviceId,
-    ...(request.receipt !== undefined && { receiptToken: request.receipt }),
+    // Only what was meant for us: around it may stand an address, or noise.
+    ...(request.receipt !== undefined && { receiptToken: receiptTextIn(request.receipt) ?? request.receipt }),
     ...(request.operatorId !== undefined && { operatorId: request.operatorId }),
     ...(request.scanSource !== undefined && { scanSource: request.scanSource }),
   }

@@ -15,7 +15,8 @@ export type Scanned =
 /** Longest first: a receipt's Base32 could hold anything, a JWS has dots, an EPC is hex, an EAN digits. */
 export function classify(text: string): Scanned {
   const trimmed = text.trim()
-  if (receiptTextIn(trimmed) !== undefined) return { kind: 'receipt', text: trimmed }
+  const receipt = receiptTextIn(trimmed)
+  if (receipt !== undefined) return { kind: 'receipt', text: receipt }
   if (/^[\w-]{20,}\.[\w-]{20,}\.[\w-]{86}$/.test(trimmed)) return { kind: 'token', text: trimmed }
   if (readBadge(trimmed).length > 0) return { kind: 'badge', text: trimmed }
   if (/^\d{8}$|^\d{13}$/.test(trimmed) && hasValidCheckDigit(trimmed)) return { kind: 'ean', ean: trimmed }

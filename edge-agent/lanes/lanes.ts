@@ -3,6 +3,7 @@ import { releaseActionOf, type DeviceFacts } from '../../policy/devices.ts'
 import { newId } from '../../policy/ids.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
+import { receiptTextIn } from '../../policy/receipts/receipt-token.ts'
 import type { DeviceType, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
 import type { Authorize } from '../decisions/authorize.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
@@ -72,7 +73,7 @@ interface LaneState {
   receipt?: { text: string; atMs: number }
   operatorSession?: string
   /** The last receipt that opened a gate, until somebody goes through. */
-  opened?: { text: string; answer: AuthorizeAnswer; atMs: number }
+  opened?: { text: string | undefined; answer: AuthorizeAnswer; atMs: number }
 }
 
 export function openLanes(parts: LaneParts): Lanes {
@@ -113,7 +114,7 @@ export function openLanes(parts: LaneParts): Lanes {
   /** The same receipt again before anybody went through: the same redemption, shown once more. */
   async function secondLook(asked: AuthorizeRequest): Promise<AuthorizeAnswer | undefined> {
     const { opened } = stateOf(asked.deviceId)
-    const isSame = opened !== undefined && asked.receipt !== undefined && asked.receipt.trim() === opened.text && !namesTag(asked)
+    const isSame = opened !== undefined && asked.receipt !== undefined && receiptTextIn(asked.receipt) === opened.text && !namesTag(asked)
     if (!isSame || platform.clock.elapsed() - opened.atMs > SECOND_LOOK_MS) return undefined
     signal(asked.deviceId, { kind: 'release' })
     signal(asked.deviceId, { kind: 'signal', signal: 'green', seconds: 4 })
@@ -126,7 +127,7 @@ export function openLanes(parts: LaneParts): Lanes {
     if (shown) signal(asked.deviceId, { kind: 'signal', signal: shown.signal, seconds: shown.seconds })
     const state = stateOf(asked.deviceId)
     if (answer.authorized && asked.receipt !== undefined && !hasTag && parts.hasPassageSensor(asked.deviceId)) {
-      state.opened = { text: asked.receipt.trim(), answer, atMs: platform.clock.elapsed() }
+      state.opened = { text: receiptTextIn(asked.receipt), answer, atMs: platform.clock.elapsed() }
     }
     if (shown?.isAlarm) await recordAlarm(asked, answer)
   }

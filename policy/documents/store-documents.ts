@@ -93,7 +93,9 @@ export type DenyEntry = z.infer<typeof DenyEntry>
 /** `deny+jwt`: a page of the list, entries `from` to `ver` in order. */
 export const DenyClaims = z.strictObject({
   ...Common,
-  ...Versioned,
+  epoch: z.int().min(0),
+  /** The number of the last entry; 0 while there is none. */
+  ver: z.int().min(0),
   /** The page follows on this entry: 0 at the beginning. */
   after: z.int().min(0),
   entries: z.array(DenyEntry).max(500),

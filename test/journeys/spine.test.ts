@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module'
 import { PNG } from 'pngjs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
+import { newPostgresDatabase, onEveryDatabase } from '../support/databases.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 
@@ -12,18 +13,21 @@ function readQr(base64: string): string {
   return jsqr(new Uint8ClampedArray(data), width, height)?.data ?? ''
 }
 
-describe('a store with real processes', () => {
+onEveryDatabase('a store with real processes', (kind) => {
   let journey: Journey
+  let postgres: { url: string; remove(): Promise<void> } | undefined
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
 
   beforeAll(async () => {
     boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
-    journey = await openJourney({ boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address } })
+    postgres = kind === 'postgres' ? await newPostgresDatabase() : undefined
+    journey = await openJourney({ ...(postgres && { databaseUrl: postgres.url }), boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address } })
     await eventually('the boards', async () => (await journey.status()).devices.every((d: Json) => d.state === 'ready'))
   }, 60_000)
   afterAll(async () => {
     await journey.stop()
     for (const board of Object.values(boards)) await board.close()
+    await postgres?.remove()
   })
 
   const release = (receipt: string) => journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
@@ -160,6 +164,12 @@ describe('a store with real processes', () => {
     await journey.scanners.gate.scan(`${receipt}\t`)
     await eventually('amber', async () => boards.gate.pulses(2) >= 1)
     expect(boards.gate.pulses(0)).toBe(1)
+  })
+
+  it('agent and cloud refused nothing of each other', async () => {
+    const refused = (await journey.events()).filter((e) => e.reason === 'refused_document' || e.reason === 'unapplied' || e.reason === 'foreign_evidence')
+    expect(refused).toEqual([])
+    expect(journey.cloud.stderr()).not.toMatch(/"level":(50|60)/)
   })
 
   it('writes nothing secret to its logs', () => {

@@ -31,14 +31,19 @@ export async function newDatabase(kind: DatabaseKind): Promise<TestDatabase> {
     const again = () => openDatabase(location, fail)
     return { database: await again(), location, again, remove: async () => rmSync(folder, { recursive: true, force: true }) }
   }
+  const { url, remove } = await newPostgresDatabase()
+  const again = () => openDatabase({ url }, fail)
+  return { database: await again(), location: { url }, again, remove }
+}
+
+/** An empty database on the test run's PostgreSQL server. */
+export async function newPostgresDatabase(): Promise<{ url: string; remove(): Promise<void> }> {
   const server = inject('postgresUrl')
   const name = `test_${randomBytes(6).toString('hex')}`
   await asAdmin(server, `CREATE DATABASE ${name}`)
   const url = new URL(server)
   url.pathname = `/${name}`
-  const location = { url: url.href }
-  const again = () => openDatabase(location, fail)
-  return { database: await again(), location, again, remove: () => asAdmin(server, `DROP DATABASE ${name} WITH (FORCE)`) }
+  return { url: url.href, remove: () => asAdmin(server, `DROP DATABASE ${name} WITH (FORCE)`) }
 }
 
 async function asAdmin(server: string, statement: string): Promise<void> {
