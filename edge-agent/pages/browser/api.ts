@@ -50,14 +50,12 @@ async function call<T>(method: string, path: string, session: string | undefined
     const answer = (await response.json()) as T & { code?: string }
     if (response.ok) return { ok: true, body: answer }
     const { status } = response
-    return { ok: false, fault: faultOf(status, answer.code), status, retryAfterSeconds: Number(response.headers.get('retry-after') ?? 0) }
+    return { ok: false, fault: faultOf(answer.code), status, retryAfterSeconds: Number(response.headers.get('retry-after') ?? 0) }
   } catch {
     return { ok: false, fault: 'unreachable', status: 0, retryAfterSeconds: 0 }
   }
 }
 
-function faultOf(status: number, code: string | undefined): Fault {
-  if (code === 'ledger_full' || code === 'ledger_unavailable') return code
-  if (status === 401 || status === 403) return 'refused'
-  return 'other'
+function faultOf(code: string | undefined): Fault {
+  return code === 'ledger_full' || code === 'ledger_unavailable' ? code : 'other'
 }

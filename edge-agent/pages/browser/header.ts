@@ -1,4 +1,4 @@
-import { lostView, statusView, type PageLink } from '../model/status-view.ts'
+import { lostView, statusView } from '../model/status-view.ts'
 import type { PageStatus } from '../model/wire.ts'
 import type { Place } from './place.ts'
 import { every, now } from './platform.ts'
@@ -7,18 +7,18 @@ import { made, slot } from './slots.ts'
 /** Keeps badges and banners as they are; "seit 12 min" goes on by itself. */
 export interface Header {
   setStatus(status: PageStatus): void
-  setLink(link: PageLink): void
+  setLost(isLost: boolean): void
 }
 
 const TICK_MS = 10_000
 
 export function openHeader({ deviceId, texts }: Place): Header {
   let status: PageStatus | undefined
-  let link: PageLink = 'open'
+  let isLost = false
   let shown = ''
 
   function draw(): void {
-    const view = link === 'open' ? status && statusView(status, deviceId, texts, now()) : lostView(link, texts)
+    const view = isLost ? lostView(texts) : status && statusView(status, deviceId, texts, now())
     if (!view) return
     // Banners are read aloud when they change, so they are left alone when they do not.
     const key = JSON.stringify(view)
@@ -36,8 +36,8 @@ export function openHeader({ deviceId, texts }: Place): Header {
       status = next
       draw()
     },
-    setLink(next) {
-      link = next
+    setLost(next) {
+      isLost = next
       draw()
     },
   }

@@ -1,4 +1,3 @@
-import type { PageLink } from '../model/status-view.ts'
 import type { LiveEvent } from '../model/wire.ts'
 import { after, ask, every, now } from './platform.ts'
 
@@ -9,7 +8,7 @@ import { after, ask, every, now } from './platform.ts'
  */
 export interface LiveParts {
   onEvent(event: LiveEvent): void
-  onLink(link: PageLink): void
+  onLink(isLost: boolean): void
 }
 
 const LONGEST_WAIT_MS = 5_000
@@ -31,7 +30,7 @@ export function listen({ onEvent, onLink }: LiveParts): void {
       heardMs = now()
       waitMs = 1_000
       isOpen = true
-      onLink('open')
+      onLink(false)
     }
     opened.onerror = () => lose(opened)
     for (const type of TYPES) {
@@ -48,15 +47,9 @@ export function listen({ onEvent, onLink }: LiveParts): void {
     lost.close()
     source = undefined
     isOpen = false
-    void whyLost().then(onLink)
+    onLink(true)
     after(waitMs, open)
     waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)
-  }
-
-  async function whyLost(): Promise<PageLink> {
-    const status = await ask('/v1/status', {}, ANSWER_MS).then((answer) => answer.status, () => 0)
-    if (isOpen) return 'open'
-    return status === 401 || status === 403 ? 'refused' : 'lost'
   }
 
   every(ANSWER_MS, () => {

@@ -35,6 +35,8 @@ export function openStage(texts: Texts): Stage {
     idle,
     busy() {
       callOff()
+      // The same words twice in a row would not be read aloud again.
+      write('aloud', '')
       stage.dataset['view'] = 'busy'
     },
     show(view, note, again) {
@@ -49,9 +51,14 @@ export function openStage(texts: Texts): Stage {
       button.textContent = view.again ? words[view.again] : ''
       stage.dataset['tone'] = view.tone
       stage.dataset['view'] = 'result'
-      write('aloud', [view.headline, view.left, view.message, view.advice].filter((part) => part !== '').join('. '))
+      write('aloud', sentences([view.headline, view.left, view.message, view.advice, note]))
       write('last', `${texts.last(clockTime(now(), texts.language))}: ${view.headline}`)
       callOff = after(view.seconds * 1_000, idle)
     },
   }
+}
+
+function sentences(parts: readonly string[]): string {
+  const said = parts.filter((part) => part !== '')
+  return said.map((part) => (/[.!?]$/.test(part) ? part : `${part}.`)).join(' ')
 }

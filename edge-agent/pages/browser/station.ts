@@ -1,6 +1,7 @@
 import { LONGEST_SCAN } from '../model/typed-burst.ts'
 import { resultView, type ResultView } from '../model/result-view.ts'
 import type { LiveEvent, PageResult } from '../model/wire.ts'
+import type { Advice } from '../texts/texts.ts'
 import { sendScan } from './api.ts'
 import { keepAwake } from './awake.ts'
 import { openHeader } from './header.ts'
@@ -27,6 +28,7 @@ const operator = openOperator(place, slot('operator-name').dataset['name'] ?? nu
 const signIn = openSignIn(place, operator)
 
 const underWay = new Set<string>()
+const meanwhile: PageResult[] = []
 /** The agent tells every page of a result, so what this page asked for comes twice. */
 let shown = { key: '', atMs: 0 }
 const SAME_RESULT_MS = 3_000
@@ -35,18 +37,18 @@ async function scan(raw: string): Promise<void> {
   const text = raw.trim()
   // The same code again before there is an answer is a scanner that fired twice.
   if (text === '' || underWay.has(text)) return
-  if (text.length > LONGEST_SCAN) return stage.show(fault(texts.tooLong, ''), '')
+  if (text.length > LONGEST_SCAN) return stage.show(fault({ what: texts.tooLong, todo: '' }), '')
   underWay.add(text)
   signIn.close()
   stage.busy()
   const answer = await sendScan(deviceId, text, operator.session)
   underWay.delete(text)
-  if (answer.ok) return show(answer.body, text)
-  const { what, todo } = texts.requestFailed[answer.fault]
-  stage.show(fault(what, todo), '')
+  if (answer.ok) show(answer.body, text)
+  else stage.show(fault(texts.requestFailed[answer.fault]), '')
+  for (const result of meanwhile.splice(0)) show(result)
 }
 
-function fault(what: string, todo: string): ResultView {
+function fault({ what, todo }: Advice): ResultView {
   return { tone: 'staff', headline: texts.callStaff, left: '', message: what, advice: todo, again: null, seconds: 20 }
 }
 
@@ -80,7 +82,8 @@ function againFor(view: ResultView, text: string | undefined): (() => void) | un
 function onEvent(event: LiveEvent): void {
   if (event.type === 'status') return header.setStatus(event.status)
   if (event.deviceId !== deviceId) return
-  if (event.type === 'result') return show(event.result)
+  // What this page waits for is told with its own answer.
+  if (event.type === 'result') return underWay.size > 0 ? void meanwhile.push(event.result) : show(event.result)
   operator.heard(event.name)
   signIn.close()
 }
@@ -88,10 +91,10 @@ function onEvent(event: LiveEvent): void {
 let wasLost = false
 listen({
   onEvent,
-  onLink(link) {
-    header.setLink(link)
-    if (link === 'open' && wasLost) void keepUpToDate().then(operator.lookAgain)
-    wasLost = link !== 'open'
+  onLink(isLost) {
+    header.setLost(isLost)
+    if (wasLost && !isLost) void keepUpToDate().then(operator.lookAgain)
+    wasLost = isLost
   },
 })
 hearScanner((text) => void scan(text))

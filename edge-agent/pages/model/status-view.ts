@@ -21,9 +21,6 @@ export interface StatusView {
   banners: Banner[]
 }
 
-/** Whether the page still hears the agent; `refused`: the agent does not speak to pages on other machines. */
-export type PageLink = 'open' | 'lost' | 'refused'
-
 const DEVICE_TONES: Record<PageDevice['state'], BadgeTone> = {
   absent: 'bad',
   opening: 'warn',
@@ -49,8 +46,8 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
 }
 
 /** Without the agent there is only this to say: what was heard last is not told as if it still held. */
-export function lostView(link: 'lost' | 'refused', texts: Texts): StatusView {
-  return { badges: [{ tone: 'bad', text: texts.link[link] }], banners: [{ tone: 'bad', text: texts.linkHint[link] }] }
+export function lostView(texts: Texts): StatusView {
+  return { badges: [{ tone: 'bad', text: texts.lost.what }], banners: [{ tone: 'bad', text: texts.lost.todo }] }
 }
 
 /** What a device is called here: its name, else what it is. */

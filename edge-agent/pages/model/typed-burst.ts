@@ -24,7 +24,7 @@ export interface TypedBurst {
 
 /** Slower scanners and their radios pause this long between characters at most. */
 const LOOSE_GAP_MS = 200
-/** In a field only what no person can type counts as a scan. */
+/** In a field only what no person can type counts as a scan: so little for a character on average. */
 const FIELD_GAP_MS = 50
 const SHORTEST = 3
 const SHORTEST_IN_FIELD = 8
@@ -34,20 +34,19 @@ export const LONGEST_SCAN = 4_096
 
 export function typedBurst(): TypedBurst {
   let text = ''
-  let slowest = 0
+  let firstMs = 0
   let lastMs = Number.NEGATIVE_INFINITY
   let endedMs = Number.NEGATIVE_INFINITY
 
-  function begin(): void {
-    text = ''
-    slowest = 0
+  function isFast(atMs: number, inField: boolean): boolean {
+    if (atMs - lastMs > LOOSE_GAP_MS) return false
+    return inField ? text.length >= SHORTEST_IN_FIELD && (atMs - firstMs) / text.length <= FIELD_GAP_MS : text.length >= SHORTEST
   }
 
   function end(inField: boolean, atMs: number): BurstVerdict {
-    const gap = Math.max(slowest, atMs - lastMs)
-    const isScan = inField ? text.length >= SHORTEST_IN_FIELD && gap <= FIELD_GAP_MS : text.length >= SHORTEST && gap <= LOOSE_GAP_MS
+    const isScan = isFast(atMs, inField)
     const scanned = text
-    begin()
+    text = ''
     if (isScan) {
       endedMs = atMs
       return { do: 'scan', text: scanned }
@@ -62,9 +61,8 @@ export function typedBurst(): TypedBurst {
       if (key === 'Enter' || key === 'Tab') return end(inField, atMs)
       // Shift and its like come between the characters of a burst.
       if ([...key].length !== 1) return { do: 'pass' }
-      const gap = atMs - lastMs
-      if (gap > LOOSE_GAP_MS) begin()
-      else if (text !== '') slowest = Math.max(slowest, gap)
+      if (atMs - lastMs > LOOSE_GAP_MS) text = ''
+      if (text === '') firstMs = atMs
       lastMs = atMs
       text = (text + key).slice(0, LONGEST_SCAN + 1)
       // A single space is how a keyboard presses a button.

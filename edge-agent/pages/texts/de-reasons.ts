@@ -27,7 +27,7 @@ export const reasonsDe: Texts['reasons'] = {
   item_unknown: { what: 'Zu dieser Ware ist nichts bekannt.', todo: 'Den Beleg scannen und die Ware vergleichen.' },
   item_not_paid: { what: 'Diese Ware ist nicht bezahlt.', todo: 'Bitte zuerst an der Kasse bezahlen.' },
   already_redeemed: {
-    what: 'Dafür wurde schon alles freigegeben.',
+    what: 'Dafür ist nichts mehr freizugeben.',
     todo: 'Jedes Etikett wird nur einmal freigegeben. Im Zweifel Personal rufen.',
   },
   authorization_outstanding: { what: 'Ein anderes Gerät gibt das gerade frei.', todo: 'Kurz warten und noch einmal scannen.' },

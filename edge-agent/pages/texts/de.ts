@@ -47,11 +47,7 @@ export const de: Texts = {
   },
   deviceAway: (detail) => `Das Gerät löst gerade nichts aus: ${detail}`,
   fault: (why) => `Es wird nichts freigegeben: ${why}`,
-  link: { lost: 'Agent nicht erreichbar', refused: 'Nicht zugelassen' },
-  linkHint: {
-    lost: 'Diese Seite hat die Verbindung zum Agenten verloren und versucht es weiter.',
-    refused: 'Diese Seite darf nur an dem Rechner benutzt werden, auf dem der Agent läuft.',
-  },
+  lost: { what: 'Agent nicht erreichbar', todo: 'Diese Seite hat die Verbindung zum Agenten verloren und versucht es weiter.' },
 
   busy: 'Wird geprüft …',
   granted: {
@@ -119,7 +115,6 @@ export const de: Texts = {
       what: 'Das Buch der Freigaben ist gestört.',
       todo: 'Es wird nichts freigegeben. Bitte die Technik verständigen.',
     },
-    refused: { what: 'Diese Seite darf hier nichts freigeben.', todo: 'Bitte an dem Rechner öffnen, auf dem der Agent läuft.' },
     other: { what: 'Das hat nicht geklappt.', todo: 'Noch einmal scannen. Bleibt es dabei, die Technik verständigen.' },
   },
 

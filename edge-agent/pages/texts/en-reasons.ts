@@ -24,7 +24,7 @@ export const reasonsEn: Texts['reasons'] = {
   item_unknown: { what: 'Nothing is known about this item.', todo: 'Scan the receipt and compare the goods.' },
   item_not_paid: { what: 'This item is not paid.', todo: 'Please pay at the till first.' },
   already_redeemed: {
-    what: 'Everything was released for this already.',
+    what: 'There is nothing left to release for this.',
     todo: 'Each tag is released only once. When in doubt call staff.',
   },
   authorization_outstanding: { what: 'Another device is releasing this right now.', todo: 'Wait a moment and scan again.' },

@@ -47,11 +47,7 @@ export const en: Texts = {
   },
   deviceAway: (detail) => `The device releases nothing at the moment: ${detail}`,
   fault: (why) => `Nothing is released: ${why}`,
-  link: { lost: 'Agent out of reach', refused: 'Not admitted' },
-  linkHint: {
-    lost: 'This page has lost the agent and keeps trying.',
-    refused: 'This page may only be used on the machine that the agent runs on.',
-  },
+  lost: { what: 'Agent out of reach', todo: 'This page has lost the agent and keeps trying.' },
 
   busy: 'Checking …',
   granted: {
@@ -116,7 +112,6 @@ export const en: Texts = {
       todo: 'Nothing is released until there is room. Please tell the technicians.',
     },
     ledger_unavailable: { what: 'The record of releases is disturbed.', todo: 'Nothing is released. Please tell the technicians.' },
-    refused: { what: 'This page may release nothing here.', todo: 'Please open it on the machine that the agent runs on.' },
     other: { what: 'That did not work.', todo: 'Scan again. If it stays so, tell the technicians.' },
   },
 

@@ -42,8 +42,8 @@ export interface Texts {
   deviceStates: Record<PageDevice['state'], string>
   deviceAway(detail: string): string
   fault(why: string): string
-  link: Record<'lost' | 'refused', string>
-  linkHint: Record<'lost' | 'refused', string>
+  /** The page does not hear the agent any more. */
+  lost: Advice
 
   busy: string
   granted: Record<ProtectionAction, string>
@@ -71,7 +71,7 @@ export interface Texts {
   typeCode: string
   check: string
   tooLong: string
-  requestFailed: Record<'unreachable' | 'ledger_full' | 'ledger_unavailable' | 'refused' | 'other', Advice>
+  requestFailed: Record<'unreachable' | 'ledger_full' | 'ledger_unavailable' | 'other', Advice>
 
   signIn: string
   signOut: string

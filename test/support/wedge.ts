@@ -1,0 +1,27 @@
+import type { CDPSession, Page } from 'playwright-core'
+
+/** A scanner that types like a keyboard, as fast as scanners do however slow the machine of the test is. */
+export interface Wedge {
+  scan(text: string, end?: 'Enter' | 'Tab'): Promise<void>
+}
+
+/** Between two characters, s. */
+const GAP = 0.006
+const PAUSE = 0.3
+const CODES = { Enter: 13, Tab: 9 } as const
+
+export async function wedge(page: Page): Promise<Wedge> {
+  const line: CDPSession = await page.context().newCDPSession(page)
+  let timestamp = 0
+  const press = (key: string, text: string, code?: number) => {
+    timestamp += GAP
+    const what = { key, timestamp, ...(code !== undefined && { windowsVirtualKeyCode: code }) }
+    return [line.send('Input.dispatchKeyEvent', { type: 'keyDown', text, ...what }), line.send('Input.dispatchKeyEvent', { type: 'keyUp', ...what })]
+  }
+  return {
+    async scan(text, end = 'Enter') {
+      timestamp = Math.max(Date.now() / 1_000, timestamp + PAUSE)
+      await Promise.all([...[...text].flatMap((char) => press(char, char)), ...press(end, end === 'Enter' ? '\r' : '', CODES[end])])
+    },
+  }
+}
