@@ -2,7 +2,8 @@ import type { CDPSession, Page } from 'playwright-core'
 
 /** A scanner that types like a keyboard, as fast as scanners do however slow the machine of the test is. */
 export interface Wedge {
-  scan(text: string, end?: 'Enter' | 'Tab'): Promise<void>
+  /** `end`: the keys after the text; some scanners send two. */
+  scan(text: string, end?: readonly (keyof typeof CODES)[]): Promise<void>
 }
 
 /** Between two characters, s. */
@@ -19,9 +20,11 @@ export async function wedge(page: Page): Promise<Wedge> {
     return [line.send('Input.dispatchKeyEvent', { type: 'keyDown', text, ...what }), line.send('Input.dispatchKeyEvent', { type: 'keyUp', ...what })]
   }
   return {
-    async scan(text, end = 'Enter') {
-      timestamp = Math.max(Date.now() / 1_000, timestamp + PAUSE)
-      await Promise.all([...[...text].flatMap((char) => press(char, char)), ...press(end, end === 'Enter' ? '\r' : '', CODES[end])])
+    async scan(text, end = ['Enter']) {
+      // The last key is pressed now.
+      timestamp = Math.max(Date.now() / 1_000 - (text.length + end.length) * GAP, timestamp + PAUSE)
+      const typed = [...text].flatMap((char) => press(char, char))
+      await Promise.all([...typed, ...end.flatMap((key) => press(key, key === 'Enter' ? '\r' : '', CODES[key]))])
     },
   }
 }

@@ -16,6 +16,7 @@ export function openStage(texts: Texts): Stage {
   const stage = slot('stage')
   const button = slot<HTMLButtonElement>('again')
   let press: () => void = () => undefined
+  let wasPressed = false
   let callOff: () => void = () => undefined
 
   function idle(): void {
@@ -25,7 +26,10 @@ export function openStage(texts: Texts): Stage {
     press = () => undefined
   }
 
-  button.addEventListener('click', () => press())
+  button.addEventListener('click', () => {
+    wasPressed = true
+    press()
+  })
   slot('done').addEventListener('click', idle)
   document.addEventListener('keydown', (event) => {
     if (event.key === 'Escape' && stage.dataset['view'] === 'result' && !document.querySelector('dialog[open]')) idle()
@@ -51,6 +55,9 @@ export function openStage(texts: Texts): Stage {
       button.textContent = view.again ? words[view.again] : ''
       stage.dataset['tone'] = view.tone
       stage.dataset['view'] = 'result'
+      // Out of sight it has lost the focus; whoever pressed it wants to press it again.
+      if (wasPressed && !button.hidden) button.focus()
+      wasPressed = false
       write('aloud', sentences([view.headline, view.left, view.message, view.advice, note]))
       write('last', `${texts.last(clockTime(now(), texts.language))}: ${view.headline}`)
       callOff = after(view.seconds * 1_000, idle)
