@@ -1,7 +1,7 @@
 /** The display at the way out: one word that can be read across the aisle, and the last decisions below. */
 export const GATE = `
 .gate .stage { gap: .5rem }
-.gate .headline { font-size: clamp(2.1rem, min(10.5vw, 15vh), 9rem); text-wrap: balance }
+.gate .headline { font-size: clamp(2.1rem, min(10.5vw, 13.5vh), 9rem); text-wrap: balance }
 .gate .message { font-size: clamp(1.3rem, min(5vw, 5.4vh), 2.8rem) }
 .gate .icon { width: clamp(4rem, 19vh, 15rem) }
 .gate .stage[data-tone='green'] { background: var(--green); color: var(--on-strong) }
