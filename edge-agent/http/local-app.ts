@@ -129,7 +129,10 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
       const gone = new AbortController()
       stream.onAbort(() => gone.abort())
       await stream.writeSSE({ event: 'status', data: JSON.stringify({ type: 'status', status: agent.status() }) })
-      for await (const event of agent.feed.listen(gone.signal)) await stream.writeSSE({ event: event.type, data: JSON.stringify(liveEvent(event, agent.trust.policy)) })
+      for await (const event of agent.feed.listen(gone.signal)) {
+        const live = liveEvent(event, agent.trust.policy)
+        await stream.writeSSE({ event: live.type, data: JSON.stringify(live) })
+      }
     }),
   )
 

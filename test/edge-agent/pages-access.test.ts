@@ -7,6 +7,7 @@ import { wedge } from '../support/wedge.ts'
 import { atTheGate, denied, GATE, granted, pagesBench, servePages, STATION, type PagesBench, type ServedPages } from './pages-agent.ts'
 
 const SCHEMES = ['dark', 'light'] as const
+const UNPAID = atTheGate('E2801160600002084F1C2A3B', denied('item_not_paid', { action: 'authorize_exit', itemStatus: 'sellable' }))
 const SIZES = [{ width: 1280, height: 800 }, { width: 390, height: 844 }]
 
 /** Everybody must be able to read and to use the pages: WCAG 2.2 AA as far as a program can tell, and targets for fingers. */
@@ -88,7 +89,8 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     const page = await open(`/station?device=${STATION}`, scheme)
     const healthy = bench.status
     const devices = healthy.devices.map((d) => ({ ...d, state: 'degraded' as const, detail: 'no answer' }))
-    const offline = { online: false, offlineSince: new Date(0).toISOString(), queueDepth: 2, stage: 'stale' as const, clock: 'none' as const }
+    const offlineSince = new Date(0).toISOString()
+    const offline = { online: false, offlineSince, queueDepth: 2, stage: 'stale' as const, clock: 'none' as const }
     bench.status = { ...healthy, ...offline, devices, fault: 'disk I/O error' }
     await expect
       .poll(() => {
@@ -108,7 +110,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     expect(await violations(page)).toEqual([])
     await happens(page, 'amber', denied('token_expired', { action: 'authorize_exit' }))
     expect(await violations(page)).toEqual([])
-    await happens(page, 'alarm', atTheGate('E2801160600002084F1C2A3B', denied('item_not_paid', { action: 'authorize_exit', itemStatus: 'sellable' })))
+    await happens(page, 'alarm', UNPAID)
     expect(await page.locator('.stage').innerText()).toContain('Diese Ware ist nicht bezahlt.')
     expect(await page.locator('.stage').innerText()).toContain('E2801160600002084F1C2A3B')
     expect(await page.locator('aside li').count()).toBeLessThanOrEqual(5)
@@ -143,7 +145,8 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
     for (let i = 0; i < 4; i++) {
       await page.keyboard.press('Tab')
       seen.push(String(await page.evaluate("document.activeElement.textContent || document.activeElement.id")))
-      expect(Number.parseFloat(String(await page.evaluate('getComputedStyle(document.activeElement).outlineWidth')))).toBeGreaterThanOrEqual(3)
+      const ring = await page.evaluate('Number.parseFloat(getComputedStyle(document.activeElement).outlineWidth)')
+      expect(ring).toBeGreaterThanOrEqual(3)
     }
     expect(seen).toEqual(['code', 'Prüfen', 'Anmelden', 'English'])
     await page.keyboard.press('Shift+Tab')
@@ -160,7 +163,7 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
   it('nothing moves for people who asked for that', async () => {
     const page = await open(`/gate?device=${GATE}`, 'dark')
     await page.emulateMedia({ reducedMotion: 'reduce' })
-    await happens(page, 'alarm', atTheGate('E280AA', denied('item_not_paid', { action: 'authorize_exit', itemStatus: 'sellable' })))
+    await happens(page, 'alarm', UNPAID)
     expect(await page.evaluate('document.getAnimations().length')).toBe(0)
     await page.close()
   })

@@ -2,16 +2,24 @@ import { describe, expect, it } from 'vitest'
 import { gateLine, gateView, replaces } from '../../edge-agent/pages/model/gate-view.ts'
 import { resultView } from '../../edge-agent/pages/model/result-view.ts'
 import { lostView, statusView } from '../../edge-agent/pages/model/status-view.ts'
-import type { LiveEvent, PageAnswer, PageResult } from '../../edge-agent/pages/model/wire.ts'
+import type { GateLight, PageAnswer, PageResult } from '../../edge-agent/pages/model/wire.ts'
 import { textsOf } from '../../edge-agent/pages/texts/catalogue.ts'
-import { DENY_REASONS, ITEM_STATUSES, OUTCOMES, PROTECTION_ACTIONS } from '../../policy/vocabulary.ts'
+import { DENY_REASONS, ITEM_STATUSES, OUTCOMES, PROTECTION_ACTIONS, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
 import { newStatus, STATION } from './pages-agent.ts'
 
 const de = textsOf('de')
 const en = textsOf('en')
 
-const ANSWER: PageAnswer = { authorized: true, action: 'deactivate_label', itemCount: 1, remaining: 0, offline: false, outcome: 'confirmed' }
-const decision = (more: Partial<PageAnswer>): PageResult => ({ kind: 'decision', answer: { ...ANSWER, ...more } })
+const ANSWER: PageAnswer = {
+  authorized: true,
+  action: 'deactivate_label',
+  itemCount: 1,
+  remaining: 0,
+  offline: false,
+  outcome: 'confirmed',
+}
+const decision = (more: Partial<PageAnswer>): PageResult & { kind: 'decision' } => ({ kind: 'decision', answer: { ...ANSWER, ...more } })
+const refused = (reason: DenyReason) => shown({ authorized: false, outcome: null, reason })
 const shown = (more: Partial<PageAnswer>, texts = de) => resultView(decision(more), texts)
 
 describe('a result at the station', () => {
@@ -19,7 +27,8 @@ describe('a result at the station', () => {
     expect(shown({ itemCount: 3, remaining: 2 })).toMatchObject({ tone: 'granted', left: 'Noch 2 Etiketten', again: 'next' })
     expect(shown({ itemCount: 3, remaining: 1 })).toMatchObject({ left: 'Noch 1 Etikett', again: 'next' })
     expect(shown({ itemCount: 3, remaining: 1 }, en)).toMatchObject({ left: '1 label left' })
-    expect(shown({ itemCount: 3, remaining: 0 })).toMatchObject({ left: '', message: 'Alle 3 Etiketten erledigt.', again: null, seconds: 6 })
+    const done = { left: '', message: 'Alle 3 Etiketten erledigt.', again: null, seconds: 6 }
+    expect(shown({ itemCount: 3, remaining: 0 })).toMatchObject(done)
   })
 
   it('asks people to look when nobody knows whether it moved, and does not offer to send it again', () => {
@@ -28,9 +37,9 @@ describe('a result at the station', () => {
   })
 
   it('tells refusals from calls for staff, and stays longer than a success', () => {
-    expect(shown({ authorized: false, outcome: null, reason: 'already_redeemed' })).toMatchObject({ tone: 'refused', headline: 'Abgelehnt', again: null })
-    expect(shown({ authorized: false, outcome: null, reason: 'manual_assistance_required' })).toMatchObject({ tone: 'staff', headline: 'Personal rufen', again: 'approve' })
-    for (const reason of DENY_REASONS) expect(shown({ authorized: false, outcome: null, reason })?.seconds).toBeGreaterThan(6)
+    expect(refused('already_redeemed')).toMatchObject({ tone: 'refused', headline: 'Abgelehnt', again: null })
+    expect(refused('manual_assistance_required')).toMatchObject({ tone: 'staff', headline: 'Personal rufen', again: 'approve' })
+    for (const reason of DENY_REASONS) expect(refused(reason)?.seconds).toBeGreaterThan(6)
   })
 
   it('has its own words for every reason, in both languages', () => {
@@ -42,21 +51,28 @@ describe('a result at the station', () => {
   })
 
   it('has something to say about every action, outcome and status', () => {
+    const information = (itemStatus?: ItemStatus) =>
+      shown({ action: 'verify_item_status', outcome: null, ...(itemStatus && { itemStatus }) })
     for (const texts of [de, en])
       for (const action of PROTECTION_ACTIONS)
         for (const outcome of [...OUTCOMES, null])
-          for (const itemStatus of ITEM_STATUSES) expect(resultView(decision({ action, outcome, itemStatus }), texts)?.headline).toMatch(/\w/)
-    expect(shown({ action: 'verify_item_status', outcome: null, itemStatus: 'sellable' })).toMatchObject({ tone: 'refused', headline: 'nicht bezahlt' })
-    expect(shown({ action: 'verify_item_status', outcome: null })).toMatchObject({ tone: 'note' })
+          for (const itemStatus of ITEM_STATUSES) expect(shown({ action, outcome, itemStatus }, texts)?.headline).toMatch(/\w/)
+    expect(information('sellable')).toMatchObject({ tone: 'refused', headline: 'nicht bezahlt' })
+    expect(information()).toMatchObject({ tone: 'note' })
   })
 })
 
 describe('a result at the gate', () => {
-  const at = (result: PageResult, light?: (LiveEvent & { type: 'result' })['light']) => ({ type: 'result' as const, deviceId: 'g', atMs: 0, result, ...(light !== undefined && { light }) })
-  const unpaid: PageResult = { kind: 'decision', item: 'E280AA', answer: { ...ANSWER, authorized: false, action: 'authorize_exit', outcome: null, reason: 'item_not_paid', itemStatus: 'sellable' } }
+  const at = (result: PageResult, light: GateLight) => ({ type: 'result' as const, deviceId: 'g', atMs: 0, result, light })
+  const exit = (more: Partial<PageAnswer>) => decision({ action: 'authorize_exit', ...more })
+  const unpaid: PageResult = {
+    ...exit({ authorized: false, outcome: null, reason: 'item_not_paid', itemStatus: 'sellable' }),
+    item: 'E280AA',
+  }
 
   it('alarms with reason and tag when the gate did', () => {
-    expect(gateView(at(unpaid, 'siren'), de)).toMatchObject({ tone: 'alarm', headline: 'Alarm', message: 'Diese Ware ist nicht bezahlt.', item: 'E280AA' })
+    const alarm = { tone: 'alarm', headline: 'Alarm', message: 'Diese Ware ist nicht bezahlt.', item: 'E280AA' }
+    expect(gateView(at(unpaid, 'siren'), de)).toMatchObject(alarm)
   })
 
   it('shows amber where the gate did, and nothing where the policy wants nothing', () => {
@@ -65,8 +81,8 @@ describe('a result at the gate', () => {
   })
 
   it('is green only when the way is open', () => {
-    expect(gateView(at(decision({ action: 'authorize_exit' }), 'green'), de)).toMatchObject({ tone: 'green', headline: 'Danke, auf Wiedersehen' })
-    expect(gateView(at(decision({ action: 'authorize_exit', outcome: 'failed' }), 'green'), de)).toMatchObject({ tone: 'amber' })
+    expect(gateView(at(exit({}), 'green'), de)).toMatchObject({ tone: 'green', headline: 'Danke, auf Wiedersehen' })
+    expect(gateView(at(exit({ outcome: 'failed' }), 'green'), de)).toMatchObject({ tone: 'amber' })
   })
 
   it('lets an alarm stand against the paid goods in the same bag', () => {
@@ -78,7 +94,7 @@ describe('a result at the gate', () => {
 
   it('tells staff why in the list', () => {
     expect(gateLine(at(unpaid, 'siren'), en)).toMatchObject({ tone: 'alarm', text: 'This item is not paid.', item: 'E280AA' })
-    expect(gateLine(at({ kind: 'operator', name: 'x' }), en)).toBeUndefined()
+    expect(gateLine(at({ kind: 'operator', name: 'x' }, null), en)).toBeUndefined()
   })
 })
 

@@ -5,8 +5,9 @@ import { temporaryFolder } from './databases.ts'
 const ASK_NOBODY = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
 const CHROMIUM = '/usr/bin/chromium'
 
+const MISSING = `${CHROMIUM} is missing: install the package chromium (apt-get install chromium)`
 /** Why browser tests are left out here, or undefined when they can run. */
-export const NO_CHROMIUM = existsSync(CHROMIUM) ? undefined : `${CHROMIUM} is missing: install the package chromium (apt-get install chromium)`
+export const NO_CHROMIUM = existsSync(CHROMIUM) ? undefined : MISSING
 
 export interface TestBrowser {
   browser: Browser

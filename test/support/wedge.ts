@@ -17,7 +17,8 @@ export async function wedge(page: Page): Promise<Wedge> {
   const press = (key: string, text: string, code?: number) => {
     timestamp += GAP
     const what = { key, timestamp, ...(code !== undefined && { windowsVirtualKeyCode: code }) }
-    return [line.send('Input.dispatchKeyEvent', { type: 'keyDown', text, ...what }), line.send('Input.dispatchKeyEvent', { type: 'keyUp', ...what })]
+    const down = line.send('Input.dispatchKeyEvent', { type: 'keyDown', text, ...what })
+    return [down, line.send('Input.dispatchKeyEvent', { type: 'keyUp', ...what })]
   }
   return {
     async scan(text, end = ['Enter']) {
