@@ -9,6 +9,7 @@ import { metricsText } from '../health/metrics.ts'
 import { LedgerFailure, LedgerFull } from '../ledger/commit.ts'
 import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
+import { liveEvent } from '../pages/live-event.ts'
 import { pageRoutes } from '../pages/pages.tsx'
 
 /** The agent's own HTTP (contracts §6): for the pages at the station and for programs beside it. */
@@ -107,6 +108,11 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
     c.header('retry-after', String(opened.retryAfterSeconds))
     return fail(c, 429, 'locked', `too many wrong tries: wait ${opened.retryAfterSeconds} s`)
   })
+  /** Who stands behind what this page or this device asks: a page that lost the agent looks again. */
+  app.get('/v1/operator', (c) => {
+    const deviceId = c.req.query('deviceId')
+    return c.json({ name: operatorOf(c)?.name ?? (deviceId === undefined ? undefined : agent.lanes.operatorAt(deviceId)) ?? null })
+  })
   app.delete('/v1/operator', (c) => {
     const session = c.req.header('x-untag-operator')
     if (session) agent.operators.close(session)
@@ -123,7 +129,10 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
       const gone = new AbortController()
       stream.onAbort(() => gone.abort())
       await stream.writeSSE({ event: 'status', data: JSON.stringify({ type: 'status', status: agent.status() }) })
-      for await (const event of agent.feed.listen(gone.signal)) await stream.writeSSE({ event: event.type, data: JSON.stringify(event) })
+      for await (const event of agent.feed.listen(gone.signal)) {
+        const live = liveEvent(event, agent.trust.policy)
+        await stream.writeSSE({ event: live.type, data: JSON.stringify(live) })
+      }
     }),
   )
 
@@ -137,7 +146,7 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
     return c.json({ ready: isReady, online, policyVersion, devices: devices.map(({ deviceId, state, detail }) => ({ deviceId, state, detail })) }, isReady ? 200 : 503)
   })
   app.get('/metrics', (c) => c.body(metricsText(agent.status(), agent.counters), 200, { 'content-type': 'text/plain; version=0.0.4' }))
-  pageRoutes(app, agent)
+  pageRoutes(app, agent, { mayUse: (c) => isLoopback(c) || isPaired(c) })
 
   function isPaired(c: Context): boolean {
     const token = /^Bearer (\S{20,200})$/.exec(c.req.header('authorization') ?? '')?.[1]

@@ -1,7 +1,102 @@
-import type { Hono } from 'hono'
+import type { Context, Hono } from 'hono'
+import type { JSX } from 'hono/jsx/jsx-runtime'
+import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { Lanes } from '../lanes/lanes.ts'
 import type { Agent } from '../runtime.ts'
+import { readAssets } from './assets.ts'
+import { DeviceList, NotHere } from './components/device-list.tsx'
+import { GatePage } from './components/gate-page.tsx'
+import { StationPage } from './components/station-page.tsx'
+import { pageHeaders } from './headers.ts'
+import { clockTime } from './model/clock-time.ts'
+import { gateLine, gateReady } from './model/gate-view.ts'
+import { resultView } from './model/result-view.ts'
+import type { PageDevice, PageStatus } from './model/wire.ts'
+import { recentResults } from './recent.ts'
+import { isLanguage, textsOf } from './texts/catalogue.ts'
+import type { Texts } from './texts/texts.ts'
 
-export function pageRoutes(app: Hono, agent: Agent): void {
+/**
+ *   GET /station?device=  ·  /gate?device=  ──▶ server-rendered page ──▶ its program hears /v1/events and sends /v1/scan
+ *
+ * The screens at the station and at the gate. They work with the cloud away, as everything comes from this agent.
+ */
+export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config'> {
+  platform: Pick<Platform, 'clock' | 'random'>
+  trust: { readonly policy: PolicyClaims | undefined }
+  lanes: Pick<Lanes, 'operatorAt'>
+}
+
+export interface PageOptions {
+  /** Whether whoever asks may also use /v1: a page that can do nothing is not shown. */
+  mayUse(c: Context): boolean
+}
+
+/** What every page is made of. */
+interface PageAt {
+  status: PageStatus
+  device: PageDevice
+  texts: Texts
+  nowMs: number
+  script: { src: string; nonce: string }
+}
+
+const FOR_EVER = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'public, max-age=31536000, immutable' }
+
+export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse }: PageOptions): void {
+  const assets = readAssets()
+  const ours = new Set(agent.config.devices.map((device) => device.deviceId))
+  const recent = recentResults({ feed: agent.feed, isOurs: (id) => ours.has(id), policy: () => agent.trust.policy })
+
+  const textsFor = (c: Context): Texts => {
+    const asked = c.req.query('lang')
+    return textsOf(isLanguage(asked) ? asked : agent.config.language)
+  }
+
+  function show(c: Context, render: (nonce: string) => JSX.Element, status: 200 | 401 | 404 = 200): Response | Promise<Response> {
+    const nonce = Buffer.from(agent.platform.random.bytes(16)).toString('base64url')
+    return c.html(`<!doctype html>${String(render(nonce))}`, status, pageHeaders(nonce))
+  }
+
+  /** Scanners are no place to stand at. */
+  const places = (status: PageStatus): PageDevice[] => status.devices.filter((device) => device.driver !== 'scanner')
+
+  function page(path: string, render: (at: PageAt) => JSX.Element): void {
+    app.get(path, (c) => {
+      const texts = textsFor(c)
+      if (!mayUse(c)) return show(c, () => <NotHere texts={texts} />, 401)
+      const status: PageStatus = agent.status()
+      const asked = c.req.query('device')
+      const nowMs = agent.platform.clock.wall()
+      const devices = places(status)
+      const device = devices.find((d) => d.deviceId === asked)
+      const missing = asked !== undefined
+      if (!device) return show(c, () => <DeviceList texts={texts} devices={devices} missing={missing} />, missing ? 404 : 200)
+      const src = `/assets/${assets.build}/browser${path}.js`
+      return show(c, (nonce) => render({ status, device, texts, nowMs, script: { src, nonce } }))
+    })
+  }
+
   app.get('/', (c) => c.redirect('/station'))
-  void agent
+
+  page('/station', ({ device, texts, ...rest }) => {
+    const [last] = recent.of(device.deviceId)
+    const view = last && resultView(last.result, texts)
+    const told = last && view ? `${texts.last(clockTime(last.atMs, texts.language))}: ${view.headline}` : ''
+    const operator = agent.lanes.operatorAt(device.deviceId) ?? null
+    return <StationPage {...rest} device={device} texts={texts} operator={operator} view={{ kind: 'idle', last: told }} />
+  })
+
+  page('/gate', ({ device, texts, ...rest }) => {
+    const lines = recent.of(device.deviceId).flatMap((result) => gateLine(result, texts) ?? [])
+    return <GatePage {...rest} device={device} texts={texts} view={gateReady(texts)} lines={lines} />
+  })
+
+  app.get('/assets/:build/:folder/:file', (c) => {
+    const { build, folder, file } = c.req.param()
+    const text = build === assets.build ? assets.read(`${folder}/${file}`) : undefined
+    // Not the agent's own 404: the page takes this as "you are of another build".
+    return text === undefined ? c.body('', 404, { 'cache-control': 'no-store' }) : c.body(text, 200, FOR_EVER)
+  })
 }

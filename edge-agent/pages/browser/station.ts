@@ -1,1 +1,111 @@
-export {}
+import { LONGEST_SCAN } from '../model/typed-burst.ts'
+import { resultView, type ResultView } from '../model/result-view.ts'
+import type { LiveEvent, PageResult } from '../model/wire.ts'
+import type { Advice } from '../texts/texts.ts'
+import { sendScan } from './api.ts'
+import { keepAwake } from './awake.ts'
+import { openHeader } from './header.ts'
+import { hearScanner } from './keyboard.ts'
+import { keepUpToDate, listen } from './live.ts'
+import { openOperator } from './operator.ts'
+import { placeOfPage } from './place.ts'
+import { now } from './platform.ts'
+import { openSignIn } from './sign-in.ts'
+import { slot } from './slots.ts'
+import { openStage } from './stage.ts'
+
+/**
+ *   scanner · typed code · "next label" ──▶ POST /v1/scan ──▶ result on the stage
+ *   the device's own scanner ──▶ agent ──▶ /v1/events ──▶ result on the stage
+ *
+ * The program of the station page.
+ */
+const place = placeOfPage()
+const { deviceId, texts } = place
+const header = openHeader(place)
+const stage = openStage(texts)
+const operator = openOperator(place, slot('operator-name').dataset['name'] ?? null)
+const signIn = openSignIn(place, operator)
+
+const underWay = new Set<string>()
+const meanwhile: PageResult[] = []
+/** The agent tells every page of a result, so what this page asked for comes twice. */
+let shown = { key: '', atMs: 0 }
+const SAME_RESULT_MS = 3_000
+
+async function scan(raw: string): Promise<void> {
+  const text = raw.trim()
+  // The same code again before there is an answer is a scanner that fired twice.
+  if (text === '' || underWay.has(text)) return
+  if (text.length > LONGEST_SCAN) return stage.show(fault({ what: texts.tooLong, todo: '' }), '')
+  underWay.add(text)
+  signIn.close()
+  stage.busy()
+  const answer = await sendScan(deviceId, text, operator.session)
+  underWay.delete(text)
+  if (answer.ok) show(answer.body, text)
+  else stage.show(fault(texts.requestFailed[answer.fault]), '')
+  for (const result of meanwhile.splice(0)) show(result)
+}
+
+function fault({ what, todo }: Advice): ResultView {
+  return { tone: 'staff', headline: texts.callStaff, left: '', message: what, advice: todo, again: null, seconds: 20 }
+}
+
+/** `text`: what this page sent for it; absent for what the device's own scanner read. */
+function show(result: PageResult, text?: string): void {
+  operator.used()
+  const view = resultView(result, texts)
+  if (result.kind === 'operator') operator.heard(result.name)
+  // Who has signed in stands in the footer.
+  if (!view) return stage.idle()
+  const key = JSON.stringify(result)
+  const isSame = key === shown.key && now() - shown.atMs < SAME_RESULT_MS
+  if (isSame && text === undefined) return
+  shown = { key, atMs: now() }
+  stage.show(view, noteFor(view, result, text), againFor(view, text))
+}
+
+function noteFor(view: ResultView, result: PageResult, text: string | undefined): string {
+  // A PIN stands behind what this page sends; behind the device's own scanner stands only a badge.
+  const badge = view.again === 'approve' && text === undefined ? texts.approveByBadge : ''
+  const offline = result.kind === 'decision' && result.answer.offline ? texts.decidedOffline : ''
+  return [badge, offline].filter((part) => part !== '').join(' ')
+}
+
+function againFor(view: ResultView, text: string | undefined): (() => void) | undefined {
+  if (text === undefined) return undefined
+  if (view.again !== 'approve') return () => void scan(text)
+  return operator.isHere ? undefined : () => signIn.open(() => void scan(text))
+}
+
+function onEvent(event: LiveEvent): void {
+  if (event.type === 'status') return header.setStatus(event.status)
+  if (event.deviceId !== deviceId) return
+  // What this page waits for is told with its own answer.
+  if (event.type === 'result') return underWay.size > 0 ? void meanwhile.push(event.result) : show(event.result)
+  operator.heard(event.name)
+  signIn.close()
+}
+
+let wasLost = false
+listen({
+  onEvent,
+  onLink(isLost) {
+    header.setLost(isLost)
+    if (wasLost && !isLost) void keepUpToDate().then(operator.lookAgain)
+    wasLost = isLost
+  },
+})
+hearScanner((text) => void scan(text))
+keepAwake()
+slot('sign-in').addEventListener('click', () => signIn.open())
+slot('typed').addEventListener('submit', (event) => {
+  event.preventDefault()
+  const field = slot<HTMLInputElement>('code')
+  const typed = field.value
+  field.value = ''
+  // On a touch screen the keyboard would cover the result.
+  field.blur()
+  void scan(typed)
+})

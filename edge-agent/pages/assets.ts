@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The programs of the pages, as the browser loads them; read once. */
+export interface Assets {
+  /** Changes with any of them: part of every address, so that browsers may keep them for ever. */
+  readonly build: string
+  /** `file` as in `browser/station.js`. */
+  read(file: string): string | undefined
+}
+
+/** What the browser may load: its own programs, and what both sides share. */
+const FOLDERS = ['browser', 'model', 'texts']
+
+export function readAssets(folder = builtFolder()): Assets {
+  const files = new Map<string, string>()
+  for (const name of FOLDERS.filter((name) => existsSync(join(folder, name)))) {
+    for (const file of readdirSync(join(folder, name)).filter((file) => file.endsWith('.js'))) {
+      files.set(`${name}/${file}`, readFileSync(join(folder, name, file), 'utf8'))
+    }
+  }
+  const hash = createHash('sha256')
+  for (const name of [...files.keys()].sort()) hash.update(name).update('\0').update(files.get(name) ?? '').update('\0')
+  return { build: hash.digest('hex').slice(0, 16), read: (file) => files.get(file) }
+}
+
+/** Beside this file once it is built. Tests run the sources; browsers cannot, so then it is what was built last. */
+function builtFolder(): string {
+  const here = import.meta.dirname
+  return existsSync(join(here, 'assets.ts')) ? join(here, '..', '..', 'dist', 'edge-agent', 'pages') : here
+}

@@ -1,0 +1,61 @@
+import type { PageResult } from '../model/wire.ts'
+import type { Texts } from '../texts/texts.ts'
+import { ask } from './platform.ts'
+
+/** What came of asking the agent for something. */
+export type Answer<T> = { ok: true; body: T } | { ok: false; fault: Fault; status: number; retryAfterSeconds: number }
+
+export type Fault = keyof Texts['requestFailed']
+
+export interface OpenedSession {
+  session: string
+  name: string
+  idleSeconds: number
+}
+
+export interface OperatorName {
+  operatorId: string
+  name: string
+  hasPin: boolean
+}
+
+/** The agent answers a scan within 10 s and its decision's time. */
+const LIMIT_MS = 20_000
+
+export function sendScan(deviceId: string, text: string, session: string | undefined): Promise<Answer<PageResult>> {
+  return call('POST', '/v1/scan', session, { deviceId, text })
+}
+
+export function signIn(deviceId: string, operatorId: string, pin: string): Promise<Answer<OpenedSession>> {
+  return call('POST', '/v1/operator', undefined, { operatorId, pin, deviceId })
+}
+
+/** Without a device only this page's session ends. */
+export function signOut(session: string | undefined, deviceId?: string): Promise<Answer<unknown>> {
+  return call('DELETE', `/v1/operator${deviceId === undefined ? '' : `?${new URLSearchParams({ deviceId })}`}`, session)
+}
+
+export function whoIsHere(deviceId: string, session: string | undefined): Promise<Answer<{ name: string | null }>> {
+  return call('GET', `/v1/operator?${new URLSearchParams({ deviceId })}`, session)
+}
+
+export function listOperators(): Promise<Answer<{ operators: OperatorName[] }>> {
+  return call('GET', '/v1/operators', undefined)
+}
+
+async function call<T>(method: string, path: string, session: string | undefined, body?: object): Promise<Answer<T>> {
+  const headers = { ...(body && { 'content-type': 'application/json' }), ...(session !== undefined && { 'x-untag-operator': session }) }
+  try {
+    const response = await ask(path, { method, headers, ...(body && { body: JSON.stringify(body) }) }, LIMIT_MS)
+    const answer = (await response.json()) as T & { code?: string }
+    if (response.ok) return { ok: true, body: answer }
+    const { status } = response
+    return { ok: false, fault: faultOf(answer.code), status, retryAfterSeconds: Number(response.headers.get('retry-after') ?? 0) }
+  } catch {
+    return { ok: false, fault: 'unreachable', status: 0, retryAfterSeconds: 0 }
+  }
+}
+
+function faultOf(code: string | undefined): Fault {
+  return code === 'ledger_full' || code === 'ledger_unavailable' ? code : 'other'
+}

@@ -1,0 +1,44 @@
+import { lostView, statusView } from '../model/status-view.ts'
+import type { PageStatus } from '../model/wire.ts'
+import type { Place } from './place.ts'
+import { every, now } from './platform.ts'
+import { made, slot } from './slots.ts'
+
+/** Keeps badges and banners as they are; "seit 12 min" goes on by itself. */
+export interface Header {
+  setStatus(status: PageStatus): void
+  setLost(isLost: boolean): void
+}
+
+const TICK_MS = 10_000
+
+export function openHeader({ deviceId, texts }: Place): Header {
+  let status: PageStatus | undefined
+  let isLost = false
+  let shown = ''
+
+  function draw(): void {
+    const view = isLost ? lostView(texts) : status && statusView(status, deviceId, texts, now())
+    if (!view) return
+    // Banners are read aloud when they change, so they are left alone when they do not.
+    const key = JSON.stringify(view)
+    if (key === shown) return
+    shown = key
+    slot('badges').replaceChildren(...view.badges.map(({ tone, text }) => made('li', text, { tone, className: 'badge' })))
+    const banners = slot('banners')
+    if (view.banners.map(({ text }) => text).join() === [...banners.children].map((b) => b.textContent).join()) return
+    banners.replaceChildren(...view.banners.map(({ tone, text }) => made('p', text, { tone, className: 'banner' })))
+  }
+
+  every(TICK_MS, draw)
+  return {
+    setStatus(next) {
+      status = next
+      draw()
+    },
+    setLost(next) {
+      isLost = next
+      draw()
+    },
+  }
+}

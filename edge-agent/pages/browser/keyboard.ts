@@ -1,0 +1,23 @@
+import { typedBurst } from '../model/typed-burst.ts'
+
+/** Hears a keyboard-wedge scanner wherever the focus is, and keeps its keys away from buttons and fields. */
+export function hearScanner(onScan: (text: string) => void): void {
+  const burst = typedBurst()
+  document.addEventListener(
+    'keydown',
+    (event) => {
+      // AltGr is how some layouts type an @; other chords belong to the browser.
+      const isChord = (event.ctrlKey || event.altKey || event.metaKey) && !event.getModifierState('AltGraph')
+      if (isChord || event.isComposing || event.repeat) return
+      const field = event.target instanceof HTMLInputElement ? event.target : undefined
+      const verdict = burst.take({ key: event.key, atMs: event.timeStamp, inField: field !== undefined })
+      if (verdict.do === 'pass') return
+      event.preventDefault()
+      event.stopPropagation()
+      if (verdict.do !== 'scan') return
+      if (field) field.value = ''
+      onScan(verdict.text)
+    },
+    { capture: true },
+  )
+}

@@ -1,0 +1,13 @@
+import { isLanguage, textsOf } from '../texts/catalogue.ts'
+import type { Texts } from '../texts/texts.ts'
+
+/** Where this page stands and in which language, as the server wrote it. */
+export interface Place {
+  deviceId: string
+  texts: Texts
+}
+
+export function placeOfPage(): Place {
+  const { lang } = document.documentElement
+  return { deviceId: document.body.dataset['device'] ?? '', texts: textsOf(isLanguage(lang) ? lang : 'en') }
+}

@@ -1,0 +1,26 @@
+/** The places that the server has left for words. Words go in as text only, never as markup. */
+export function slot<E extends HTMLElement = HTMLElement>(name: string): E {
+  const found = document.querySelector<E>(`[data-slot="${name}"]`)
+  if (!found) throw new Error(`this page has no place for ${name}`)
+  return found
+}
+
+export function write(name: string, text: string): void {
+  const place = slot(name)
+  if (place.textContent !== text) place.textContent = text
+}
+
+/** As `write`, and out of sight when there is nothing to say. */
+export function writeOrHide(name: string, text: string): void {
+  write(name, text)
+  slot(name).hidden = text === ''
+}
+
+/** An element with a text and a tone, for lists that change. */
+export function made(tag: string, text: string, options: { tone?: string; className?: string } = {}): HTMLElement {
+  const element = document.createElement(tag)
+  element.textContent = text
+  if (options.className !== undefined) element.className = options.className
+  if (options.tone !== undefined) element.dataset['tone'] = options.tone
+  return element
+}

@@ -1,0 +1,71 @@
+import { clockTime } from '../model/clock-time.ts'
+import type { ResultView } from '../model/result-view.ts'
+import type { Texts } from '../texts/texts.ts'
+import { after, now } from './platform.ts'
+import { slot, write, writeOrHide } from './slots.ts'
+
+/** The middle of the station. */
+export interface Stage {
+  busy(): void
+  /** `again`: what pressing the button does; absent when this page cannot send it again. */
+  show(view: ResultView, note: string, again?: () => void): void
+  idle(): void
+}
+
+export function openStage(texts: Texts): Stage {
+  const stage = slot('stage')
+  const button = slot<HTMLButtonElement>('again')
+  let press: () => void = () => undefined
+  let wasPressed = false
+  let callOff: () => void = () => undefined
+
+  function idle(): void {
+    callOff()
+    stage.dataset['view'] = 'idle'
+    // What was scanned is kept no longer than its result is shown.
+    press = () => undefined
+  }
+
+  button.addEventListener('click', () => {
+    wasPressed = true
+    press()
+  })
+  slot('done').addEventListener('click', idle)
+  document.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape' && stage.dataset['view'] === 'result' && !document.querySelector('dialog[open]')) idle()
+  })
+
+  return {
+    idle,
+    busy() {
+      callOff()
+      // The same words twice in a row would not be read aloud again.
+      write('aloud', '')
+      stage.dataset['view'] = 'busy'
+    },
+    show(view, note, again) {
+      callOff()
+      const words = { next: texts.nextLabel, retry: texts.tryAgain, approve: texts.approve }
+      write('headline', view.headline)
+      writeOrHide('left', view.left)
+      writeOrHide('message', view.message)
+      writeOrHide('advice', [view.advice, note].filter((part) => part !== '').join(' '))
+      press = again ?? (() => undefined)
+      button.hidden = !view.again || !again
+      button.textContent = view.again ? words[view.again] : ''
+      stage.dataset['tone'] = view.tone
+      stage.dataset['view'] = 'result'
+      // Out of sight it has lost the focus; whoever pressed it wants to press it again.
+      if (wasPressed && !button.hidden) button.focus()
+      wasPressed = false
+      write('aloud', sentences([view.headline, view.left, view.message, view.advice, note]))
+      write('last', `${texts.last(clockTime(now(), texts.language))}: ${view.headline}`)
+      callOff = after(view.seconds * 1_000, idle)
+    },
+  }
+}
+
+function sentences(parts: readonly string[]): string {
+  const said = parts.filter((part) => part !== '')
+  return said.map((part) => (/[.!?]$/.test(part) ? part : `${part}.`)).join(' ')
+}

@@ -1,0 +1,42 @@
+import { raw } from 'hono/html'
+import type { Child } from 'hono/jsx'
+import { STYLE } from '../style/style.ts'
+import type { Texts } from '../texts/texts.ts'
+
+export interface FrameProps {
+  title: string
+  texts: Texts
+  /** What the style sheet and the page's own program know it by. */
+  kind: 'station' | 'gate' | 'list'
+  deviceId?: string
+  /** The page's program with the nonce that lets it run; pages without one need none. */
+  script?: { src: string; nonce: string } | undefined
+  children?: Child
+}
+
+/** The frame of every page of the agent: one style sheet, at most one program, no outside request. */
+export function Frame({ title, texts, kind, deviceId, script, children }: FrameProps) {
+  return (
+    <html lang={texts.language}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="robots" content="noindex" />
+        <title>{title}</title>
+        <link rel="icon" href="data:," />
+        <style>{raw(STYLE)}</style>
+        {script ? <script type="module" src={script.src} nonce={script.nonce} /> : null}
+      </head>
+      <body class={kind} data-device={deviceId}>
+        {children}
+        {script ? (
+          <noscript>
+            <p class="banner" data-tone="bad">
+              {texts.needsScript}
+            </p>
+          </noscript>
+        ) : null}
+      </body>
+    </html>
+  )
+}

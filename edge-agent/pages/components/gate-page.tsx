@@ -1,0 +1,57 @@
+import type { GateLine, GateView } from '../model/gate-view.ts'
+import { clockTime } from '../model/clock-time.ts'
+import { deviceTitle } from '../model/status-view.ts'
+import type { PageDevice, PageStatus } from '../model/wire.ts'
+import type { Texts } from '../texts/texts.ts'
+import { Frame, type FrameProps } from './frame.tsx'
+import { Header } from './header.tsx'
+import { GateIcons } from './icons.tsx'
+
+export interface GatePageProps {
+  texts: Texts
+  status: PageStatus
+  device: PageDevice
+  nowMs: number
+  script?: FrameProps['script']
+  view: GateView
+  /** Newest first. */
+  lines: readonly GateLine[]
+}
+
+/** The display at the way out: nothing to press, readable from across the aisle. */
+export function GatePage({ texts, status, device, nowMs, script, view, lines }: GatePageProps) {
+  const title = deviceTitle(device, texts)
+  return (
+    <Frame title={`${title} · untag`} texts={texts} kind="gate" deviceId={device.deviceId} script={script}>
+      <Header title={title} deviceId={device.deviceId} status={status} texts={texts} nowMs={nowMs} />
+      <main>
+        <section class="stage" data-slot="stage" data-tone={view.tone} aria-labelledby="state">
+          <GateIcons />
+          <h2 class="headline" id="state" data-slot="headline">
+            {view.headline}
+          </h2>
+          <p class="message" data-slot="message">
+            {view.message}
+          </p>
+          <p class="item" data-slot="item-line" hidden={view.item === ''}>
+            {texts.gate.item} <code data-slot="item">{view.item}</code>
+          </p>
+        </section>
+        <p class="aloud" role="status" aria-live="assertive" aria-atomic="true" data-slot="aloud" />
+      </main>
+      <aside aria-labelledby="last">
+        <h2 id="last">{texts.gate.lastDecisions}</h2>
+        <ol data-slot="lines">
+          {lines.map(({ atMs, tone, text, item }) => (
+            <li data-tone={tone}>
+              <time>{clockTime(atMs, texts.language)}</time> <span>{text}</span> <code>{item}</code>
+            </li>
+          ))}
+        </ol>
+        <p class="soft" data-slot="no-lines" hidden={lines.length > 0}>
+          {texts.gate.noDecisions}
+        </p>
+      </aside>
+    </Frame>
+  )
+}

@@ -1,0 +1,43 @@
+import { statusView } from '../model/status-view.ts'
+import type { PageStatus } from '../model/wire.ts'
+import type { Texts } from '../texts/texts.ts'
+
+export interface HeaderProps {
+  title: string
+  deviceId: string
+  status: PageStatus
+  texts: Texts
+  /** Wall clock. */
+  nowMs: number
+}
+
+/** Where one is, and how the agent is doing: always in sight. */
+export function Header({ title, deviceId, status, texts, nowMs }: HeaderProps) {
+  const { badges, banners } = statusView(status, deviceId, texts, nowMs)
+  return (
+    <header>
+      <div class="bar">
+        <div class="place">
+          <h1>{title}</h1>
+          <p class="ids">
+            <span>{status.storeId}</span> <span>{deviceId}</span>
+          </p>
+        </div>
+        <ul class="badges" data-slot="badges">
+          {badges.map(({ tone, text }) => (
+            <li class="badge" data-tone={tone}>
+              {text}
+            </li>
+          ))}
+        </ul>
+      </div>
+      <div data-slot="banners" role="alert">
+        {banners.map(({ tone, text }) => (
+          <p class="banner" data-tone={tone}>
+            {text}
+          </p>
+        ))}
+      </div>
+    </header>
+  )
+}

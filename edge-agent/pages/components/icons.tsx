@@ -1,0 +1,53 @@
+import type { Tone } from '../model/result-view.ts'
+
+/** Drawn here, so that the pages ask nobody for a font or a picture. Decoration: the word beside it says the same. */
+const PATHS = {
+  check: 'M12 34 L26 48 L54 16',
+  cross: 'M16 16 L48 48 M48 16 L16 48',
+  question: 'M22 24 a10 10 0 1 1 14 9 q-4 2 -4 8 M32 51 v1',
+  hand: 'M32 14 v22 M32 48 v2',
+  info: 'M32 30 v20 M32 16 v1',
+} as const
+type Shape = keyof typeof PATHS
+
+const OF_TONE: Record<Tone, Shape> = { granted: 'check', refused: 'cross', staff: 'hand', unsure: 'question', note: 'info' }
+
+export function Icon({ shape, name }: { shape: Shape; name: string }) {
+  return (
+    <svg class={`icon icon-${name}`} viewBox="0 0 64 64" aria-hidden="true" focusable="false">
+      <path d={PATHS[shape]} />
+    </svg>
+  )
+}
+
+/** One of each; the style sheet shows the one of the tone, so that nobody has to swap pictures. */
+export function ToneIcons() {
+  return (
+    <div class="icons">
+      {Object.entries(OF_TONE).map(([tone, shape]) => (
+        <Icon shape={shape} name={tone} />
+      ))}
+    </div>
+  )
+}
+
+export function GateIcons() {
+  return (
+    <div class="icons">
+      <Icon shape="check" name="green" />
+      <Icon shape="hand" name="amber" />
+      <Icon shape="cross" name="alarm" />
+      <Icon shape="question" name="lost" />
+    </div>
+  )
+}
+
+/** A receipt with its code. */
+export function ReceiptIcon() {
+  return (
+    <svg class="icon receipt" viewBox="0 0 64 64" aria-hidden="true" focusable="false">
+      <path d="M14 6 h36 v52 l-6 -5 -6 5 -6 -5 -6 5 -6 -5 -6 5 z" />
+      <path d="M22 16 h8 v8 h-8 z M36 16 h6 M36 24 h6 v0 M22 32 h4 M32 32 h10 M22 40 h10 M38 40 h4" />
+    </svg>
+  )
+}

@@ -1,0 +1,59 @@
+import type { ResultView } from '../model/result-view.ts'
+import type { DeviceTypeTexts, Texts } from '../texts/texts.ts'
+import { ReceiptIcon, ToneIcons } from './icons.tsx'
+
+export type StageView = { kind: 'idle'; last: string } | { kind: 'busy' } | { kind: 'result'; result: ResultView }
+
+const EMPTY: ResultView = { tone: 'note', headline: '', left: '', message: '', advice: '', again: null, seconds: 0 }
+
+/**
+ * The middle of the station: what to do, or what came of it. Every slot is always there; the page's
+ * program only fills in words and says which part is shown.
+ */
+export function Stage({ view, prompt, texts }: { view: StageView; prompt: DeviceTypeTexts; texts: Texts }) {
+  const result = view.kind === 'result' ? view.result : EMPTY
+  const again = result.again === 'next' ? texts.nextLabel : result.again === 'approve' ? texts.approve : texts.tryAgain
+  return (
+    <section class="stage" data-slot="stage" data-view={view.kind} data-tone={result.tone} aria-labelledby="what">
+      <div class="idle part">
+        <ReceiptIcon />
+        <h2 id="what" data-slot="prompt">
+          {prompt.prompt}
+        </h2>
+        <p class="message" data-slot="hint">
+          {prompt.hint}
+        </p>
+        <p class="last" data-slot="last">
+          {view.kind === 'idle' ? view.last : ''}
+        </p>
+      </div>
+      <div class="busy part">
+        <p class="headline">{texts.busy}</p>
+      </div>
+      <div class="result part">
+        <ToneIcons />
+        <p class="headline" data-slot="headline">
+          {result.headline}
+        </p>
+        <p class="left" data-slot="left" hidden={result.left === ''}>
+          {result.left}
+        </p>
+        <p class="message" data-slot="message" hidden={result.message === ''}>
+          {result.message}
+        </p>
+        <p class="advice" data-slot="advice" hidden={result.advice === ''}>
+          {result.advice}
+        </p>
+        <div class="actions">
+          {/* Only what this page sent itself can be sent again, so the program shows it. */}
+          <button type="button" class="main" data-slot="again" hidden>
+            {again}
+          </button>
+          <button type="button" data-slot="done">
+            {texts.done}
+          </button>
+        </div>
+      </div>
+    </section>
+  )
+}

@@ -1,0 +1,17 @@
+import type { Signal } from '../../device-drivers/drivers/device.ts'
+import type { PolicyClaims } from '../../policy/documents/store-documents.ts'
+import type { FeedEvent } from '../feed.ts'
+import { gateSignal } from '../lanes/gate-signals.ts'
+import type { GateLight, LiveEvent } from './model/wire.ts'
+
+const LIGHTS: Record<Signal, GateLight> = { green: 'green', amber: 'amber', siren: 'siren' }
+
+/** An event as the pages hear it: at a gate with what the gate showed, by the gate's own rule. */
+export function liveEvent(event: FeedEvent, policy: PolicyClaims | undefined): LiveEvent {
+  if (event.type !== 'result' || event.result.kind !== 'decision') return event
+  const device = policy?.devices.find((d) => d.deviceId === event.deviceId)
+  if (device?.deviceType !== 'exit_gate') return event
+  const { answer, scanned } = event.result
+  const shown = gateSignal(answer, scanned === 'epc', policy?.policy)
+  return { ...event, light: shown ? LIGHTS[shown.signal] : null }
+}

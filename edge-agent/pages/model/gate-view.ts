@@ -1,0 +1,82 @@
+import type { Texts } from '../texts/texts.ts'
+import { withStatus } from './result-view.ts'
+import type { GateLight, LiveEvent, PageAnswer } from './wire.ts'
+
+/** ready: nobody is there · green: go · amber: see staff · alarm: an unpaid tag leaves · lost: the display has lost the agent */
+export type GateTone = 'ready' | 'green' | 'amber' | 'alarm' | 'lost'
+
+/** What the display at the gate shows, for people who pass and for staff who come running. */
+export interface GateView {
+  tone: GateTone
+  headline: string
+  message: string
+  /** The tag that leaves, '' when no tag is known. */
+  item: string
+  seconds: number
+}
+
+/** One line of the last decisions. */
+export interface GateLine {
+  atMs: number
+  tone: GateTone
+  text: string
+  item: string
+}
+
+/** The most lines that are kept and shown. */
+export const GATE_LINES = 5
+
+const SECONDS: Record<GateTone, number> = { ready: 0, green: 5, amber: 8, alarm: 20, lost: 0 }
+
+/** An alarm stands at least this long, ms: the paid goods in the same bag must not wipe it off. */
+const ALARM_STANDS_MS = 8_000
+
+/** Whether what is new may take the place of what is shown. */
+export function replaces(next: GateTone, shown: GateTone, shownForMs: number): boolean {
+  return shown !== 'alarm' || next === 'alarm' || shownForMs >= ALARM_STANDS_MS
+}
+
+type GateResult = LiveEvent & { type: 'result' }
+
+export function gateReady(texts: Texts): GateView {
+  return { tone: 'ready', headline: texts.gate.ready, message: texts.gate.readyHint, item: '', seconds: SECONDS.ready }
+}
+
+export function gateLost(texts: Texts): GateView {
+  return { tone: 'lost', headline: texts.gate.lost, message: texts.gate.lostHint, item: '', seconds: SECONDS.lost }
+}
+
+/** Undefined: the gate itself showed nothing, so its display does not either. */
+export function gateView({ result, light }: GateResult, texts: Texts): GateView | undefined {
+  if (result.kind === 'operator') return undefined
+  if (result.kind === 'not_understood') {
+    return { tone: 'amber', headline: texts.gate.amber, message: texts.notUnderstood[result.why].what, item: '', seconds: SECONDS.amber }
+  }
+  const tone = toneOf(result.answer, light)
+  if (!tone) return undefined
+  const message = tone === 'green' ? texts.gate.greenHint : tone === 'alarm' ? reasonOf(result.answer, texts) : texts.gate.amberHint
+  return { tone, headline: texts.gate[tone], message, item: tone === 'alarm' ? (result.item ?? '') : '', seconds: SECONDS[tone] }
+}
+
+/** What staff read in the list of the last decisions. */
+export function gateLine(event: GateResult, texts: Texts): GateLine | undefined {
+  const view = gateView(event, texts)
+  if (!view || event.result.kind === 'operator') return undefined
+  const { result } = event
+  const text = result.kind === 'decision' ? reasonOf(result.answer, texts) : texts.notUnderstood[result.why].what
+  return { atMs: event.atMs, tone: view.tone, text, item: result.kind === 'decision' ? (result.item ?? '') : '' }
+}
+
+function toneOf(answer: PageAnswer, light: GateLight | undefined): 'green' | 'amber' | 'alarm' | undefined {
+  if (light === null) return undefined
+  if (light === 'siren') return 'alarm'
+  // A way that stays shut is no green, whatever the decision was.
+  const isOpen = answer.outcome !== 'failed' && answer.outcome !== 'unknown'
+  return answer.authorized && isOpen && light !== 'amber' ? 'green' : 'amber'
+}
+
+function reasonOf({ authorized, action, outcome, reason, itemStatus }: PageAnswer, texts: Texts): string {
+  if (authorized) return outcome === 'failed' || outcome === 'unknown' ? texts.gate.stuck : texts.granted[action]
+  if (reason === undefined) return texts.noReason
+  return withStatus(texts.reasons[reason].what, itemStatus, texts)
+}

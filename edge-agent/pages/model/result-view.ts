@@ -1,0 +1,111 @@
+import type { DenyReason, ItemStatus } from '../../../policy/vocabulary.ts'
+import type { Texts } from '../texts/texts.ts'
+import type { PageAnswer, PageResult } from './wire.ts'
+
+/** granted ✓ · refused ✕ · staff: somebody must come · unsure: somebody must look · note: nothing was decided */
+export type Tone = 'granted' | 'refused' | 'staff' | 'unsure' | 'note'
+
+/** A result as the station shows it, every word in the reader's language. */
+export interface ResultView {
+  tone: Tone
+  headline: string
+  /** The labels that are left, '' when there are none. */
+  left: string
+  message: string
+  advice: string
+  /** What the same scan may be sent again for: the next label, a new try, or with an operator behind it. */
+  again: 'next' | 'retry' | 'approve' | null
+  /** How long it stands before the page is idle again. */
+  seconds: number
+}
+
+/** Reasons that no customer can do anything about call staff; the others tell the customer what is wrong. */
+export const REFUSAL_TONES: Record<DenyReason, 'refused' | 'staff'> = {
+  token_invalid: 'refused',
+  token_expired: 'refused',
+  token_revoked: 'refused',
+  device_unknown: 'staff',
+  device_revoked: 'staff',
+  store_mismatch: 'refused',
+  clock_untrusted: 'staff',
+  policy_stale: 'staff',
+  device_not_capable: 'staff',
+  technology_mismatch: 'staff',
+  item_unknown: 'staff',
+  item_not_paid: 'refused',
+  already_redeemed: 'refused',
+  authorization_outstanding: 'staff',
+  action_not_allowed: 'staff',
+  workflow_not_allowed: 'staff',
+  manual_assistance_required: 'staff',
+  limit_exceeded: 'staff',
+}
+
+/** What asking for an item's status means for whoever holds it. */
+const STATUS_TONES: Record<ItemStatus, Tone> = {
+  sellable: 'refused',
+  paid: 'granted',
+  reserved_bopis: 'refused',
+  picked_up: 'granted',
+  returned: 'refused',
+  transfer_in_transit: 'granted',
+  cancelled: 'refused',
+  exception_hold: 'staff',
+}
+
+const SECONDS: Record<Tone, number> = { granted: 6, refused: 12, staff: 20, unsure: 30, note: 10 }
+/** With labels left somebody fetches the next garment. */
+const COUNTING_SECONDS = 30
+
+/** An operator can lift these. */
+const APPROVABLE: readonly DenyReason[] = ['manual_assistance_required', 'authorization_outstanding']
+
+/** Undefined: nothing to show on the stage, as the header tells who has signed in. */
+export function resultView(result: PageResult, texts: Texts): ResultView | undefined {
+  if (result.kind === 'operator') return undefined
+  if (result.kind === 'decision') return result.answer.authorized ? granted(result.answer, texts) : refused(result.answer, texts)
+  const { what, todo } = texts.notUnderstood[result.why]
+  const isBroken = result.why === 'out_of_order'
+  return view(isBroken ? 'staff' : 'note', isBroken ? texts.callStaff : texts.notARelease, { message: what, advice: todo })
+}
+
+/** Everything that is not said is empty. */
+function view(tone: Tone, headline: string, more: Partial<ResultView>): ResultView {
+  return { tone, headline, left: '', message: '', advice: '', again: null, seconds: SECONDS[tone], ...more }
+}
+
+function granted(answer: PageAnswer, texts: Texts): ResultView {
+  const { outcome, remaining, itemCount, action } = answer
+  const left = remaining > 0 ? texts.labelsLeft(remaining) : ''
+  if (outcome === 'unknown' || outcome === 'failed') {
+    const { what, why, todo } = texts[outcome]
+    // Nobody knows whether the label is off: only staff may go on with it.
+    return view('unsure', what, { message: why, advice: todo, left, again: outcome === 'failed' ? 'retry' : null })
+  }
+  if (action === 'verify_item_status') return information(answer, texts)
+  if (remaining > 0) return view('granted', texts.granted[action], { left, again: 'next', seconds: COUNTING_SECONDS })
+  return view('granted', texts.granted[action], { message: itemCount > 1 ? texts.allDone(itemCount) : '' })
+}
+
+function information({ itemStatus, action }: PageAnswer, texts: Texts): ResultView {
+  if (itemStatus === undefined) return view('note', texts.granted[action], { message: texts.statusUnknown })
+  const tone = STATUS_TONES[itemStatus]
+  return view(tone, texts.itemStatuses[itemStatus], { message: texts.granted[action], seconds: Math.max(SECONDS[tone], SECONDS.note) })
+}
+
+function refused({ reason, itemStatus }: PageAnswer, texts: Texts): ResultView {
+  if (reason === undefined) return view('staff', texts.callStaff, { message: texts.noReason })
+  const tone = REFUSAL_TONES[reason]
+  const { what, todo } = texts.reasons[reason]
+  return view(tone, tone === 'staff' ? texts.callStaff : texts.refused, {
+    message: withStatus(what, itemStatus, texts),
+    advice: todo,
+    again: APPROVABLE.includes(reason) ? 'approve' : null,
+  })
+}
+
+/** A reason with the item's status, where that says more than the reason. */
+export function withStatus(what: string, itemStatus: ItemStatus | undefined, texts: Texts): string {
+  const saysMore = itemStatus !== undefined && itemStatus !== 'sellable' && itemStatus !== 'paid'
+  return saysMore ? `${what} (${texts.itemStatuses[itemStatus]})` : what
+}

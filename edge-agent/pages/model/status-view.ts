@@ -1,0 +1,90 @@
+import { deviceTypeTexts } from '../texts/catalogue.ts'
+import type { Texts } from '../texts/texts.ts'
+import type { PageDevice, PageStatus } from './wire.ts'
+
+export type BadgeTone = 'good' | 'warn' | 'bad'
+
+/** A word about the agent that is always in sight. */
+export interface Badge {
+  tone: BadgeTone
+  text: string
+}
+
+/** A sentence that nobody may overlook. */
+export interface Banner {
+  tone: 'warn' | 'bad'
+  text: string
+}
+
+export interface StatusView {
+  badges: Badge[]
+  banners: Banner[]
+}
+
+const DEVICE_TONES: Record<PageDevice['state'], BadgeTone> = {
+  absent: 'bad',
+  opening: 'warn',
+  identifying: 'warn',
+  ready: 'good',
+  degraded: 'bad',
+  stopped: 'bad',
+}
+
+/** `nowMs`: wall clock, as the agent's "offline since" is. */
+export function statusView(status: PageStatus, deviceId: string, texts: Texts, nowMs: number): StatusView {
+  const device = status.devices.find((d) => d.deviceId === deviceId)
+  return {
+    badges: [
+      connection(status, texts, nowMs),
+      ...waiting(status, texts),
+      policy(status, texts),
+      ...clock(status, texts),
+      ...deviceBadge(device, texts),
+    ],
+    banners: [...fault(status, texts), ...deviceBanner(device, texts)],
+  }
+}
+
+/** Without the agent there is only this to say: what was heard last is not told as if it still held. */
+export function lostView(texts: Texts): StatusView {
+  return { badges: [{ tone: 'bad', text: texts.lost.what }], banners: [{ tone: 'bad', text: texts.lost.todo }] }
+}
+
+/** What a device is called here: its name, else what it is. */
+export function deviceTitle(device: PageDevice, texts: Texts): string {
+  return device.name ?? deviceTypeTexts(texts, device.deviceType).name
+}
+
+function connection({ online, offlineSince }: PageStatus, texts: Texts, nowMs: number): Badge {
+  if (online) return { tone: 'good', text: texts.online }
+  if (offlineSince === null) return { tone: 'warn', text: texts.offline }
+  return { tone: 'warn', text: `${texts.offline} ${texts.since(Math.max(0, nowMs - Date.parse(offlineSince)))}` }
+}
+
+function waiting({ queueDepth, online }: PageStatus, texts: Texts): Badge[] {
+  return queueDepth === 0 ? [] : [{ tone: online ? 'good' : 'warn', text: texts.eventsWait(queueDepth) }]
+}
+
+function policy({ policyVersion, stage }: PageStatus, texts: Texts): Badge {
+  if (policyVersion === null) return { tone: 'bad', text: texts.noPolicy }
+  const tone = stage === 'fresh' ? 'good' : stage === 'stale' ? 'warn' : 'bad'
+  return { tone, text: texts.policy(policyVersion, stage) }
+}
+
+function clock({ clock: trust }: PageStatus, texts: Texts): Badge[] {
+  return trust === 'none' ? [{ tone: 'bad', text: texts.clockUntrusted }] : []
+}
+
+function deviceBadge(device: PageDevice | undefined, texts: Texts): Badge[] {
+  if (!device) return []
+  return [{ tone: DEVICE_TONES[device.state], text: texts.deviceStates[device.state] }]
+}
+
+function fault({ fault: why }: PageStatus, texts: Texts): Banner[] {
+  return why === null ? [] : [{ tone: 'bad', text: texts.fault(why) }]
+}
+
+function deviceBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
+  if (!device || DEVICE_TONES[device.state] !== 'bad') return []
+  return [{ tone: 'warn', text: texts.deviceAway(device.detail) }]
+}

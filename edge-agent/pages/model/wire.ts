@@ -1,0 +1,56 @@
+import type { DenyReason, ItemStatus, Outcome, ProtectionAction } from '../../../policy/vocabulary.ts'
+
+/**
+ * What the pages read of what the agent says, and no more. Both sides of the wire use it: the agent's
+ * own types are handed to it in live-event.ts and pages.tsx, so the compiler tells when they part.
+ */
+export interface PageStatus {
+  storeId: string
+  online: boolean
+  /** ISO; null while online. */
+  offlineSince: string | null
+  queueDepth: number
+  policyVersion: number | null
+  stage: 'fresh' | 'stale' | 'expired'
+  clock: 'signed' | 'rtc' | 'none'
+  devices: PageDevice[]
+  fault: string | null
+}
+
+export interface PageDevice {
+  deviceId: string
+  driver: string
+  state: 'absent' | 'opening' | 'identifying' | 'ready' | 'degraded' | 'stopped'
+  detail: string
+  name: string | null
+  deviceType: string | null
+}
+
+export interface PageAnswer {
+  authorized: boolean
+  action: ProtectionAction
+  itemCount: number
+  remaining: number
+  reason?: DenyReason
+  offline: boolean
+  /** null: nothing was actuated. */
+  outcome: Outcome | null
+  itemStatus?: ItemStatus
+}
+
+/** Why a scan was not even a question. */
+export type NotUnderstood = 'unknown_code' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order'
+
+export type PageResult =
+  | { kind: 'decision'; answer: PageAnswer; /** The tag that it was about. */ item?: string }
+  | { kind: 'operator'; name: string }
+  | { kind: 'not_understood'; why: NotUnderstood }
+
+/** What the gate itself showed; null: nothing, as the policy wants it for unknown tags. */
+export type GateLight = 'green' | 'amber' | 'siren' | null
+
+export type LiveEvent =
+  | { type: 'status'; status: PageStatus }
+  /** `atMs`: wall clock. `light`: at gates only. */
+  | { type: 'result'; deviceId: string; atMs: number; result: PageResult; light?: GateLight }
+  | { type: 'operator'; deviceId: string; name: string | null }

@@ -1,0 +1,68 @@
+/** Colours, type and the things that every page has. Dark unless the machine asks for light; signal colours stay what they are. */
+export const BASE = `
+:root {
+  color-scheme: dark light;
+  --ink: #f1f4f7; --paper: #101418; --raised: #1b2127; --soft: #b3bdc8; --line: #4a5561; --accent: #8fc1ff; --on-accent: #06213f;
+  --good: #6ee0a4; --warn: #ffc65c; --bad: #ff9d94;
+  --green: #0b6b3a; --red: #a3161b; --amber: #ffbe3d; --blue: #1d4f91; --on-strong: #ffffff; --on-amber: #1c1300;
+}
+@media (prefers-color-scheme: light) {
+  :root {
+    --ink: #14181c; --paper: #f5f7f9; --raised: #ffffff; --soft: #4a5561; --line: #8a95a1; --accent: #0a4fb3; --on-accent: #ffffff;
+    --good: #0a5f35; --warn: #7a4b00; --bad: #a3161b;
+  }
+}
+* { box-sizing: border-box }
+[hidden] { display: none !important }
+html { font-size: clamp(18px, 10px + 1vw, 30px); height: 100% }
+body {
+  margin: 0; min-height: 100%; display: flex; flex-direction: column; font: 1rem/1.35 system-ui, 'Liberation Sans', sans-serif;
+  color: var(--ink); background: var(--paper)
+}
+h1, h2, p, ul, ol { margin: 0; padding: 0 }
+ul, ol { list-style: none }
+h1 { font-size: 1.15rem; line-height: 1.15 }
+main { flex: 1; display: flex; flex-direction: column; min-height: 0 }
+code, .ids { font-family: ui-monospace, 'DejaVu Sans Mono', monospace; overflow-wrap: anywhere }
+.soft { color: var(--soft) }
+.ids { color: var(--soft); font-size: .62rem }
+.ids span { display: inline-block; margin-right: .8em }
+.aloud { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
+.row { display: flex; gap: .6rem; flex-wrap: wrap; align-items: center }
+
+button, .button {
+  display: inline-flex; flex: none; align-items: center; justify-content: center; min-height: 56px; min-width: 56px; padding: .2rem 1.1rem;
+  cursor: pointer; font: inherit; font-weight: 600; text-decoration: none; border-radius: 14px;
+  border: 2px solid var(--line); background: var(--raised); color: var(--ink)
+}
+button.main { min-height: 80px; background: var(--accent); border-color: var(--accent); color: var(--on-accent) }
+button:disabled { cursor: default; opacity: .55 }
+input {
+  font: inherit; min-height: 56px; padding: .2rem .8rem; border-radius: 14px; border: 2px solid var(--line);
+  background: var(--raised); color: var(--ink)
+}
+:focus-visible { outline: 4px solid var(--accent); outline-offset: 3px }
+
+.bar {
+  display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; align-items: center; justify-content: space-between; padding: .6rem 1.1rem;
+  background: var(--raised); border-bottom: 1px solid var(--line)
+}
+.badges { display: flex; flex-wrap: wrap; gap: .4rem; font-size: .8rem }
+.badge { padding: .15rem .7rem; border: 2px solid currentColor; border-radius: 999px; font-weight: 600; color: var(--good) }
+.badge::before { content: '●' / ''; margin-right: .45em }
+.badge[data-tone='warn'] { color: var(--warn) } .badge[data-tone='warn']::before { content: '▲' / '' }
+.badge[data-tone='bad'] { color: var(--bad) } .badge[data-tone='bad']::before { content: '■' / '' }
+.banner { padding: .55rem 1.1rem; font-weight: 600; overflow-wrap: anywhere; background: var(--amber); color: var(--on-amber) }
+.banner[data-tone='bad'] { background: var(--red); color: var(--on-strong) }
+
+.stage { flex: 1; display: flex; flex-direction: column; align-items: center; justify-content: center; padding: 1.2rem; text-align: center }
+.icon {
+  width: clamp(3rem, 20vh, 11rem); height: auto; fill: none; stroke: currentColor; stroke-width: 8; stroke-linecap: round;
+  stroke-linejoin: round
+}
+.icons .icon { display: none; border: .45rem solid currentColor; border-radius: 50%; padding: .7rem }
+.headline, .idle h2 {
+  font-size: clamp(1.9rem, min(9.5vw, 13vh), 5.5rem); line-height: 1.05; font-weight: 800; overflow-wrap: anywhere; hyphens: auto
+}
+.message { font-size: clamp(1.15rem, min(4.8vw, 4.6vh), 2rem); font-weight: 600; max-width: 44ch; text-wrap: balance }
+`

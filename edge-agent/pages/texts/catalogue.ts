@@ -1,0 +1,21 @@
+import type { DeviceType } from '../../../policy/vocabulary.ts'
+import { de } from './de.ts'
+import { en } from './en.ts'
+import { LANGUAGES, type DeviceTypeTexts, type Language, type Texts } from './texts.ts'
+
+const TEXTS: Record<Language, Texts> = { de, en }
+
+/** The words of a language. */
+export function textsOf(language: Language): Texts {
+  return TEXTS[language]
+}
+
+export function isLanguage(value: string | undefined): value is Language {
+  return (LANGUAGES as readonly unknown[]).includes(value)
+}
+
+/** A device whose type is not known yet is still a place to scan at. */
+export function deviceTypeTexts(texts: Texts, deviceType: string | null): DeviceTypeTexts {
+  const known = deviceType !== null && Object.hasOwn(texts.deviceTypes, deviceType)
+  return known ? texts.deviceTypes[deviceType as DeviceType] : texts.anyDevice
+}

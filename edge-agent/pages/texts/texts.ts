@@ -1,0 +1,109 @@
+import type { DenyReason, DeviceType, ItemStatus, ProtectionAction } from '../../../policy/vocabulary.ts'
+import type { NotUnderstood, PageDevice, PageStatus } from '../model/wire.ts'
+
+export const LANGUAGES = ['de', 'en'] as const
+export type Language = (typeof LANGUAGES)[number]
+
+/** What is the matter, and what to do about it. */
+export interface Advice {
+  what: string
+  todo: string
+}
+
+export interface DeviceTypeTexts {
+  name: string
+  /** What to do here, in a few words. */
+  prompt: string
+  hint: string
+}
+
+/** Every word of the pages. A word that a language lacks fails the build, and so does a reason without one. */
+export interface Texts {
+  language: Language
+  languageName: string
+  needsScript: string
+
+  deviceTypes: Record<DeviceType, DeviceTypeTexts>
+  anyDevice: DeviceTypeTexts
+  chooseDevice: string
+  noDevices: string
+  noSuchDevice: string
+  stationPage: string
+  gatePage: string
+  notHere: Advice
+
+  online: string
+  offline: string
+  since(ms: number): string
+  eventsWait(count: number): string
+  policy(version: number, stage: PageStatus['stage']): string
+  noPolicy: string
+  clockUntrusted: string
+  deviceStates: Record<PageDevice['state'], string>
+  deviceAway(detail: string): string
+  fault(why: string): string
+  /** The page does not hear the agent any more. */
+  lost: Advice
+
+  busy: string
+  granted: Record<ProtectionAction, string>
+  labelsLeft(count: number): string
+  allDone(count: number): string
+  refused: string
+  callStaff: string
+  notARelease: string
+  unknown: Advice & { why: string }
+  failed: Advice & { why: string }
+  reasons: Record<DenyReason, Advice>
+  noReason: string
+  notUnderstood: Record<NotUnderstood, Advice>
+  itemStatuses: Record<ItemStatus, string>
+  statusUnknown: string
+  decidedOffline: string
+  last(time: string): string
+
+  nextLabel: string
+  tryAgain: string
+  approve: string
+  approveByBadge: string
+  done: string
+
+  typeCode: string
+  check: string
+  tooLong: string
+  requestFailed: Record<'unreachable' | 'ledger_full' | 'ledger_unavailable' | 'other', Advice>
+
+  signIn: string
+  signOut: string
+  signedInAs(name: string): string
+  whoAreYou: string
+  badgeToo: string
+  noOperators: string
+  badgeOnly: string
+  pin: string
+  pinOf(name: string): string
+  deleteDigit: string
+  confirm: string
+  close: string
+  back: string
+  wrongPin: string
+  pinTooShort: string
+  lockedFor(seconds: number): string
+  signInFailed: string
+
+  gate: {
+    ready: string
+    readyHint: string
+    green: string
+    greenHint: string
+    amber: string
+    amberHint: string
+    alarm: string
+    stuck: string
+    lost: string
+    lostHint: string
+    lastDecisions: string
+    noDecisions: string
+    item: string
+  }
+}

@@ -1,0 +1,160 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createAdaptorServer } from '@hono/node-server'
+import { realPlatform } from '../../bin/platform.ts'
+import { EMPTY_CONFIG } from '../../edge-agent/config.ts'
+import type { AuthorizeAnswer } from '../../edge-agent/decisions/request.ts'
+import { openFeed, type Feed } from '../../edge-agent/feed.ts'
+import type { AgentStatus } from '../../edge-agent/health/status.ts'
+import { localApp } from '../../edge-agent/http/local-app.ts'
+import type { ScanResult } from '../../edge-agent/lanes/lanes.ts'
+import { operatorSessions } from '../../edge-agent/lanes/operators.ts'
+import type { Log } from '../../edge-agent/log.ts'
+import type { Agent } from '../../edge-agent/runtime.ts'
+import { completeCapabilities, type DeviceFacts } from '../../policy/devices.ts'
+import type { OperatorRecord } from '../../policy/documents/store-documents.ts'
+import { DEFAULT_POLICY } from '../../policy/store-policy.ts'
+import { newBadgeVerifier, newPinVerifier } from '../../policy/verifiers.ts'
+import { DEFAULT_WORKFLOW, type DeviceType } from '../../policy/vocabulary.ts'
+
+/** An agent as the pages see it, whose state and answers the test decides. Its local HTTP is the real one. */
+export interface PagesBench {
+  agent: Agent
+  feed: Feed
+  status: AgentStatus
+  /** What was scanned, and who stood behind it. */
+  scans: { deviceId: string; text: string; operatorId: string | undefined }[]
+  /** Answers the next scans. */
+  answer: (text: string, operatorId: string | undefined) => ScanResult | Promise<ScanResult>
+  /** Something happened at a device that no page asked for. */
+  happens(deviceId: string, result: ScanResult): void
+}
+
+export const STATION = 'dev_station'
+export const GATE = 'dev_gate'
+export const OPERATOR = { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '4711' }
+
+const platform = realPlatform()
+
+function facts(deviceId: string, deviceType: DeviceType): DeviceFacts {
+  const workflowType = DEFAULT_WORKFLOW[deviceType]
+  return { deviceId, storeId: 'st_1', deviceType, workflowType, ...completeCapabilities(deviceType, {}), agentId: 'agt_1', revoked: false }
+}
+
+export function granted(more: Partial<AuthorizeAnswer> = {}): ScanResult {
+  const answer: AuthorizeAnswer = {
+    authorized: true,
+    action: 'deactivate_label',
+    expiresAt: '2026-11-20T12:00:00.000Z',
+    itemCount: 1,
+    remaining: 0,
+    eventId: 'evt_1',
+    offline: false,
+    outcome: 'confirmed',
+    ...more,
+  }
+  return { kind: 'decision', scanned: 'receipt', answer }
+}
+
+export function denied(reason: NonNullable<AuthorizeAnswer['reason']>, more: Partial<AuthorizeAnswer> = {}): ScanResult {
+  return granted({ authorized: false, reason, outcome: null, itemCount: 0, expiresAt: null, ...more })
+}
+
+/** A tag that the gate's reader saw. */
+export function atTheGate(epc: string, result: ScanResult): ScanResult {
+  const seen = { ...result, scanned: 'epc', item: epc }
+  return seen as ScanResult
+}
+
+export function newStatus(): AgentStatus {
+  const device = { driver: 'modbus', state: 'ready' as const, since: 0, detail: 'relay board', name: null }
+  return {
+    agentId: 'agt_1',
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    online: true,
+    offlineSince: null,
+    broker: true,
+    queueDepth: 0,
+    policyVersion: 7,
+    stage: 'fresh',
+    clock: 'signed',
+    now: new Date(0).toISOString(),
+    isHome: true,
+    devices: [
+      { ...device, deviceId: STATION, deviceType: 'pos_deactivator' },
+      { ...device, deviceId: GATE, deviceType: 'exit_gate' },
+      { ...device, deviceId: 'dev_scanner', driver: 'scanner', deviceType: null },
+    ],
+    fault: null,
+  }
+}
+
+export function pagesBench(): PagesBench {
+  const { random } = platform
+  const operators: OperatorRecord[] = [
+    { ...OPERATOR, pin: newPinVerifier(OPERATOR.pin, random), badge: newBadgeVerifier('A'.repeat(26), random) },
+    { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z2C', name: 'Herr Tran', badge: newBadgeVerifier('B'.repeat(26), random) },
+  ]
+  const feed = openFeed()
+  const bench: PagesBench = {
+    feed,
+    status: newStatus(),
+    scans: [],
+    answer: () => granted(),
+    happens: (deviceId, result) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result }),
+    // Only what the local HTTP reaches for is there.
+    agent: undefined as unknown as Agent,
+  }
+  const agent = {
+    config: { ...EMPTY_CONFIG, devices: [STATION, GATE].map((deviceId) => ({ deviceId })) },
+    feed,
+    platform,
+    status: () => bench.status,
+    trust: { policy: { devices: [facts(STATION, 'pos_deactivator'), facts(GATE, 'exit_gate')], operators, policy: DEFAULT_POLICY } },
+    operators: operatorSessions(platform, () => operators),
+    ledger: { marks: { isPaired: () => false } },
+    lanes: {
+      operatorAt: () => undefined,
+      leave: () => undefined,
+      async scan(deviceId: string, text: string, operatorId?: string) {
+        bench.scans.push({ deviceId, text, operatorId })
+        return bench.answer(text, operatorId)
+      },
+    },
+  }
+  bench.agent = agent as unknown as Agent
+  return bench
+}
+
+const LOG: Log = { info: () => undefined, warn: () => undefined, error: (fields) => console.error(fields) }
+
+/** Asks for a page without a socket; `peer`: who asks, from this machine unless said otherwise. */
+export async function getPage(bench: PagesBench, path: string, peer = '127.0.0.1'): Promise<Response> {
+  const app = localApp(bench.agent, { hosts: () => ['kasse'], log: LOG })
+  return app.request(path, { headers: { host: 'kasse' } }, { incoming: { socket: { remoteAddress: peer } } })
+}
+
+export interface ServedPages {
+  url: string
+  /** At once, with every connection, as a crash does. */
+  close(): Promise<void>
+}
+
+/** Serves the bench on a real port, for a real browser. */
+export async function servePages(bench: PagesBench, port = 0): Promise<ServedPages> {
+  const host = () => `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const app = localApp(bench.agent, { hosts: () => [host()], log: LOG })
+  const server = createAdaptorServer({ fetch: app.fetch }) as Server
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://${host()}`,
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}

@@ -1,0 +1,108 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'
+import { wedge, type Wedge } from '../support/wedge.ts'
+import { startDemonstration, type Demonstration } from '../support/demonstration.ts'
+
+interface Product {
+  ean: string
+  price: number
+}
+
+/** The whole house as it is built: cloud, broker, agent and simulated devices in their own process, and a browser at the station. */
+describe.skipIf(NO_CHROMIUM)(`station and gate of the demonstration (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
+  let demo: Demonstration
+  let chromium: TestBrowser
+  let station: Page
+  let scanner: Wedge
+  let products: Product[]
+
+  beforeAll(async () => {
+    demo = await startDemonstration()
+    chromium = await startChromium()
+    await demo.api.call('registerOperator', { storeId: demo.storeId, name: 'Frau Petersen', pin: '4711' })
+    const answer = await demo.api.call('fetchProducts', { storeId: demo.storeId, limit: 100, category: 'bekleidung' })
+    // Socks carry no label.
+    products = (answer['products'] as Product[]).filter(({ price }) => price > 40).toSorted((a, b) => a.price - b.price)
+    station = await open(demo.stationUrl)
+    scanner = await wedge(station)
+  }, 90_000)
+  afterAll(async () => {
+    await chromium?.close()
+    expect(await demo?.quit()).toBe(0)
+  })
+
+  async function open(url: string): Promise<Page> {
+    const page = await chromium.browser.newPage({ viewport: { width: 1280, height: 800 } })
+    page.setDefaultTimeout(10_000)
+    const live = page.waitForResponse((response) => response.url().endsWith('/v1/events'))
+    await page.goto(url)
+    await live
+    return page
+  }
+
+  async function buy(product: Product | undefined, quantity = 1): Promise<string> {
+    const { receipt } = await demo.api.buy({ storeId: demo.storeId, items: [{ ean: product?.ean ?? '', quantity }] })
+    return receipt
+  }
+
+  const reads = (page: Page, place: string, text: string | RegExp) =>
+    expect.poll(() => page.locator(place).innerText(), { timeout: 15_000 }).toMatch(text)
+
+  it('releases label by label, once each', async () => {
+    const receipt = await buy(products[0], 2)
+    await scanner.scan(receipt)
+    await reads(station, '.stage', /Freigegeben\s+Noch 1 Etikett/)
+    await station.getByRole('button', { name: 'Nächstes Etikett' }).click()
+    await reads(station, '.stage', 'Alle 2 Etiketten erledigt.')
+    await scanner.scan(receipt)
+    await reads(station, '.stage', /Abgelehnt\s+Dafür ist nichts mehr freizugeben./)
+    expect(await station.content()).not.toContain(receipt.split('/').at(-1))
+  })
+
+  it('lets staff release what is dear, with a PIN', async () => {
+    await scanner.scan(await buy(products.at(-1)))
+    await reads(station, '.stage', /Personal rufen\s+Hier muss das Personal freigeben./)
+    await station.getByRole('button', { name: 'Mit PIN freigeben' }).click()
+    await station.getByRole('button', { name: 'Frau Petersen' }).click()
+    for (const digit of '4711') await station.getByRole('button', { name: digit, exact: true }).click()
+    await station.getByRole('button', { name: 'OK', exact: true }).click()
+    await reads(station, '.stage', 'Freigegeben')
+    await reads(station, '.operator', 'Angemeldet: Frau Petersen')
+    await station.getByRole('button', { name: 'Abmelden' }).click()
+  })
+
+  it('works with the network cut, says so, and sends what waited when it is back', async () => {
+    const receipt = await buy(products[1])
+    demo.press('o')
+    await reads(station, '.badges', 'Offline seit weniger als 1 min')
+    await scanner.scan(receipt)
+    await reads(station, '.stage', /Freigegeben[^]*Ohne Verbindung entschieden./)
+    await reads(station, '.badges', /\d Ereignisse? warte/)
+    await scanner.scan(receipt)
+    await reads(station, '.stage', 'Abgelehnt')
+    demo.press('o')
+    await reads(station, '.badges', 'Online')
+    await expect.poll(() => station.locator('.badges').innerText(), { timeout: 15_000 }).not.toMatch('warte')
+  })
+
+  it('shows what the device’s own scanner reads', async () => {
+    await station.keyboard.press('Escape')
+    demo.press('s')
+    await reads(station, '.stage', 'Freigegeben')
+    expect(demo.printed()).toContain('Staff station: deactivate_label confirmed')
+  })
+
+  it('tells people at the gate: go, or not', async () => {
+    const gate = await open(demo.gateUrl)
+    await reads(gate, '.stage', 'Bereit')
+    const data = { deviceId: demo.gateId, text: await buy(products[2]) }
+    await gate.request.post(`${new URL(demo.gateUrl).origin}/v1/scan`, { data })
+    await reads(gate, '.stage', 'Danke, auf Wiedersehen')
+    demo.press('u')
+    await reads(gate, '.stage', /Alarm\s+Diese Ware ist nicht bezahlt./)
+    await reads(gate, 'aside', /Diese Ware ist nicht bezahlt.[^]*Ausgang frei/)
+    const again = await open(`${demo.gateUrl}&lang=en`)
+    await reads(again, 'aside', /This item is not paid.[^]*You may leave/)
+  })
+})

@@ -1,0 +1,17 @@
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The root of the project. */
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Builds what is not built yet. Test files run side by side, so where the system has locks only one builds. */
+export function ensureBuilt(): void {
+  const lock = join(tmpdir(), `untag-build-${createHash('sha256').update(ROOT).digest('hex').slice(0, 12)}.lock`)
+  const build = [process.execPath, 'bin/prepare.js', '--build-only']
+  const locked = spawnSync('flock', [lock, ...build], { cwd: ROOT, encoding: 'utf8' })
+  const { status, stdout, stderr } = locked.error ? spawnSync(process.execPath, build.slice(1), { cwd: ROOT, encoding: 'utf8' }) : locked
+  if (status !== 0) throw new Error(`the build failed:\n${stdout}${stderr}`)
+}

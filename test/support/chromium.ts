@@ -1,0 +1,32 @@
+import { existsSync, rmSync } from 'node:fs'
+import { chromium, type Browser } from 'playwright-core'
+import { temporaryFolder } from './databases.ts'
+
+const ASK_NOBODY = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
+const CHROMIUM = '/usr/bin/chromium'
+
+const MISSING = `${CHROMIUM} is missing: install the package chromium (apt-get install chromium)`
+/** Why browser tests are left out here, or undefined when they can run. */
+export const NO_CHROMIUM = existsSync(CHROMIUM) ? undefined : MISSING
+
+export interface TestBrowser {
+  browser: Browser
+  close(): Promise<void>
+}
+
+/** A browser that asks nobody but the pages under test. */
+export async function startChromium(): Promise<TestBrowser> {
+  const folder = temporaryFolder('chromium')
+  const browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', ...ASK_NOBODY],
+    env: { ...process.env, HOME: folder },
+  })
+  return {
+    browser,
+    async close() {
+      await browser.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

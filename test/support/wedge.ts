@@ -1,0 +1,31 @@
+import type { CDPSession, Page } from 'playwright-core'
+
+/** A scanner that types like a keyboard, as fast as scanners do however slow the machine of the test is. */
+export interface Wedge {
+  /** `end`: the keys after the text; some scanners send two. */
+  scan(text: string, end?: readonly (keyof typeof CODES)[]): Promise<void>
+}
+
+/** Between two characters, s. */
+const GAP = 0.006
+const PAUSE = 0.3
+const CODES = { Enter: 13, Tab: 9 } as const
+
+export async function wedge(page: Page): Promise<Wedge> {
+  const line: CDPSession = await page.context().newCDPSession(page)
+  let timestamp = 0
+  const press = (key: string, text: string, code?: number) => {
+    timestamp += GAP
+    const what = { key, timestamp, ...(code !== undefined && { windowsVirtualKeyCode: code }) }
+    const down = line.send('Input.dispatchKeyEvent', { type: 'keyDown', text, ...what })
+    return [down, line.send('Input.dispatchKeyEvent', { type: 'keyUp', ...what })]
+  }
+  return {
+    async scan(text, end = ['Enter']) {
+      // The last key is pressed now.
+      timestamp = Math.max(Date.now() / 1_000 - (text.length + end.length) * GAP, timestamp + PAUSE)
+      const typed = [...text].flatMap((char) => press(char, char))
+      await Promise.all([...typed, ...end.flatMap((key) => press(key, key === 'Enter' ? '\r' : '', CODES[key]))])
+    },
+  }
+}
