@@ -9,15 +9,32 @@ export type FeedEvent =
 
 export interface Feed {
   publish(event: FeedEvent): void
-  /** Hears everything from now on until `signal` aborts; a listener that is too slow loses the oldest. */
+  /** Hears everything from this call on until `signal` aborts or the feed closes; a listener that is too slow loses the oldest. */
   listen(signal: AbortSignal): AsyncIterable<FeedEvent>
+  /** Nobody hears anything any more: every listener comes to its end. */
+  close(): void
   readonly listeners: number
 }
 
 const BACKLOG_LIMIT = 200
 
+/** Opens a feed that nobody listens to yet. */
 export function openFeed(): Feed {
   const listeners = new Set<(event: FeedEvent) => void>()
+  const closing = new AbortController()
+
+  async function* drain(backlog: FeedEvent[], signal: AbortSignal, woken: () => Promise<void>, leave: () => void): AsyncGenerator<FeedEvent> {
+    try {
+      while (!signal.aborted) {
+        const event = backlog.shift()
+        if (event) yield event
+        else await woken()
+      }
+    } finally {
+      leave()
+    }
+  }
+
   return {
     get listeners() {
       return listeners.size
@@ -25,7 +42,8 @@ export function openFeed(): Feed {
     publish(event) {
       for (const listener of listeners) listener(event)
     },
-    async *listen(signal) {
+    listen(until) {
+      const signal = AbortSignal.any([until, closing.signal])
       const backlog: FeedEvent[] = []
       let wake: () => void = () => undefined
       const listener = (event: FeedEvent) => {
@@ -33,19 +51,18 @@ export function openFeed(): Feed {
         backlog.push(event)
         wake()
       }
-      const onAbort = () => wake()
-      listeners.add(listener)
+      const onAbort = () => {
+        listeners.delete(listener)
+        wake()
+      }
+      if (!signal.aborted) listeners.add(listener)
       signal.addEventListener('abort', onAbort, { once: true })
-      try {
-        while (!signal.aborted) {
-          const event = backlog.shift()
-          if (event) yield event
-          else await new Promise<void>((resolve) => (wake = resolve))
-        }
-      } finally {
+      const woken = () => new Promise<void>((resolve) => (wake = resolve))
+      return drain(backlog, signal, woken, () => {
         listeners.delete(listener)
         signal.removeEventListener('abort', onAbort)
-      }
+      })
     },
+    close: () => closing.abort(),
   }
 }

@@ -148,6 +148,7 @@ export function startAgent(parts: AgentParts): Agent {
     log,
     execute,
   })
+  const underWay = new Set<Promise<unknown>>()
   const lanes = openLanes({
     platform,
     storeId: identity.storeId,
@@ -157,7 +158,9 @@ export function startAgent(parts: AgentParts): Agent {
     log,
     operators,
     async authorize(request) {
-      const answer = await authorize(request)
+      const asked = authorize(request)
+      underWay.add(asked)
+      const answer = await asked.finally(() => underWay.delete(asked))
       counters[answer.authorized ? 'granted' : 'denied']++
       if (answer.outcome) counters[answer.outcome]++
       changed()
@@ -172,10 +175,8 @@ export function startAgent(parts: AgentParts): Agent {
       const device = byId.get(deviceId)
       return device?.driver === 'modbus' && device.passageInput !== undefined
     },
-    onResult(deviceId, told) {
-      feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: told })
-      if (told.kind === 'operator') feed.publish({ type: 'operator', deviceId, name: told.name })
-    },
+    onResult: (deviceId, told) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: told }),
+    onOperator: (deviceId, name) => feed.publish({ type: 'operator', deviceId, name }),
   })
 
   function status(): AgentStatus {
@@ -183,6 +184,7 @@ export function startAgent(parts: AgentParts): Agent {
     return {
       agentId: identity.agentId,
       storeId: identity.storeId,
+      storeName: trust.policy?.storeName ?? null,
       online: link.isOnline,
       offlineSince: link.offlineSinceMs === null ? null : new Date(link.offlineSinceMs).toISOString(),
       broker: link.hasBroker,
@@ -192,11 +194,10 @@ export function startAgent(parts: AgentParts): Agent {
       clock: clockTrust,
       now: new Date(now).toISOString(),
       isHome: trust.policy?.policy.home === identity.agentId,
-      devices: (supervisor?.statuses ?? []).map((device) => ({
-        ...device,
-        name: null,
-        deviceType: trust.policy?.devices.find((d) => d.deviceId === device.deviceId)?.deviceType ?? null,
-      })),
+      devices: (supervisor?.statuses ?? []).map((device) => {
+        const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)
+        return { ...device, name: known?.name ?? null, deviceType: known?.deviceType ?? null }
+      }),
       fault,
     }
   }
@@ -259,9 +260,12 @@ export function startAgent(parts: AgentParts): Agent {
     async stop() {
       housekeeping?.()
       statusTimer?.()
+      feed.close()
       // Outputs off first: what protects must not wait for the network.
       await supervisor?.stop()
       await link.stop()
+      // Whatever was under way is written down with its outcome.
+      await Promise.allSettled(underWay)
       ledger.close()
     },
   }

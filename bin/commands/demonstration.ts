@@ -102,7 +102,7 @@ async function narrate({ agent }: RunningEdge, { lanes }: DemoDevices): Promise<
     if (event.type === 'result') say(describe(event, names.get(event.deviceId) ?? event.deviceId))
     if (event.type !== 'status') continue
     const { queueDepth, online } = event.status
-    if (!online && queueDepth !== queued && queueDepth > 0) say(soft(`  ${queueDepth} events wait for the cloud`))
+    if (!online && queueDepth !== queued && queueDepth > 0) say(soft(`  ${queueDepth === 1 ? '1 event waits' : `${queueDepth} events wait`} for the cloud`))
     if (online && queued > 0 && queueDepth === 0) say(soft('  the cloud has every event'))
     queued = queueDepth
   }

@@ -35,7 +35,8 @@ export async function policyDocument(db: Db, store: StoreRow, { authority }: Ser
     ver: store.document_version,
     securityTagMode: store.security_tag_mode as SecurityTagMode,
     policy: policyOf(store),
-    devices: (await listDevices(db, store.store_id)).map((row) => deviceFacts(row, store)),
+    storeName: store.trading_name,
+    devices: (await listDevices(db, store.store_id)).map((row) => ({ ...deviceFacts(row, store), name: row.name })),
     operators: operators.map((row) => ({
       operatorId: row.operator_id,
       name: row.name,

@@ -38,7 +38,7 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
     token,
     clockTrusted: clockTrust !== 'none',
     stage,
-    item: covered === undefined ? null : itemFacts(opened.ok ? opened.claims : undefined, covered),
+    item: covered === undefined ? null : itemFacts(opened.ok ? opened.claims : undefined, covered.length > 0 || !namesItem(request.identifiers)),
     identifiedBy: ITEM_IDENTIFIER_KINDS.filter((kind) => request.identifiers[kind] !== undefined),
     right: free.length > 0 ? 'free' : 'used',
     operator,
@@ -87,8 +87,7 @@ function namesOf(identifiers: ItemIdentifiers): [IdentifierKind, string][] {
 }
 
 /** What a receipt says of the goods: paid, and not dearer than its risk class. A tag that it does not cover is not paid by it. */
-function itemFacts(claims: ReceiptClaims | undefined, covered: readonly number[]): ItemFacts {
-  const isCovered = covered.length > 0
+function itemFacts(claims: ReceiptClaims | undefined, isCovered: boolean): ItemFacts {
   return {
     status: isCovered ? 'paid' : 'sellable',
     ...(isCovered && { paidBy: 'purchase' as const }),

@@ -6,6 +6,8 @@ import type { ClockTrust } from '../../policy/trusted-clock.ts'
 export interface AgentStatus {
   agentId: string
   storeId: string
+  /** As the accepted policy has it. */
+  storeName: string | null
   online: boolean
   /** ISO; null while online. */
   offlineSince: string | null

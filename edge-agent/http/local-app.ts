@@ -85,7 +85,6 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
       ...(scanSource && { scanSource }),
       ...(operator && { operatorId: operator.operatorId }),
     })
-    agent.feed.publish({ type: 'result', deviceId, atMs: agent.platform.clock.wall(), result: { kind: 'decision', scanned: receipt === undefined ? 'token' : 'receipt', answer } })
     return c.json(answer)
   })
 
@@ -93,32 +92,29 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
   app.post('/v1/scan', async (c) => {
     const body = await read(c, ScanBody)
     if (body instanceof Response) return body
-    const result = await agent.lanes.scan(body.deviceId, body.text, operatorOf(c)?.operatorId)
-    agent.feed.publish({ type: 'result', deviceId: body.deviceId, atMs: agent.platform.clock.wall(), result })
-    if (result.kind === 'operator') agent.feed.publish({ type: 'operator', deviceId: body.deviceId, name: result.name })
-    return c.json(result)
+    return c.json(await agent.lanes.scan(body.deviceId, body.text, operatorOf(c)?.operatorId))
   })
 
   app.post('/v1/operator', async (c) => {
     const body = await read(c, OperatorBody)
     if (body instanceof Response) return body
-    const opened = agent.operators.open('badge' in body ? { badge: body.badge } : { operatorId: body.operatorId, pin: body.pin })
+    const { deviceId, ...proof } = body
+    const opened = deviceId === undefined ? agent.operators.open(proof) : agent.lanes.signIn(deviceId, proof)
     if (opened.ok) return c.json({ session: opened.session, operatorId: opened.operatorId, name: opened.name, idleSeconds: 900 })
     if (opened.reason === 'wrong') return fail(c, 401, 'wrong_credentials', 'badge or PIN is wrong')
     c.header('retry-after', String(opened.retryAfterSeconds))
     return fail(c, 429, 'locked', `too many wrong tries: wait ${opened.retryAfterSeconds} s`)
   })
-  /** Who stands behind what this page or this device asks: a page that lost the agent looks again. */
+  /** Who stands at a device: a page that lost the agent looks again. */
   app.get('/v1/operator', (c) => {
     const deviceId = c.req.query('deviceId')
-    return c.json({ name: operatorOf(c)?.name ?? (deviceId === undefined ? undefined : agent.lanes.operatorAt(deviceId)) ?? null })
+    return c.json({ name: (deviceId === undefined ? operatorOf(c)?.name : agent.lanes.operatorAt(deviceId)) ?? null })
   })
   app.delete('/v1/operator', (c) => {
     const session = c.req.header('x-untag-operator')
     if (session) agent.operators.close(session)
     const deviceId = c.req.query('deviceId')
     if (deviceId) agent.lanes.leave(deviceId)
-    if (deviceId) agent.feed.publish({ type: 'operator', deviceId, name: null })
     return c.json({ success: true })
   })
   app.get('/v1/operators', (c) => c.json({ operators: (agent.trust.policy?.operators ?? []).map(({ operatorId, name, pin }) => ({ operatorId, name, hasPin: pin !== undefined })) }))
@@ -128,8 +124,9 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
     streamSSE(c, async (stream) => {
       const gone = new AbortController()
       stream.onAbort(() => gone.abort())
+      const events = agent.feed.listen(gone.signal)
       await stream.writeSSE({ event: 'status', data: JSON.stringify({ type: 'status', status: agent.status() }) })
-      for await (const event of agent.feed.listen(gone.signal)) {
+      for await (const event of events) {
         const live = liveEvent(event, agent.trust.policy)
         await stream.writeSSE({ event: live.type, data: JSON.stringify(live) })
       }

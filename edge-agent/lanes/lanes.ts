@@ -13,7 +13,7 @@ import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 import { gateSignal } from './gate-signals.ts'
-import type { Operators } from './operators.ts'
+import type { OpenedSession, Operators, Proof } from './operators.ts'
 
 /**
  *   scanner ─▶ what is it? ─▶ the lane's action ─▶ authorize ─▶ page, lamp, siren
@@ -30,11 +30,14 @@ export interface Lanes {
   scan(deviceId: string, text: string, operatorId?: string): Promise<ScanResult>
   /** The operator who stands at a station, by badge. */
   operatorAt(deviceId: string): string | undefined
+  /** Somebody signs in at a device, and stands behind what is asked there until they leave or 15 idle minutes. */
+  signIn(deviceId: string, proof: Proof): OpenedSession
   leave(deviceId: string): void
 }
 
 export type ScanResult =
-  | { kind: 'decision'; scanned: Scanned['kind']; answer: AuthorizeAnswer }
+  /** `item`: the tag or line that was named. */
+  | { kind: 'decision'; answer: AuthorizeAnswer; item?: string }
   | { kind: 'operator'; name: string }
   | { kind: 'not_understood'; why: 'unknown_code' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order' }
 
@@ -51,8 +54,9 @@ export interface LaneParts {
   /** Which device a scanner belongs to. */
   feeds(scannerId: string): string | undefined
   hasPassageSensor(deviceId: string): boolean
-  /** For the pages. */
+  /** For the pages: what came of whatever was asked at a device, and who stands there. */
   onResult(deviceId: string, result: ScanResult): void
+  onOperator(deviceId: string, name: string | null): void
 }
 
 const SOURCES: Record<DeviceType, ScanSource> = {
@@ -99,6 +103,18 @@ export function openLanes(parts: LaneParts): Lanes {
   }
 
   async function request(asked: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const answer = await decide(asked)
+    parts.onResult(asked.deviceId, decision(asked, answer))
+    return answer
+  }
+
+  function decision({ identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): ScanResult {
+    const named = ITEM_IDENTIFIER_KINDS.find((kind) => identifiers[kind] !== undefined)
+    const item = named && identifiers[named]
+    return { kind: 'decision', answer, ...(item !== undefined && { item }) }
+  }
+
+  async function decide(asked: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const device = factsOf(asked.deviceId)
     const repeated = device?.deviceType === 'exit_gate' ? await secondLook(asked) : undefined
     if (repeated) return repeated
@@ -160,6 +176,12 @@ export function openLanes(parts: LaneParts): Lanes {
   }
 
   async function scan(deviceId: string, text: string, operatorId?: string): Promise<ScanResult> {
+    const result = await take(deviceId, text, operatorId)
+    parts.onResult(deviceId, result)
+    return result
+  }
+
+  async function take(deviceId: string, text: string, operatorId: string | undefined): Promise<ScanResult> {
     const scanned = classify(text)
     const device = factsOf(deviceId)
     const state = stateOf(deviceId)
@@ -174,8 +196,8 @@ export function openLanes(parts: LaneParts): Lanes {
       ...(operator !== undefined && { operatorId: operator }),
     }
     if (scanned.kind === 'receipt') state.receipt = { text: scanned.text, atMs: platform.clock.elapsed() }
-    const answer = await request({ ...base, ...presented(scanned, state) })
-    return { kind: 'decision', scanned: scanned.kind, answer }
+    const asked = { ...base, ...presented(scanned, state) }
+    return decision(asked, await decide(asked))
   }
 
   function presented(scanned: Scanned, { receipt }: LaneState): Pick<AuthorizeRequest, 'identifiers' | 'receipt' | 'token'> {
@@ -186,10 +208,20 @@ export function openLanes(parts: LaneParts): Lanes {
   }
 
   function takeBadge(deviceId: string, badge: string): ScanResult {
-    const opened = operators.open({ badge })
+    const opened = signIn(deviceId, { badge })
     if (!opened.ok) return { kind: 'not_understood', why: opened.reason === 'locked' ? 'locked' : 'wrong_badge' }
-    stateOf(deviceId).operatorSession = opened.session
     return { kind: 'operator', name: opened.name }
+  }
+
+  function signIn(deviceId: string, proof: Proof): OpenedSession {
+    const opened = operators.open(proof)
+    if (!opened.ok || !factsOf(deviceId)) return opened
+    // Whoever stood here before does not any more.
+    const state = stateOf(deviceId)
+    if (state.operatorSession !== undefined) operators.close(state.operatorSession)
+    state.operatorSession = opened.session
+    parts.onOperator(deviceId, opened.name)
+    return opened
   }
 
   return {
@@ -199,19 +231,19 @@ export function openLanes(parts: LaneParts): Lanes {
       const deviceId = parts.feeds(sourceId) ?? sourceId
       if (event.type === 'passage') delete stateOf(deviceId).opened
       if (event.type !== 'scan') return
-      void scan(deviceId, event.text).then(
-        (result) => parts.onResult(deviceId, result),
-        (error: unknown) => {
-          parts.log.error({ err: error, deviceId }, 'a scan could not be decided')
-          parts.onResult(deviceId, { kind: 'not_understood', why: 'out_of_order' })
-        },
-      )
+      scan(deviceId, event.text).catch((error: unknown) => {
+        parts.log.error({ err: error, deviceId }, 'a scan could not be decided')
+        parts.onResult(deviceId, { kind: 'not_understood', why: 'out_of_order' })
+      })
     },
-    operatorAt: (deviceId) => operators.find(stateOf(deviceId).operatorSession)?.name,
+    signIn,
+    operatorAt: (deviceId) => operators.look(states.get(deviceId)?.operatorSession)?.name,
     leave(deviceId) {
-      const state = stateOf(deviceId)
-      if (state.operatorSession !== undefined) operators.close(state.operatorSession)
+      const state = states.get(deviceId)
+      if (state?.operatorSession === undefined) return
+      operators.close(state.operatorSession)
       delete state.operatorSession
+      parts.onOperator(deviceId, null)
     },
   }
 }

@@ -5,11 +5,16 @@ import { isVerifiedBy, readBadge } from '../../policy/verifiers.ts'
 /** Sessions of people who may approve. They are checked here, without the network, and end after 15 idle minutes. */
 export interface Operators {
   /** Opens a session with a badge, or with name and PIN. */
-  open(proof: { badge: string } | { operatorId: string; pin: string }): OpenedSession
+  open(proof: Proof): OpenedSession
   /** The operator behind a session; keeps it awake. */
   find(session: string | undefined): { operatorId: string; name: string } | undefined
+  /** As `find`, by somebody who only looks: it does not keep the session awake. */
+  look(session: string | undefined): { operatorId: string; name: string } | undefined
   close(session: string): void
 }
+
+/** What somebody shows to say who they are. */
+export type Proof = { badge: string } | { operatorId: string; pin: string }
 
 export type OpenedSession =
   | { ok: true; session: string; operatorId: string; name: string }
@@ -69,6 +74,15 @@ export function operatorSessions(platform: Platform, records: () => readonly Ope
     return { ok: false, reason: 'wrong' }
   }
 
+  function living(session: string | undefined) {
+    const found = session === undefined ? undefined : sessions.get(session)
+    if (!found || session === undefined) return undefined
+    const isKnown = records().some((r) => r.operatorId === found.operatorId)
+    if (isKnown && now() - found.atMs <= IDLE_MS) return found
+    sessions.delete(session)
+    return undefined
+  }
+
   return {
     open(proof) {
       if ('pin' in proof) return tryOne(proof.operatorId, ({ pin }) => pin !== undefined && isVerifiedBy(pin, proof.pin))
@@ -82,15 +96,14 @@ export function operatorSessions(platform: Platform, records: () => readonly Ope
       return last
     },
     find(session) {
-      const found = session === undefined ? undefined : sessions.get(session)
-      if (!found || session === undefined) return undefined
-      const isKnown = records().some((r) => r.operatorId === found.operatorId)
-      if (!isKnown || now() - found.atMs > IDLE_MS) {
-        sessions.delete(session)
-        return undefined
-      }
+      const found = living(session)
+      if (!found) return undefined
       found.atMs = now()
       return { operatorId: found.operatorId, name: found.name }
+    },
+    look(session) {
+      const found = living(session)
+      return found && { operatorId: found.operatorId, name: found.name }
     },
     close: (session) => void sessions.delete(session),
   }

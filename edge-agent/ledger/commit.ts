@@ -19,6 +19,8 @@ export interface Commits {
   /** As `durably`, at once and alone: for start and stop. */
   now<T>(work: () => T): T
   readonly failure: LedgerFailure | undefined
+  /** Does what waits, and then nothing more. */
+  close(): void
 }
 
 /** Works in one commit at most: bounds how long the first of them waits. */
@@ -46,6 +48,7 @@ export function commits(db: Connection, { onDurable, onUndone, onFailure }: Comm
   const rollback = db.prepare('ROLLBACK')
   const queue: Job[] = []
   let scheduled = false
+  let isClosed = false
   let failure: LedgerFailure | undefined
 
   function transaction<T>(work: () => T): T {
@@ -76,6 +79,7 @@ export function commits(db: Connection, { onDurable, onUndone, onFailure }: Comm
   function runQueue(): void {
     scheduled = false
     const jobs = queue.splice(0, GROUP_LIMIT)
+    if (jobs.length === 0) return
     if (queue.length > 0) schedule()
     const values: unknown[] = []
     try {
@@ -108,6 +112,7 @@ export function commits(db: Connection, { onDurable, onUndone, onFailure }: Comm
   return {
     durably<T>(work: () => T): Promise<T> {
       if (failure) return Promise.reject(failure)
+      if (isClosed) return Promise.reject(new Error('the ledger is closed'))
       if (queue.length >= QUEUE_LIMIT) return Promise.reject(new Error('too much waits for the ledger'))
       return new Promise<T>((resolve, reject) => {
         queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
@@ -117,6 +122,10 @@ export function commits(db: Connection, { onDurable, onUndone, onFailure }: Comm
     now: transaction,
     get failure() {
       return failure
+    },
+    close() {
+      isClosed = true
+      while (queue.length > 0) runQueue()
     },
   }
 }

@@ -78,6 +78,9 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown }: L
         journal.append({ atMs, evidence: { kind: 'outcome', redemptionId, outcome }, ...(event && { event }) })
       }),
     record: (body) => work.durably(() => void journal.append(body)),
-    close: () => db.close(),
+    close() {
+      work.close()
+      db.close()
+    },
   }
 }

@@ -11,7 +11,7 @@ export function liveEvent(event: FeedEvent, policy: PolicyClaims | undefined): L
   if (event.type !== 'result' || event.result.kind !== 'decision') return event
   const device = policy?.devices.find((d) => d.deviceId === event.deviceId)
   if (device?.deviceType !== 'exit_gate') return event
-  const { answer, scanned } = event.result
-  const shown = gateSignal(answer, scanned === 'epc', policy?.policy)
+  const { answer, item } = event.result
+  const shown = gateSignal(answer, item !== undefined, policy?.policy)
   return { ...event, light: shown ? LIGHTS[shown.signal] : null }
 }

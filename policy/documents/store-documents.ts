@@ -51,7 +51,9 @@ export const PolicyClaims = z.strictObject({
   iss: z.string(),
   securityTagMode: z.enum(SECURITY_TAG_MODES),
   policy: ProtectionPolicy,
-  devices: z.array(DeviceFacts).max(1_000),
+  /** For the pages. */
+  storeName: z.string(),
+  devices: z.array(DeviceFacts.extend({ name: z.string().nullable() })).max(1_000),
   operators: z.array(OperatorRecord).max(500),
 })
 export type PolicyClaims = z.infer<typeof PolicyClaims>

@@ -6,7 +6,7 @@ const NOW = 1_800_000_000_000
 describe('the clock that signs', () => {
   let wall: number
   let elapsed: number
-  const clock = { wall: () => wall, elapsed: () => elapsed }
+  const clock = { wall: () => wall, elapsed: () => elapsed, bootId: 'boot' }
   const pass = (ms: number) => {
     wall += ms
     elapsed += ms

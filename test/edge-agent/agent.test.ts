@@ -46,6 +46,15 @@ describe('the agent', () => {
     expect(store.pulses('station')).toBe(3)
   })
 
+  it('says that there is nothing to release on a receipt without tagged goods, online as offline', async () => {
+    store = await openStore()
+    const untagged = { ean: '4044713104064' }
+    const [first, second] = [await store.buy([{ ean: untagged.ean, quantity: 1 }]), await store.buy([{ ean: untagged.ean, quantity: 1 }])]
+    expect(await release(first.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
+    await offline()
+    expect(await release(second.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  })
+
   it('is told by its scanner with real bytes, garbage and half lines between', async () => {
     store = await openStore()
     const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])

@@ -83,6 +83,32 @@ describe('the agent’s local HTTP', () => {
     expect((await post('/v1/authorize', { ...good(), receipt }, { 'x-untag-operator': body.session })).body).toMatchObject({ authorized: false })
   })
 
+  it('lets whoever signs in at a device stand behind its own scanner, until they leave', async () => {
+    await store.until('online', () => store.agent.link.isOnline)
+    const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId })
+    await store.drive(store.shop.ok('updateProtectionPolicy', { storeId: store.shop.storeId, policy: { ...policy, requiresManualOverrideAboveValue: 0 } }))
+    await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === 0)
+    const { deviceId } = good()
+    const name = async () => (await store.local(`/v1/operator?deviceId=${deviceId}`)).body.name
+    const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 2 }])
+    expect(await name()).toBeNull()
+    expect((await post('/v1/operator', { operatorId: operator.operatorId, pin: '4711', deviceId })).status).toBe(200)
+    expect(await name()).toBe('Frau Petersen')
+    const before = store.pulses('station')
+    await store.drive(store.scanners.station.scan(receipt))
+    await store.until('the release', () => store.pulses('station') === before + 1)
+    await store.local(`/v1/operator?deviceId=${deviceId}`, { method: 'DELETE' })
+    expect(await name()).toBeNull()
+    expect((await post('/v1/scan', { deviceId, text: receipt })).body).toMatchObject({ answer: { reason: 'manual_assistance_required' } })
+    // A page that only looks keeps nobody signed in.
+    await post('/v1/operator', { operatorId: operator.operatorId, pin: '4711', deviceId })
+    for (let minutes = 0; minutes < 16; minutes += 4) {
+      expect(await name()).toBe('Frau Petersen')
+      store.world.sleep(4 * 60_000)
+    }
+    expect(await name()).toBeNull()
+  })
+
   it('locks a name after five wrong PINs, for longer each time, and takes no guess meanwhile', async () => {
     const pin = (digits: string) => post('/v1/operator', { operatorId: operator.operatorId, pin: digits })
     for (let i = 0; i < 5; i++) expect((await pin('0000')).status).toBe(401)

@@ -9,7 +9,7 @@ import { openFeed, type Feed } from '../../edge-agent/feed.ts'
 import type { AgentStatus } from '../../edge-agent/health/status.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import type { ScanResult } from '../../edge-agent/lanes/lanes.ts'
-import { operatorSessions } from '../../edge-agent/lanes/operators.ts'
+import { operatorSessions, type Proof } from '../../edge-agent/lanes/operators.ts'
 import type { Log } from '../../edge-agent/log.ts'
 import type { Agent } from '../../edge-agent/runtime.ts'
 import { completeCapabilities, type DeviceFacts } from '../../policy/devices.ts'
@@ -54,7 +54,7 @@ export function granted(more: Partial<AuthorizeAnswer> = {}): ScanResult {
     outcome: 'confirmed',
     ...more,
   }
-  return { kind: 'decision', scanned: 'receipt', answer }
+  return { kind: 'decision', answer }
 }
 
 export function denied(reason: NonNullable<AuthorizeAnswer['reason']>, more: Partial<AuthorizeAnswer> = {}): ScanResult {
@@ -63,8 +63,7 @@ export function denied(reason: NonNullable<AuthorizeAnswer['reason']>, more: Par
 
 /** A tag that the gate's reader saw. */
 export function atTheGate(epc: string, result: ScanResult): ScanResult {
-  const seen = { ...result, scanned: 'epc', item: epc }
-  return seen as ScanResult
+  return result.kind === 'decision' ? { ...result, item: epc } : result
 }
 
 export function newStatus(): AgentStatus {
@@ -72,6 +71,7 @@ export function newStatus(): AgentStatus {
   return {
     agentId: 'agt_1',
     storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    storeName: 'Hafencity',
     online: true,
     offlineSince: null,
     broker: true,
@@ -97,6 +97,8 @@ export function pagesBench(): PagesBench {
     { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z2C', name: 'Herr Tran', badge: newBadgeVerifier('B'.repeat(26), random) },
   ]
   const feed = openFeed()
+  const sessions = operatorSessions(platform, () => operators)
+  let standing: string | undefined
   const bench: PagesBench = {
     feed,
     status: newStatus(),
@@ -112,14 +114,27 @@ export function pagesBench(): PagesBench {
     platform,
     status: () => bench.status,
     trust: { policy: { devices: [facts(STATION, 'pos_deactivator'), facts(GATE, 'exit_gate')], operators, policy: DEFAULT_POLICY } },
-    operators: operatorSessions(platform, () => operators),
+    operators: sessions,
     ledger: { marks: { isPaired: () => false } },
     lanes: {
-      operatorAt: () => undefined,
-      leave: () => undefined,
-      async scan(deviceId: string, text: string, operatorId?: string) {
+      operatorAt: () => sessions.look(standing)?.name,
+      signIn(deviceId: string, proof: Proof) {
+        const opened = sessions.open(proof)
+        if (!opened.ok) return opened
+        standing = opened.session
+        feed.publish({ type: 'operator', deviceId, name: opened.name })
+        return opened
+      },
+      leave(deviceId: string) {
+        standing = undefined
+        feed.publish({ type: 'operator', deviceId, name: null })
+      },
+      async scan(deviceId: string, text: string) {
+        const operatorId = sessions.find(standing)?.operatorId
         bench.scans.push({ deviceId, text, operatorId })
-        return bench.answer(text, operatorId)
+        const result = await bench.answer(text, operatorId)
+        bench.happens(deviceId, result)
+        return result
       },
     },
   }

@@ -161,7 +161,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     bench.happens('dev_elsewhere', denied('item_not_paid'))
     bench.happens(STATION, denied('manual_assistance_required'))
     await toneIs('staff')
-    expect(await stage().innerText()).toContain('Den Ausweis am selben Scanner scannen')
+    expect(await stage().innerText()).toContain('Anmelden oder Ausweis scannen, dann den Beleg noch einmal.')
   })
 
   it('lets staff release with a PIN: wrong, locked, right, and signed out again', async () => {

@@ -56,6 +56,7 @@ describe('what an agent believes', () => {
   const keySet = (change: Partial<KeySetClaims> = {}, by: TestKey = root) =>
     signDocument(DOCUMENT_KINDS.keys, { aud: 'acc_1.test', iat: iat(), exp: iat() + 86_400, epoch: 0, ver: 1, keys: [token, receipt, policyKey, freshness].map((k) => k.record), ...change }, by.signer)
   const policyClaims = (change: Partial<PolicyClaims> = {}): PolicyClaims => ({
+    storeName: 'Hafencity',
     iss: 'acc_1.test',
     aud: 'st_1',
     iat: iat(),

@@ -7,8 +7,7 @@ export type Answer<T> = { ok: true; body: T } | { ok: false; fault: Fault; statu
 
 export type Fault = keyof Texts['requestFailed']
 
-export interface OpenedSession {
-  session: string
+export interface SignedIn {
   name: string
   idleSeconds: number
 }
@@ -22,29 +21,28 @@ export interface OperatorName {
 /** The agent answers a scan within 10 s and its decision's time. */
 const LIMIT_MS = 20_000
 
-export function sendScan(deviceId: string, text: string, session: string | undefined): Promise<Answer<PageResult>> {
-  return call('POST', '/v1/scan', session, { deviceId, text })
+export function sendScan(deviceId: string, text: string): Promise<Answer<PageResult>> {
+  return call('POST', '/v1/scan', { deviceId, text })
 }
 
-export function signIn(deviceId: string, operatorId: string, pin: string): Promise<Answer<OpenedSession>> {
-  return call('POST', '/v1/operator', undefined, { operatorId, pin, deviceId })
+export function signIn(deviceId: string, operatorId: string, pin: string): Promise<Answer<SignedIn>> {
+  return call('POST', '/v1/operator', { operatorId, pin, deviceId })
 }
 
-/** Without a device only this page's session ends. */
-export function signOut(session: string | undefined, deviceId?: string): Promise<Answer<unknown>> {
-  return call('DELETE', `/v1/operator${deviceId === undefined ? '' : `?${new URLSearchParams({ deviceId })}`}`, session)
+export function signOut(deviceId: string): Promise<Answer<unknown>> {
+  return call('DELETE', `/v1/operator?${new URLSearchParams({ deviceId })}`)
 }
 
-export function whoIsHere(deviceId: string, session: string | undefined): Promise<Answer<{ name: string | null }>> {
-  return call('GET', `/v1/operator?${new URLSearchParams({ deviceId })}`, session)
+export function whoIsHere(deviceId: string): Promise<Answer<{ name: string | null }>> {
+  return call('GET', `/v1/operator?${new URLSearchParams({ deviceId })}`)
 }
 
 export function listOperators(): Promise<Answer<{ operators: OperatorName[] }>> {
-  return call('GET', '/v1/operators', undefined)
+  return call('GET', '/v1/operators')
 }
 
-async function call<T>(method: string, path: string, session: string | undefined, body?: object): Promise<Answer<T>> {
-  const headers = { ...(body && { 'content-type': 'application/json' }), ...(session !== undefined && { 'x-untag-operator': session }) }
+async function call<T>(method: string, path: string, body?: object): Promise<Answer<T>> {
+  const headers = { ...(body && { 'content-type': 'application/json' }) }
   try {
     const response = await ask(path, { method, headers, ...(body && { body: JSON.stringify(body) }) }, LIMIT_MS)
     const answer = (await response.json()) as T & { code?: string }

@@ -4,13 +4,10 @@ import type { Place } from './place.ts'
 import { after } from './platform.ts'
 import { slot, writeOrHide } from './slots.ts'
 
-/** Who stands behind what this page asks. The session is kept here, in memory, and nowhere else. */
+/** Who stands behind what is asked at this device. The agent keeps the session; the page knows the name only. */
 export interface Operator {
-  readonly session: string | undefined
   readonly isHere: boolean
-  /** Signed in at this page, with a PIN. */
-  enter(name: string, session: string, idleSeconds: number): void
-  /** Signed in, or out, at the device: with a badge, or at another page. */
+  /** Signed in, or out, at the device: here, with a badge, or at another page. */
   heard(name: string | null): void
   /** Something was asked for: the agent counts its idle time anew. */
   used(): void
@@ -18,60 +15,41 @@ export interface Operator {
   lookAgain(): Promise<void>
 }
 
-/** A badge's session ends after as long (contracts §6). */
+/** A session ends after as long (contracts §6). */
 const IDLE_SECONDS = 15 * 60
 
 export function openOperator({ deviceId, texts }: Place, startName: string | null): Operator {
   let name = startName
-  let session: string | undefined
-  let idleSeconds = IDLE_SECONDS
   let callOff: () => void = () => undefined
 
   function used(): void {
     callOff()
-    if (name !== null) callOff = after(idleSeconds * 1_000, leave)
+    if (name !== null) callOff = after(IDLE_SECONDS * 1_000, leave)
   }
 
-  function be(next: string | null): void {
+  function heard(next: string | null): void {
     name = next
     draw(texts, name)
     used()
   }
 
   function leave(): void {
-    void signOut(session, deviceId)
-    session = undefined
-    be(null)
+    void signOut(deviceId)
+    heard(null)
   }
 
   slot('sign-out').addEventListener('click', leave)
-  be(startName)
+  heard(startName)
 
   return {
-    get session() {
-      return session
-    },
     get isHere() {
       return name !== null
     },
     used,
-    enter(next, opened, seconds) {
-      // Whoever stood here before does not any more.
-      if (session !== undefined) void signOut(session)
-      session = opened
-      idleSeconds = seconds
-      be(next)
-    },
-    heard(next) {
-      if (session !== undefined) void signOut(session)
-      session = undefined
-      be(next)
-    },
+    heard,
     async lookAgain() {
-      const answer = await whoIsHere(deviceId, session)
-      if (!answer.ok) return
-      if (answer.body.name === null) session = undefined
-      be(answer.body.name)
+      const answer = await whoIsHere(deviceId)
+      if (answer.ok) heard(answer.body.name)
     },
   }
 }

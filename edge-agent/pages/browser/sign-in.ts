@@ -8,6 +8,8 @@ import { made, slot, write } from './slots.ts'
 export interface SignIn {
   /** `then` runs once somebody has signed in. */
   open(then?: () => void): void
+  /** The agent is being asked: it tells everybody who has signed in before it answers this page. */
+  readonly isAsking: boolean
   close(): void
 }
 
@@ -77,7 +79,7 @@ export function openSignIn({ deviceId, texts }: Place, operator: Operator): Sign
     if (answer.ok) {
       const then = afterwards
       dialog.close()
-      operator.enter(answer.body.name, answer.body.session, answer.body.idleSeconds)
+      operator.heard(answer.body.name)
       return then?.()
     }
     if (answer.status === 429) return lock(answer.retryAfterSeconds)
@@ -118,6 +120,9 @@ export function openSignIn({ deviceId, texts }: Place, operator: Operator): Sign
       if (!dialog.open) dialog.showModal()
       stayAwake()
       void askWho()
+    },
+    get isAsking() {
+      return isAsking
     },
     close: () => dialog.close(),
   }

@@ -41,7 +41,7 @@ async function scan(raw: string): Promise<void> {
   underWay.add(text)
   signIn.close()
   stage.busy()
-  const answer = await sendScan(deviceId, text, operator.session)
+  const answer = await sendScan(deviceId, text)
   underWay.delete(text)
   if (answer.ok) show(answer.body, text)
   else stage.show(fault(texts.requestFailed[answer.fault]), '')
@@ -67,16 +67,16 @@ function show(result: PageResult, text?: string): void {
 }
 
 function noteFor(view: ResultView, result: PageResult, text: string | undefined): string {
-  // A PIN stands behind what this page sends; behind the device's own scanner stands only a badge.
-  const badge = view.again === 'approve' && text === undefined ? texts.approveByBadge : ''
+  // What the device's own scanner read this page does not know: whoever has signed in scans it again.
+  const badge = view.again === 'approve' && text === undefined ? texts.approveThenScan : ''
   const offline = result.kind === 'decision' && result.answer.offline ? texts.decidedOffline : ''
   return [badge, offline].filter((part) => part !== '').join(' ')
 }
 
 function againFor(view: ResultView, text: string | undefined): (() => void) | undefined {
-  if (text === undefined) return undefined
-  if (view.again !== 'approve') return () => void scan(text)
-  return operator.isHere ? undefined : () => signIn.open(() => void scan(text))
+  const retry = text === undefined ? undefined : () => void scan(text)
+  if (view.again !== 'approve') return retry
+  return operator.isHere ? undefined : () => signIn.open(retry)
 }
 
 function onEvent(event: LiveEvent): void {
@@ -85,7 +85,7 @@ function onEvent(event: LiveEvent): void {
   // What this page waits for is told with its own answer.
   if (event.type === 'result') return underWay.size > 0 ? void meanwhile.push(event.result) : show(event.result)
   operator.heard(event.name)
-  signIn.close()
+  if (!signIn.isAsking) signIn.close()
 }
 
 let wasLost = false

@@ -20,7 +20,7 @@ export function Header({ title, deviceId, status, texts, nowMs }: HeaderProps) {
         <div class="place">
           <h1>{title}</h1>
           <p class="ids">
-            <span>{status.storeId}</span> <span>{deviceId}</span>
+            <span>{status.storeName ?? status.storeId}</span> <span>{deviceId}</span>
           </p>
         </div>
         <ul class="badges" data-slot="badges">

@@ -6,6 +6,7 @@ import type { DenyReason, ItemStatus, Outcome, ProtectionAction } from '../../..
  */
 export interface PageStatus {
   storeId: string
+  storeName: string | null
   online: boolean
   /** ISO; null while online. */
   offlineSince: string | null

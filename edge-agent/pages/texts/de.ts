@@ -99,7 +99,7 @@ export const de: Texts = {
   nextLabel: 'Nächstes Etikett',
   tryAgain: 'Noch einmal versuchen',
   approve: 'Mit PIN freigeben',
-  approveByBadge: 'Den Ausweis am selben Scanner scannen, dann noch einmal den Beleg.',
+  approveThenScan: 'Anmelden oder Ausweis scannen, dann den Beleg noch einmal.',
   done: 'Fertig',
 
   typeCode: 'Code von Hand eingeben',

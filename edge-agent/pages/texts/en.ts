@@ -99,7 +99,7 @@ export const en: Texts = {
   nextLabel: 'Next label',
   tryAgain: 'Try again',
   approve: 'Release with PIN',
-  approveByBadge: 'Scan the badge at the same scanner, then the receipt again.',
+  approveThenScan: 'Sign in or scan a badge, then the receipt again.',
   done: 'Done',
 
   typeCode: 'Type a code by hand',

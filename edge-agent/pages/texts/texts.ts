@@ -65,7 +65,7 @@ export interface Texts {
   nextLabel: string
   tryAgain: string
   approve: string
-  approveByBadge: string
+  approveThenScan: string
   done: string
 
   typeCode: string
