@@ -33,7 +33,7 @@ export async function startDemoDevices(deviceIds: Record<'station' | 'detacher' 
     services.push(boardPort, scannerPort)
     entries.push(
       { deviceId, driver: 'modbus', link: { tcp: `127.0.0.1:${boardPort.port}` }, unit: 1, output: 0, confirmInput: 0, pulseMs: 200, ...extra },
-      { deviceId: `${deviceId}-scanner`, driver: 'scanner', link: { tcp: `127.0.0.1:${scannerPort.port}` }, feeds: deviceId },
+      { deviceId: `${deviceId}-scanner`, driver: 'scanner', link: { tcp: `127.0.0.1:${scannerPort.port}` }, feeds: deviceId, duplicateMs: 0 },
     )
     return { deviceId, name, board, scanner }
   }

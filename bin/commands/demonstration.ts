@@ -98,13 +98,19 @@ function printWelcome({ baseUrl, key, edge, store }: DemonstrationParts): void {
 async function narrate({ agent }: RunningEdge, { lanes }: DemoDevices): Promise<void> {
   const names = new Map(Object.values(lanes).map((lane: DemoLane) => [lane.deviceId, lane.name]))
   let queued = 0
+  let owesCloud = false
   for await (const event of agent.feed.listen(new AbortController().signal)) {
-    if (event.type === 'result') say(describe(event, names.get(event.deviceId) ?? event.deviceId))
+    if (event.type === 'result') {
+      say(describe(event, names.get(event.deviceId) ?? event.deviceId))
+      owesCloud ||= event.result.kind === 'decision' && event.result.answer.offline
+    }
     if (event.type !== 'status') continue
     const { queueDepth, online } = event.status
     if (!online && queueDepth !== queued && queueDepth > 0) say(soft(`  ${queueDepth === 1 ? '1 event waits' : `${queueDepth} events wait`} for the cloud`))
-    if (online && queued > 0 && queueDepth === 0) say(soft('  the cloud has every event'))
     queued = queueDepth
+    if (!online || queueDepth > 0 || !owesCloud) continue
+    owesCloud = false
+    say(soft('  the cloud has every event'))
   }
 }
 
@@ -122,14 +128,16 @@ interface DemoProduct {
   ean: string
   name: string
   price: number
+  tagged: boolean
 }
 
-/** Something that a shopper may take home without staff: below the threshold of the sandbox policy. */
+/** Below the threshold of the sandbox policy: no staff needed. */
 const CHEAP_ENOUGH = 150
 
+/** Something with a tag that a shopper may take home without staff. */
 async function products(api: Shopper, storeId: string): Promise<DemoProduct[]> {
   const { products: all } = (await api.call('fetchProducts', { storeId, limit: 100, category: 'bekleidung' })) as { products: DemoProduct[] }
-  return all.filter((p) => p.price < CHEAP_ENOUGH)
+  return all.filter((p) => p.tagged && p.price < CHEAP_ENOUGH)
 }
 
 let turn = 0
