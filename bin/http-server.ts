@@ -1,6 +1,7 @@
 import type { AddressInfo, Server } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Hono } from 'hono'
+import './plain-pages.ts'
 
 /** A listening HTTP server whose answers come from `app` once there is one. */
 export interface HttpServer {
