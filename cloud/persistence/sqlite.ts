@@ -1,6 +1,6 @@
 import SqliteConnection, { type Database as Connection, type Statement } from 'better-sqlite3'
-import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
-import type { CompiledQuery, DatabaseConnection, Dialect, QueryResult } from 'kysely'
+import { DefaultQueryExecutor, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
+import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
 import { assert } from '../../policy/assert.ts'
 import { StorageFailure, type Database, type Db } from './database.ts'
 import { groupCommit } from './group-commit.ts'
@@ -78,19 +78,32 @@ function kyselyOn(db: Connection): Db {
     },
   }
   const nothing = () => Promise.resolve()
+  const driver: Driver = {
+    init: nothing,
+    acquireConnection: () => Promise.resolve(connection),
+    beginTransaction: nothing,
+    commitTransaction: nothing,
+    rollbackTransaction: nothing,
+    releaseConnection: nothing,
+    destroy: nothing,
+  }
   const dialect: Dialect = {
     createAdapter: () => new SqliteAdapter(),
     createIntrospector: (k) => new SqliteIntrospector(k),
     createQueryCompiler: () => new SqliteQueryCompiler(),
-    createDriver: () => ({
-      init: nothing,
-      acquireConnection: () => Promise.resolve(connection),
-      beginTransaction: nothing,
-      commitTransaction: nothing,
-      rollbackTransaction: nothing,
-      releaseConnection: nothing,
-      destroy: nothing,
-    }),
+    createDriver: () => driver,
   }
-  return new Kysely<Schema>({ dialect })
+  return new Kysely<Schema>({ config: { dialect }, dialect, driver, executor: new OneConnectionExecutor(connection) })
+}
+
+/** There is one connection and it is always ours: none is acquired and released around every query, which takes eight promises each time. */
+class OneConnectionExecutor extends DefaultQueryExecutor {
+  readonly connection: DatabaseConnection
+  constructor(connection: DatabaseConnection) {
+    super(new SqliteQueryCompiler(), new SqliteAdapter(), { provideConnection: (consumer) => consumer(connection) })
+    this.connection = connection
+  }
+  override executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.connection.executeQuery<R>(query)
+  }
 }
