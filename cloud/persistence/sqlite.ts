@@ -44,6 +44,7 @@ function openConnection(file: string, { readonly = false } = {}): Connection {
   db.pragma('cell_size_check = ON')
   db.pragma('journal_size_limit = 67108864')
   db.pragma('cache_size = -65536')
+  db.pragma('temp_store = MEMORY') // the undo log of savepoints, worth nothing after a crash, stays out of the file system
   assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
   assert(db.pragma('synchronous', { simple: true }) === 2, `${file}: synchronous is not FULL`)
   if (!readonly) assert(db.pragma('quick_check', { simple: true }) === 'ok', `${file} is damaged: restore it from a backup`)
