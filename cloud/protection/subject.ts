@@ -183,11 +183,11 @@ interface Found {
 
 async function withRight({ db, nowMs }: SubjectQuery, { facts, key, binds, item, purchase }: Found): Promise<Subject> {
   const subject = { itemStatus: facts.status, binds, mustBeRead: false, ...(item && { item }), ...(purchase && { purchase }) }
-  if (!key) return { ...subject, facts }
+  if (!key) return { facts, ...subject }
   const row = await findRight(db, key)
   const right = viewRight(row, nowMs)
   const staffReason = facts.staffReason ?? (right.state === 'free' ? right.staffReason : undefined)
-  return { ...subject, facts: { ...facts, ...(staffReason !== undefined && { staffReason }) }, unit: { key, right, failures: row?.failures ?? 0 } }
+  return { facts: { ...facts, ...(staffReason !== undefined && { staffReason }) }, unit: { key, right, failures: row?.failures ?? 0 }, ...subject }
 }
 
 /** The tagged units of a purchase whose right of this class is not used up, lowest first. */
