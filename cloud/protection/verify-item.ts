@@ -8,7 +8,7 @@ import type { PurchaseRow } from '../persistence/schema.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
 import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
-import { issueAuthorization, tokenOf } from './authorizations.ts'
+import { issueAuthorization, redemptionsOf } from './authorizations.ts'
 import { revoke, viewLease, type LeaseView } from './leases.ts'
 import { policyOf } from './policy.ts'
 import { readReceipt } from './presented-receipt.ts'
@@ -64,7 +64,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     return { authorized: true, ...common, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) }
   }
   if (lease.own) {
-    return { authorized: true, eventId: lease.own.event_id, ...common, ...(await describeAuthorization(call, lease.own, tokenOf(lease.own, call.services))) }
+    return { authorized: true, eventId: lease.own.event_id, ...common, ...describeAuthorization(call, lease.own, await redemptionsOf(call.db, lease.own.nonce)) }
   }
   if (lease.takeable) {
     await revoke(call, lease.takeable, 'asked for by another device')
@@ -88,7 +88,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     authorized: true,
     eventId,
     ...common,
-    ...(await describeAuthorization(call, row, tokenOf(row, call.services))),
+    ...describeAuthorization(call, row, []),
     ...(asked.caller.kind === 'agent' && subject.purchase && (await receiptRights(call.db, subject.purchase, row))),
   }
 }
