@@ -1,7 +1,9 @@
 import { join } from 'node:path'
+import { realPlatform } from '../bin/platform.ts'
 import { openLedger, type Ledger } from '../edge-agent/ledger/ledger.ts'
 import { openAuthorization } from '../policy/documents/authorization.ts'
 import type { ProtectionEvent } from '../policy/events.ts'
+import { newId } from '../policy/ids.ts'
 import { costsAtMost, ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from './figure.ts'
 import { takeTurns, wallTime, type Contender } from './measure.ts'
 import { bareTable, type BareTable } from './peers/bare-table.ts'
@@ -9,6 +11,7 @@ import { bareVerify, signedBytes } from './peers/bare-verify.ts'
 import { LEDGER, tokenSource, type TokenSource } from './tokens.ts'
 
 const IN_FLIGHT = 64
+const platform = realPlatform()
 const NAMES = {
   bareTogether: `bare verify + bare insert, ${IN_FLIGHT} a commit`,
   together: `openAuthorization + claim, ${IN_FLIGHT} in flight`,
@@ -54,7 +57,7 @@ async function run({ quick, folder, random }: Bench): Promise<Result> {
     counts: 'wall time; ratios within each half of the table',
     rows: [...rowsOf(many64, NAMES.bareTogether), ...rowsOf(oneByOne, NAMES.bareAlone)],
     targets: [ratesAtLeast(many64, NAMES.together, NAMES.bareTogether, SHARE), costsAtMost(oneByOne, NAMES.alone, NAMES.bareAlone, LIMIT)],
-    notes: ['a claim writes two rows (claim with two indexes, chained journal row) and asks three questions; the bare insert writes one row'],
+    notes: ['a claim asks three questions and writes three pages (claim, its index, chained journal row); the bare insert writes one'],
   }
 }
 
@@ -95,7 +98,7 @@ async function verifyAndClaim({ keys, device, now }: TokenSource, ledger: Ledger
   const { jti, exp, aud } = opened.authorization
   const claimed = await ledger.claim(
     {
-      redemptionId: jti.slice(0, 16),
+      redemptionId: newId('rdm', platform),
       source: 'token',
       nonce: jti,
       rightClass: 'release',
