@@ -21,7 +21,7 @@ export const canPin = cpus().length >= 2 && spawnSync('taskset', ['-c', '0', 'tr
 export function startProgram(file: string, core: number, args: readonly string[] = []): Promise<Program> {
   const node = [process.execPath, ...extraFlags(file), fileURLToPath(new URL(file, import.meta.url)), ...args]
   const [command = '', ...rest] = canPin ? ['taskset', '-c', String(core), ...node] : node
-  const child = spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: { ...process.env, UNTAG_LOG_LEVEL: 'error', NODE_ENV: 'production' } })
+  const child = spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: { ...process.env, NODE_ENV: 'production' } })
   const ended = new Promise<never>((_, reject) => {
     child.once('error', reject)
     child.once('exit', (code) => reject(new Error(`${file} has ended (${code ?? 'by a signal'})`)))

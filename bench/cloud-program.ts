@@ -26,7 +26,7 @@ const data = process.argv[2]
 if (data === undefined) throw new Error('the folder for the data is missing')
 const platform = realPlatform()
 const settings = { ...readOptions(CLOUD_OPTIONS, [], {}), data, port: 0, mqttPort: 0, rateLimit: 0 }
-const running = await startCloud(settings, platform, newLog('bench'))
+const running = await startCloud(settings, platform, newLog('bench', 'error'))
 
 async function prepare(items: number): Promise<PreparedCloud> {
   const { database } = running
