@@ -39,7 +39,7 @@ export function startProgram(file: string, core: number, args: readonly string[]
       return value as A
     },
     async stop() {
-      child.disconnect()
+      if (child.connected) child.disconnect()
       await ended.catch(() => undefined)
     },
   }

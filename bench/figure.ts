@@ -22,7 +22,7 @@ export interface Row {
   readonly ratio: number
   readonly quartiles: readonly [number, number]
   /** What else was measured, such as the CPU time of the server. */
-  readonly also?: Readonly<Record<string, number>>
+  readonly also: Readonly<Record<string, number>>
 }
 
 /** What the row `of` is held to: its cost against that of `against`. */
@@ -52,14 +52,13 @@ export function rowsOf(samples: Samples, base: string, also: Readonly<Record<str
   return [...samples.keys()].map((name) => {
     const microseconds = median(samplesOf(samples, name))
     const against = ratios(samples, name, base)
-    const extra = also[name]
     return {
       name,
       microseconds,
       perSecond: 1e6 / microseconds,
       ratio: median(against),
       quartiles: [quantile(against, 0.25), quantile(against, 0.75)] as const,
-      ...(extra && { also: extra }),
+      also: also[name] ?? {},
     }
   })
 }

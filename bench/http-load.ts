@@ -21,11 +21,8 @@ export interface LoadAnswer {
 }
 
 export async function sendAll({ port, path, authorization, bodies, connections, expected }: LoadQuestion): Promise<LoadAnswer> {
-  const requests = bodies.map((body) =>
-    Buffer.from(
-      `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-    ),
-  )
+  const head = [`POST ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, `Authorization: ${authorization}`, 'Content-Type: application/json']
+  const requests = bodies.map((body) => Buffer.from([...head, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n')))
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)))
   const times: number[] = []
   let next = 0

@@ -20,7 +20,13 @@ export interface Machine {
 }
 
 /** Magic numbers of file systems (statfs(2)). On one in memory a durable commit costs nothing, and the figures say nothing. */
-const FILE_SYSTEMS: Readonly<Record<number, string>> = { 0xef53: 'ext', 0x01021994: 'tmpfs', 0x9123683e: 'btrfs', 0x58465342: 'xfs', 0x794c7630: 'overlay' }
+const FILE_SYSTEMS: Readonly<Record<number, string>> = {
+  0xef53: 'ext',
+  0x01021994: 'tmpfs',
+  0x9123683e: 'btrfs',
+  0x58465342: 'xfs',
+  0x794c7630: 'overlay',
+}
 
 export function describeMachine(folder: string): Machine {
   const db = new Sqlite(':memory:')

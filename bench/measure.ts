@@ -15,13 +15,13 @@ export interface Contender {
 /** µs per operation, one number a round, by the contender's name. */
 export type Samples = ReadonlyMap<string, readonly number[]>
 
-/** Runs `rounds` rounds after one that only warms up. */
-export async function takeTurns(contenders: readonly Contender[], rounds: number, random: Randomness): Promise<Samples> {
+/** Runs `rounds` rounds after some that only warm up. */
+export async function takeTurns(contenders: readonly Contender[], rounds: number, random: Randomness, warmUps = 1): Promise<Samples> {
   const samples = new Map<string, number[]>(contenders.map(({ name }) => [name, []]))
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = -warmUps; round < rounds; round++) {
     for (const contender of shuffled(contenders, random)) {
       const cost = await contender.slice()
-      if (round > 0) samples.get(contender.name)?.push(cost)
+      if (round >= 0) samples.get(contender.name)?.push(cost)
     }
   }
   return samples

@@ -25,7 +25,12 @@ A missed target is printed and is no failure: the exit code is 1 only when somet
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
-    options: { quick: { type: 'boolean', default: false }, json: { type: 'string' }, folder: { type: 'string', default: 'var/bench' }, help: { type: 'boolean', default: false } },
+    options: {
+      quick: { type: 'boolean', default: false },
+      json: { type: 'string' },
+      folder: { type: 'string', default: 'var/bench' },
+      help: { type: 'boolean', default: false },
+    },
     allowPositionals: true,
   })
   if (values.help) return void process.stdout.write(HELP)
@@ -35,21 +40,26 @@ async function main(): Promise<void> {
   mkdirSync(base, { recursive: true })
   const machine = describeMachine(base)
   const say = (text: string) => void process.stdout.write(`${text}\n`)
-  say(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, SQLite ${machine.sqlite}, ${machine.fileSystem}, load ${machine.load.toFixed(1)}\n`)
-  if (machine.fileSystem === 'tmpfs') say('note   the databases lie in memory, where a durable commit costs nothing: give a folder on a disk with --folder\n')
+  const { cpu, cores, node, sqlite, fileSystem, load } = machine
+  say(`${cpu}, ${cores} cores, Node ${node}, SQLite ${sqlite}, ${fileSystem}, load ${load.toFixed(1)}\n`)
+  if (fileSystem === 'tmpfs') say('note   the databases lie in memory, where a durable commit costs nothing: give a folder on a disk\n')
+  const { random } = realPlatform()
+  const note = (text: string) => void process.stderr.write(`… ${text}\n`)
   const results: Record<string, Result> = {}
   for (const figure of FIGURES.filter((f) => positionals.length === 0 || positionals.includes(f.name))) {
     const folder = join(base, `${figure.name}-${process.pid}`)
     mkdirSync(folder)
     try {
-      const result = await figure.run({ quick: values.quick, folder, random: realPlatform().random, note: (text) => void process.stderr.write(`… ${text}\n`) })
+      const result = await figure.run({ quick: values.quick, folder, random, note })
       results[figure.name] = result
       say(asText(result))
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
   }
-  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify({ at: new Date().toISOString(), quick: values.quick, machine, figures: results }, null, 2)}\n`)
+  if (values.json === undefined) return
+  const whole = { at: new Date().toISOString(), quick: values.quick, machine, figures: results }
+  writeFileSync(values.json, `${JSON.stringify(whole, null, 2)}\n`)
 }
 
 try {

@@ -5,6 +5,12 @@ import type { Tenant } from '../cloud/operations/caller.ts'
 import type { Database, Db } from '../cloud/persistence/database.ts'
 import type { ProductRow, StoreRow } from '../cloud/persistence/schema.ts'
 
+/** Items that were paid, and the device that may release them. */
+export interface SoldItems {
+  deviceId: string
+  epcs: string[]
+}
+
 /** Rows in one statement; SQLite takes 32,766 values. */
 const AT_ONCE = 500
 
@@ -12,7 +18,7 @@ const AT_ONCE = 500
  * Puts paid items into the database as a checkout leaves them, each in a purchase of its own, so that a verification of every one
  * is a fresh grant. Beside the API, because a thousand checkouts take longer than the bench.
  */
-export async function sellItems(database: Database, tenant: Tenant, count: number, platform: Platform): Promise<{ deviceId: string; epcs: string[] }> {
+export async function sellItems(database: Database, tenant: Tenant, count: number, platform: Platform): Promise<SoldItems> {
   const { store, product, deviceId } = await findShop(database.reads, tenant)
   const epcs: string[] = []
   for (let done = 0; done < count; done += AT_ONCE) {
@@ -23,11 +29,14 @@ export async function sellItems(database: Database, tenant: Tenant, count: numbe
 
 /** The sandbox store with RFID and the device at which shoppers take hard tags off. */
 async function findShop(db: Db, tenant: Tenant): Promise<{ store: StoreRow; product: ProductRow; deviceId: string }> {
-  const store = await db.selectFrom('store').selectAll().where('tenant', '=', tenant).where('security_tag_mode', '=', 'rfid').executeTakeFirst()
+  const stores = db.selectFrom('store').selectAll().where('tenant', '=', tenant)
+  const store = await stores.where('security_tag_mode', '=', 'rfid').executeTakeFirst()
   assert(store, 'the sandbox has no store with RFID')
-  const product = await db.selectFrom('product').selectAll().where('tenant', '=', tenant).where('category', '=', 'bekleidung').where('price_cent', '<', 10_000).executeTakeFirst()
+  const products = db.selectFrom('product').selectAll().where('tenant', '=', tenant)
+  const product = await products.where('category', '=', 'bekleidung').where('price_cent', '<', 10_000).executeTakeFirst()
   assert(product, 'the sandbox sells no clothes')
-  const device = await db.selectFrom('device').select('device_id').where('store_id', '=', store.store_id).where('device_type', '=', 'self_checkout_detacher').executeTakeFirst()
+  const devices = db.selectFrom('device').select('device_id').where('store_id', '=', store.store_id)
+  const device = await devices.where('device_type', '=', 'self_checkout_detacher').executeTakeFirst()
   assert(device, 'the sandbox store has no detacher')
   return { store, product, deviceId: device.device_id }
 }
@@ -87,7 +96,16 @@ async function sellSome(db: Db, store: StoreRow, product: ProductRow, count: num
     .execute()
   await db
     .insertInto('purchase_unit')
-    .values(sales.map(({ purchaseId, lineId, itemId }) => ({ line_id: lineId, unit_no: 1, purchase_id: purchaseId, item_id: itemId, bound: 1, receipt_index: 0 })))
+    .values(
+      sales.map(({ purchaseId, lineId, itemId }) => ({
+        line_id: lineId,
+        unit_no: 1,
+        purchase_id: purchaseId,
+        item_id: itemId,
+        bound: 1,
+        receipt_index: 0,
+      })),
+    )
     .execute()
   await db
     .insertInto('protected_item')

@@ -1,5 +1,5 @@
 import { itemHash, signAuthorization, type AuthorizationClaims } from '../policy/documents/authorization.ts'
-import { keyId, keyRing, newKey, signer, type KeyRecord, type KeyRing } from '../policy/documents/keys.ts'
+import { keyId, keyRing, newKey, signer, type KeyRecord, type KeyRing, type KeyUse } from '../policy/documents/keys.ts'
 import type { Randomness } from '../policy/platform.ts'
 
 /** Real authorization tokens for one device of one agent, and what they are checked with. */
@@ -23,13 +23,14 @@ export const LEDGER = { ledgerId: 'led_01KANX6Y7C3V9Q2M8R5T4W6Z1B', generation: 
 
 export function tokenSource(random: Randomness): TokenSource {
   const own = newKey(random)
-  const record = (x: string, use: KeyRecord['use']): KeyRecord => ({ kid: keyId(x), alg: 'EdDSA', x, use, iss: ISS, state: 'active' })
+  const record = (x: string, use: KeyUse): KeyRecord => ({ kid: keyId(x), alg: 'EdDSA', x, use, iss: ISS, state: 'active' })
   const by = signer(own.x, own.secret)
   return {
     keys: keyRing([record(own.x, 'token'), ...OTHER_USES.map((use) => record(newKey(random).x, use))]),
     device: DEVICE,
     now: NOW,
-    make: (count) => Array.from({ length: count }, () => signAuthorization(claims(Buffer.from(random.bytes(16)).toString('base64url')), by)),
+    make: (count) =>
+      Array.from({ length: count }, () => signAuthorization(claims(Buffer.from(random.bytes(16)).toString('base64url')), by)),
   }
 }
 

@@ -13,6 +13,10 @@ const CONNECTIONS = 32
 /** Least share of the bare route's rate. */
 const SHARE = 0.4
 
+const SHARING = canPin ? 'each server on core 0, the client on core 1' : 'servers and client share the cores as the system likes'
+
+type Address = Pick<LoadQuestion, 'port' | 'path' | 'authorization'>
+
 /** What a whole decision costs over HTTP, beside a route that does only what cannot be left out. */
 export const verifyProtectedItem: Figure = { name: 'verify-protected-item', run }
 
@@ -40,7 +44,7 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
     note(`${items} purchases are being made`)
     const prepared = await ours.ask<PreparedCloud>({ kind: 'prepare', items })
     const measured = new Map<string, Measured>()
-    const contender = async (name: string, server: Program, target: Omit<LoadQuestion, 'bodies' | 'connections' | 'expected'>): Promise<Contender> => {
+    const contender = (name: string, server: Program, target: Address): Contender => {
       const seen: Measured = { p50: [], p99: [], cpu: [] }
       measured.set(name, seen)
       let sent = 0
@@ -61,17 +65,20 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
     }
     const { port, path, authorization } = prepared
     const contenders = [
-      await contender(NAMES.bare, bare, await bare.ask({ kind: 'prepare' })),
-      await contender(NAMES.grouped, grouped, await grouped.ask({ kind: 'prepare' })),
-      await contender(NAMES.ours, ours, { port, path, authorization }),
+      contender(NAMES.bare, bare, await bare.ask({ kind: 'prepare' })),
+      contender(NAMES.grouped, grouped, await grouped.ask({ kind: 'prepare' })),
+      contender(NAMES.ours, ours, { port, path, authorization }),
     ]
     const samples = await takeTurns(contenders, rounds, random)
     const also = Object.fromEntries(
-      [...measured].map(([name, { p50, p99, cpu }]) => [name, { 'server CPU µs': afterWarmUp(cpu), 'p50 ms': afterWarmUp(p50), 'p99 ms': afterWarmUp(p99) }]),
+      [...measured].map(([name, { p50, p99, cpu }]) => [
+        name,
+        { 'server CPU µs': afterWarmUp(cpu), 'p50 ms': afterWarmUp(p50), 'p99 ms': afterWarmUp(p99) },
+      ]),
     )
     return {
       title: `3  verifyProtectedItem over HTTP, ${CONNECTIONS} connections, every request a fresh grant (SQLite, synchronous=FULL)`,
-      counts: `wall time at the client; ${canPin ? 'each server on core 0, the client on core 1' : 'servers and client share the cores as the system likes'}`,
+      counts: `wall time at the client; ${SHARING}`,
       rows: rowsOf(samples, NAMES.bare, also),
       targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE)],
       notes: ['the target is the bare route with a commit a request; that with group commit is shown because ours commits in groups too'],

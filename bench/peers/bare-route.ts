@@ -24,7 +24,8 @@ db.pragma('journal_mode = WAL')
 db.pragma('synchronous = FULL')
 db.exec(`
   CREATE TABLE api_key (hash TEXT PRIMARY KEY, account TEXT NOT NULL) STRICT;
-  CREATE TABLE granted (nonce TEXT PRIMARY KEY, account TEXT NOT NULL, device TEXT NOT NULL, epc TEXT NOT NULL, at_ms INTEGER NOT NULL) STRICT;
+  CREATE TABLE granted (
+    nonce TEXT PRIMARY KEY, account TEXT NOT NULL, device TEXT NOT NULL, epc TEXT NOT NULL, at_ms INTEGER NOT NULL) STRICT;
 `)
 const hashOf = (key: string) => createHash('sha256').update(key).digest('base64url')
 const key = randomBytes(32).toString('base64url')

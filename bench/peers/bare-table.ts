@@ -21,5 +21,9 @@ export function bareTable(file: string): BareTable {
       insert.run(nonce, exp)
     }
   })
-  return { one: (nonce, exp) => void insert.run(nonce, exp), together: (...args) => together.immediate(...args), close: () => void db.close() }
+  return {
+    one: (nonce, exp) => void insert.run(nonce, exp),
+    together: (...args) => together.immediate(...args),
+    close: () => void db.close(),
+  }
 }
