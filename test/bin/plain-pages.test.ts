@@ -1,7 +1,7 @@
 import { executionAsyncId } from 'node:async_hooks'
 import { jsx } from 'hono/jsx'
 import { expect, it } from 'vitest'
-import '../../bin/plain-pages.ts'
+import { renderPlainly } from '../../bin/plain-pages.ts'
 
 /** Only where the bookkeeping of asynchronous work is switched on has a continuation an id of its own. */
 async function idsOfContinuations(): Promise<number[]> {
@@ -11,6 +11,7 @@ async function idsOfContinuations(): Promise<number[]> {
 }
 
 it('rendering a page leaves the bookkeeping of asynchronous work off', async () => {
+  renderPlainly()
   const before = new Set(await idsOfContinuations())
   expect(String(jsx('html', {}, jsx('head', {}, jsx('title', {}, 'a')), jsx('body', {}, 'b')))).toBe('<html><head><title>a</title></head><body>b</body></html>')
   expect(new Set(await idsOfContinuations())).toEqual(before)
