@@ -1,6 +1,7 @@
 import type { AddressInfo, Server } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import type { Hono } from 'hono'
+import { renderPlainly } from './plain-pages.ts'
 
 /** A listening HTTP server whose answers come from `app` once there is one. */
 export interface HttpServer {
@@ -16,6 +17,7 @@ const CLOSE_WITHIN_MS = 5_000
 
 /** Fails with a sentence that names the port and the option when the port is taken. */
 export async function listen(options: { host: string; port: number; flag: string }): Promise<HttpServer> {
+  renderPlainly()
   let app: Hono | undefined
   const starting = () => new Response(JSON.stringify({ error: 'starting', code: 'unavailable' }), { status: 503, headers: { 'content-type': 'application/json', 'retry-after': '1' } })
   const server = createAdaptorServer({ fetch: (request: Request, env: object) => (app ? app.fetch(request, env) : starting()), serverOptions: SERVER_OPTIONS }) as Server

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
-import type { Clock, Platform } from '../policy/platform.ts'
+import type { Clock, Platform, Randomness } from '../policy/platform.ts'
 
 /** The real world: the one place where time and chance come from. */
 export function realPlatform(): Platform {
@@ -12,7 +12,31 @@ export function realPlatform(): Platform {
         return () => clearTimeout(timer)
       },
     },
-    random: { bytes: (length) => randomBytes(length) },
+    random: realRandom(),
+  }
+}
+
+/** Random bytes are fetched so many at a time: a call for ten costs as much as one for thousands. */
+const POOL_BYTES = 4_096
+/** From this length on they may become a key, and are fetched on their own. */
+const KEY_BYTES = 32
+
+/** The system's randomness. What was handed out is wiped from the pool. */
+function realRandom(): Randomness {
+  const pool = new Uint8Array(POOL_BYTES)
+  let used = POOL_BYTES
+  return {
+    bytes(length) {
+      if (length >= KEY_BYTES) return randomBytes(length)
+      if (used + length > POOL_BYTES) {
+        randomFillSync(pool)
+        used = 0
+      }
+      const bytes = pool.slice(used, used + length)
+      pool.fill(0, used, used + length)
+      used += length
+      return bytes
+    },
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { ProtectionEvent } from './events.ts'
 import { OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
@@ -53,10 +53,10 @@ export type JournalRow = z.infer<typeof JournalRow>
 
 /** The hash before the first row of a ledger. */
 export function genesisHash(ledgerId: string, generation: number): string {
-  return createHash('sha256').update(`untag/ledger/1\0${ledgerId}\0${generation}`).digest('base64url')
+  return hash('sha256', `untag/ledger/1\0${ledgerId}\0${generation}`, 'base64url')
 }
 
 /** The hash of a row: SHA-256 over the hash before it, its number and the JSON of its body as it is sent. */
 export function rowHash(previous: string, seq: number, bodyJson: string): string {
-  return createHash('sha256').update(`${previous}\n${seq}\n${bodyJson}`).digest('base64url')
+  return hash('sha256', `${previous}\n${seq}\n${bodyJson}`, 'base64url')
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { newId } from '../../policy/ids.ts'
 import type { Platform, Randomness } from '../../policy/platform.ts'
@@ -34,7 +34,7 @@ export function isKeyShaped(text: string): boolean {
 
 /** Keys hold 256 random bits, so one round of SHA-256 is enough to keep them (no guessing to slow down). */
 export function hashOfKey(key: string): string {
-  return createHash('sha256').update(key).digest('base64url')
+  return hash('sha256', key, 'base64url')
 }
 
 export interface NewKey {

@@ -50,7 +50,7 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
       const idempotencyKey = operation.changes ? readIdempotencyKey(c.req.header('idempotency-key')) : undefined
       const { status, body, replayed } = await perform({ operation, caller: who, input, older, idempotencyKey, requestId }, database, services)
       if (replayed) headers['idempotency-replayed'] = 'true'
-      return new Response(body, { status, headers: { ...headers, 'content-type': 'application/json' } })
+      return new Response(body, { status, headers: { 'content-type': 'application/json', ...headers } })
     } catch (error) {
       return refuse(error, c, name, requestId, headers)
     }
@@ -86,9 +86,9 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
     const body = errorBody(failure, requestId)
     if (c.req.header('accept')?.includes('application/problem+json')) {
       const problem = { type: 'about:blank', title: failure.code, status, detail: failure.message, ...body }
-      return new Response(JSON.stringify(problem), { status, headers: { ...headers, 'content-type': 'application/problem+json' } })
+      return new Response(JSON.stringify(problem), { status, headers: { 'content-type': 'application/problem+json', ...headers } })
     }
-    return new Response(JSON.stringify(body), { status, headers: { ...headers, 'content-type': 'application/json' } })
+    return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } })
   }
 }
 

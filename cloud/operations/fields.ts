@@ -49,9 +49,9 @@ export function eurosOf(cents: number): number {
 
 /** Leaves out what is null or undefined: optional fields are absent, not null. */
 export function present<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], null> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], null>
-  }
+  const kept: Partial<T> = {}
+  for (const name in fields) if (fields[name] !== null && fields[name] !== undefined) kept[name] = fields[name]
+  return kept as { [K in keyof T]: Exclude<T[K], null> }
 }
 
 export function iso(ms: number): string {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Randomness } from '../../policy/platform.ts'
 import { sealerFromText } from '../authority/sealing.ts'
 import type { Db } from '../persistence/database.ts'
@@ -35,7 +35,7 @@ export function readIdempotencyKey(header: string | undefined): string | undefin
 }
 
 export function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
+  return hash('sha256', text, 'base64url')
 }
 
 /** JSON with sorted names, so that the same request written otherwise is the same. The depth was bounded at reading. */

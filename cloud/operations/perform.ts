@@ -71,7 +71,7 @@ async function performChange(request: Request, input: unknown, database: Databas
       after = []
       if (kept) {
         const open = operation.secretAnswer && request.idempotencyKey !== undefined
-        return { ...(open ? openAnswer(kept, request.idempotencyKey ?? '', random) : kept), replayed: true }
+        return { replayed: true, ...(open ? openAnswer(kept, request.idempotencyKey ?? '', random) : kept) }
       }
       const opened = openCall(request, db, services)
       const answer: KeptAnswer = { status: 200, body: await answerOf(operation, opened.call, input, services) }
@@ -82,7 +82,7 @@ async function performChange(request: Request, input: unknown, database: Databas
         await keepAnswer(db, identity, secret ? sealAnswer(answer, request.idempotencyKey ?? '', random) : answer, opened.rests(), nowMs)
       }
       after = opened.after
-      return { ...answer, replayed: false }
+      return { replayed: false, ...answer }
     })
     for (const task of after) task()
     return performed
@@ -120,9 +120,9 @@ async function keepRefusal(failure: Failure, identity: RequestIdentity, request:
   return database.write(async (db) => {
     const nowMs = services.platform.clock.wall()
     const kept = await findAnswer(db, identity, nowMs)
-    if (kept) return { ...kept, replayed: true }
+    if (kept) return { replayed: true, ...kept }
     await keepAnswer(db, identity, answer, { basis: [] }, nowMs)
-    return { ...answer, replayed: false }
+    return { replayed: false, ...answer }
   })
 }
 
@@ -131,10 +131,10 @@ function identityOf({ operation, caller, input, idempotencyKey }: Request): Requ
   if (caller.kind === 'anyone') return undefined
   const requestHash = hashOf(canonicalJson(input))
   const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
-  if (idempotencyKey !== undefined) return { ...scope, keyHash: hashOf(`key\0${idempotencyKey}`) }
+  if (idempotencyKey !== undefined) return { keyHash: hashOf(`key\0${idempotencyKey}`), ...scope }
   if (!operation.answersRepeats) return undefined
   const who = caller.kind === 'agent' ? caller.agentId : 'key'
-  return { ...scope, keyHash: hashOf(`repeat\0${who}\0${requestHash}`) }
+  return { keyHash: hashOf(`repeat\0${who}\0${requestHash}`), ...scope }
 }
 
 function findKept(db: Db, identity: RequestIdentity, request: Request, nowMs: number): Promise<KeptAnswer | undefined> {

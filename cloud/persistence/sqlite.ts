@@ -1,6 +1,6 @@
 import SqliteConnection, { type Database as Connection, type Statement } from 'better-sqlite3'
-import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
-import type { CompiledQuery, DatabaseConnection, Dialect, QueryResult } from 'kysely'
+import { DefaultQueryExecutor, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
+import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
 import { assert } from '../../policy/assert.ts'
 import { StorageFailure, type Database, type Db } from './database.ts'
 import { groupCommit } from './group-commit.ts'
@@ -44,6 +44,7 @@ function openConnection(file: string, { readonly = false } = {}): Connection {
   db.pragma('cell_size_check = ON')
   db.pragma('journal_size_limit = 67108864')
   db.pragma('cache_size = -65536')
+  db.pragma('temp_store = MEMORY') // the undo log of savepoints, worth nothing after a crash, stays out of the file system
   assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
   assert(db.pragma('synchronous', { simple: true }) === 2, `${file}: synchronous is not FULL`)
   if (!readonly) assert(db.pragma('quick_check', { simple: true }) === 'ok', `${file} is damaged: restore it from a backup`)
@@ -54,21 +55,19 @@ const STATEMENT_CACHE_LIMIT = 500
 
 /** Kysely over one connection, with statements prepared once. Transactions are the caller's. */
 function kyselyOn(db: Connection): Db {
-  const statements = new Map<string, Statement>()
+  const known = new Map<string, Runner>()
   const prepare = (text: string) => {
-    const known = statements.get(text)
-    if (known) return known
-    if (statements.size >= STATEMENT_CACHE_LIMIT) statements.clear()
-    const statement = db.prepare(text)
-    statements.set(text, statement)
-    return statement
+    const runner = known.get(text)
+    if (runner) return runner
+    if (known.size >= STATEMENT_CACHE_LIMIT) known.clear()
+    const made = runnerOf(db.prepare(text))
+    known.set(text, made)
+    return made
   }
   const connection: DatabaseConnection = {
     executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
       try {
-        const statement = prepare(sql)
-        if (statement.reader) return Promise.resolve({ rows: statement.all(...parameters) as R[] })
-        return Promise.resolve({ rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) })
+        return Promise.resolve(prepare(sql)(parameters) as QueryResult<R>)
       } catch (error) {
         return Promise.reject(error as Error)
       }
@@ -78,19 +77,48 @@ function kyselyOn(db: Connection): Db {
     },
   }
   const nothing = () => Promise.resolve()
+  const driver: Driver = {
+    init: nothing,
+    acquireConnection: () => Promise.resolve(connection),
+    beginTransaction: nothing,
+    commitTransaction: nothing,
+    rollbackTransaction: nothing,
+    releaseConnection: nothing,
+    destroy: nothing,
+  }
   const dialect: Dialect = {
     createAdapter: () => new SqliteAdapter(),
     createIntrospector: (k) => new SqliteIntrospector(k),
     createQueryCompiler: () => new SqliteQueryCompiler(),
-    createDriver: () => ({
-      init: nothing,
-      acquireConnection: () => Promise.resolve(connection),
-      beginTransaction: nothing,
-      commitTransaction: nothing,
-      rollbackTransaction: nothing,
-      releaseConnection: nothing,
-      destroy: nothing,
-    }),
+    createDriver: () => driver,
   }
-  return new Kysely<Schema>({ dialect })
+  return new Kysely<Schema>({ config: { dialect }, dialect, driver, executor: new OneConnectionExecutor(connection) })
+}
+
+type Runner = (parameters: readonly unknown[]) => QueryResult<unknown>
+
+/** Rows come over as lists and are made objects here: two thirds of the time that better-sqlite3 takes to make them. */
+function runnerOf(statement: Statement): Runner {
+  if (!statement.reader) return (parameters) => ({ rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) })
+  const names = statement.columns().map((column) => column.name)
+  const blank: Record<string, unknown> = Object.fromEntries(names.map((name) => [name, null]))
+  statement.raw(true)
+  const asRow = (values: unknown[]) => {
+    const row = { ...blank }
+    for (let i = 0; i < names.length; i++) row[names[i] as string] = values[i]
+    return row
+  }
+  return (parameters) => ({ rows: (statement.all(...parameters) as unknown[][]).map(asRow) })
+}
+
+/** There is one connection and it is always ours: none is acquired and released around every query, which takes eight promises each time. */
+class OneConnectionExecutor extends DefaultQueryExecutor {
+  readonly connection: DatabaseConnection
+  constructor(connection: DatabaseConnection) {
+    super(new SqliteQueryCompiler(), new SqliteAdapter(), { provideConnection: (consumer) => consumer(connection) })
+    this.connection = connection
+  }
+  override executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.connection.executeQuery<R>(query)
+  }
 }

@@ -2,10 +2,10 @@ import type { Decision } from '../../policy/decide.ts'
 import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import type { AuthorizationState, DenyReason, ItemStatus, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
-import type { ProtectionAuthorizationRow } from '../persistence/schema.ts'
+import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/schema.ts'
 import { recordEvent } from './events.ts'
 import type { Asked, Metadata } from './asking.ts'
-import { redemptionsOf } from './authorizations.ts'
+import { tokenOf } from './authorizations.ts'
 import { viewAuthorization } from './view.ts'
 
 /** What a decision is about, for its events. */
@@ -84,15 +84,15 @@ export const NO_AUTHORIZATION: AuthorizationAnswer = {
   itemCount: 0,
 }
 
-export async function describeAuthorization(call: Call, row: ProtectionAuthorizationRow, token: string): Promise<AuthorizationAnswer> {
-  const redemptions = await redemptionsOf(call.db, row.nonce)
+/** `redemptions`: what was used of it so far; nothing of a new one. */
+export function describeAuthorization(call: Call, row: ProtectionAuthorizationRow, redemptions: readonly RedemptionRow[]): AuthorizationAnswer {
   const { state, redeemedAtMs } = viewAuthorization(row, redemptions, call.nowMs)
   const usedSteps = new Set(redemptions.map((r) => r.step)).size
   call.restsOn({ kind: 'authorization', id: row.nonce, rev: row.rev })
   call.trueUntil(row.exp * 1_000)
   return {
     authorizationState: state,
-    authorizationToken: token,
+    authorizationToken: tokenOf(row, call.services),
     expiresAt: new Date(row.exp * 1_000).toISOString(),
     redeemedAt: redeemedAtMs === null ? null : new Date(redeemedAtMs).toISOString(),
     replayProtectedNonce: row.nonce,

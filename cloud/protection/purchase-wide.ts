@@ -6,7 +6,7 @@ import type { ProtectionAuthorizationRow, PurchaseLineRow, PurchaseRow, StoreRow
 import { readLines } from '../scan-and-go/queries.ts'
 import { describeAuthorization, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
 import type { Asked, Metadata } from './asking.ts'
-import { issueAuthorization, tokenOf, type GrantedUnit } from './authorizations.ts'
+import { issueAuthorization, redemptionsOf, type GrantedUnit } from './authorizations.ts'
 import { readItem } from './item-queries.ts'
 import { revoke, viewLease } from './leases.ts'
 import { policyOf } from './policy.ts'
@@ -54,7 +54,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   decision ??= decide({ ...facts, item: emptyFacts(purchase, device?.row.store_id), right: wasPaid(purchase) ? 'used' : 'free' }, policy)
   if (!decision.allowed) return { decision, answer: await denied(call, asked, about, decision.reason, endsAt) }
   if (own) {
-    return { decision, answer: { authorized: true, ...(await describeAuthorization(call, own, tokenOf(own, call.services))), eventId: own.event_id } }
+    return { decision, answer: { authorized: true, ...describeAuthorization(call, own, await redemptionsOf(call.db, own.nonce)), eventId: own.event_id } }
   }
   if (asked.isPast || !device || !store || !purchase) {
     return { decision, answer: { authorized: true, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) } }
@@ -67,7 +67,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     decision,
     answer: {
       authorized: true,
-      ...(await describeAuthorization(call, row, tokenOf(row, call.services))),
+      ...describeAuthorization(call, row, []),
       eventId,
       ...(asked.caller.kind === 'agent' && (await receiptRights(call.db, purchase, row))),
     },

@@ -11,7 +11,8 @@ import { policyOf } from './policy.ts'
 
 const GUARD_SECONDS = 60
 
-const agentsOfStore = prepared((db, p: { storeId: string }) => db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId).limit(1))
+/** Without a limit: SQLite prepares a statement anew whenever a bound one might change its plan, which costs five times the few rows. */
+const agentsOfStore = prepared((db, p: { storeId: string }) => db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId))
 
 export async function hasAgents(db: Db, storeId: string): Promise<boolean> {
   return (await agentsOfStore(db, { storeId })).length > 0

@@ -49,8 +49,7 @@ export function rightsOfPurchase(db: Db, purchaseId: string, rightClass: RightCl
 const NOTHING = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
 
 async function write(db: Db, key: UnitKey, row: Partial<UnitRightRow> & { state: string; failures: number }): Promise<void> {
-  const names = { line_id: key.lineId, unit_no: key.unitNo, right_class: key.rightClass, purchase_id: key.purchaseId }
-  await upsert(db, { ...names, ...NOTHING, ...row })
+  await upsert(db, { line_id: key.lineId, unit_no: key.unitNo, right_class: key.rightClass, purchase_id: key.purchaseId, ...NOTHING, ...row })
 }
 
 export function leaseRight(db: Db, key: UnitKey, lease: { nonce: string; deviceId: string; untilMs: number }, failures: number): Promise<void> {

@@ -44,6 +44,7 @@ export function isPaid(purchase: { status: string }): boolean {
 }
 
 const lineById = prepared((db, p: { lineId: string }) => db.selectFrom('purchase_line').selectAll().where('line_id', '=', p.lineId))
+const priceOfLine = prepared((db, p: { lineId: string }) => db.selectFrom('purchase_line').select('price_cent').where('line_id', '=', p.lineId))
 
 /** The item or unit behind the names of a request, or undefined when there is none in this store. */
 export async function findSubject(query: SubjectQuery): Promise<Subject | undefined> {
@@ -78,8 +79,8 @@ async function itemSubject(query: SubjectQuery, item: ProtectedItemRow, line: Li
     if (line && line.line.line_id !== item.line_id) throw invalid('itemLineId', 'names another item than the other identifier')
     const purchase = await findPurchase(db, tenant, item.purchase_id)
     const key = rights && { lineId: item.line_id, unitNo: item.unit_no, rightClass: rights, purchaseId: item.purchase_id }
-    const priceCent = (await lineById(db, { lineId: item.line_id }))[0]?.price_cent
-    return withRight(query, { item, key, facts: await itemFacts(db, item, priceCent), binds: false, ...(purchase && { purchase }) })
+    const [paid] = await priceOfLine(db, { lineId: item.line_id })
+    return withRight(query, { item, key, facts: await itemFacts(db, item, paid?.price_cent), binds: false, ...(purchase && { purchase }) })
   }
   const purchase = line?.purchase ?? query.purchase
   const unit = purchase && item.item_status === 'sellable' && rights && isPaid(purchase) ? await unitToBind(db, purchase, item, rights, query.nowMs, line?.line) : undefined
@@ -163,12 +164,14 @@ const productById = prepared((db, p: { productId: string }) =>
 
 /** What is known of an item; its price is what was paid for it, else its own, else the product's. */
 export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number | undefined): Promise<ItemFacts> {
-  const [product] = item.product_id === null ? [] : await productById(db, { productId: item.product_id })
+  const price = paidCent ?? item.price_cent
+  const isComplete = item.category !== null && item.brand !== null && price !== null
+  const [product] = item.product_id === null || isComplete ? [] : await productById(db, { productId: item.product_id })
   return {
     status: item.item_status as ItemStatus,
     category: item.category ?? product?.category ?? undefined,
     brand: item.brand ?? product?.brand ?? '',
-    priceCent: paidCent ?? item.price_cent ?? product?.price_cent ?? undefined,
+    priceCent: price ?? product?.price_cent ?? undefined,
     technology: (item.protection_technology as ProtectionTechnology | null) ?? undefined,
   }
 }
@@ -183,11 +186,11 @@ interface Found {
 
 async function withRight({ db, nowMs }: SubjectQuery, { facts, key, binds, item, purchase }: Found): Promise<Subject> {
   const subject = { itemStatus: facts.status, binds, mustBeRead: false, ...(item && { item }), ...(purchase && { purchase }) }
-  if (!key) return { ...subject, facts }
+  if (!key) return { facts, ...subject }
   const row = await findRight(db, key)
   const right = viewRight(row, nowMs)
   const staffReason = facts.staffReason ?? (right.state === 'free' ? right.staffReason : undefined)
-  return { ...subject, facts: { ...facts, ...(staffReason !== undefined && { staffReason }) }, unit: { key, right, failures: row?.failures ?? 0 } }
+  return { facts: { ...facts, ...(staffReason !== undefined && { staffReason }) }, unit: { key, right, failures: row?.failures ?? 0 }, ...subject }
 }
 
 /** The tagged units of a purchase whose right of this class is not used up, lowest first. */

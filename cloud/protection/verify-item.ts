@@ -8,7 +8,7 @@ import type { PurchaseRow } from '../persistence/schema.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
 import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
-import { issueAuthorization, tokenOf } from './authorizations.ts'
+import { issueAuthorization, redemptionsOf } from './authorizations.ts'
 import { revoke, viewLease, type LeaseView } from './leases.ts'
 import { policyOf } from './policy.ts'
 import { readReceipt } from './presented-receipt.ts'
@@ -61,10 +61,10 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   const common = { protectionAction: action, itemStatus: about.itemStatus, ...extras(asked, decision, request.explain) }
   if (!decision.allowed) return { ...common, ...(await denied(call, asked, about, decision, lease)) }
   if (action === 'verify_item_status' || asked.isPast || !device || !store || !subject) {
-    return { ...common, authorized: true, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) }
+    return { authorized: true, ...common, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) }
   }
   if (lease.own) {
-    return { ...common, authorized: true, ...(await describeAuthorization(call, lease.own, tokenOf(lease.own, call.services))), eventId: lease.own.event_id }
+    return { authorized: true, eventId: lease.own.event_id, ...common, ...describeAuthorization(call, lease.own, await redemptionsOf(call.db, lease.own.nonce)) }
   }
   if (lease.takeable) {
     await revoke(call, lease.takeable, 'asked for by another device')
@@ -85,10 +85,10 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   if (subject.purchase) await tellHome(call, store, subject.purchase, row)
   const eventId = await recordGranted(call, asked, about, row)
   return {
-    ...common,
     authorized: true,
-    ...(await describeAuthorization(call, row, tokenOf(row, call.services))),
     eventId,
+    ...common,
+    ...describeAuthorization(call, row, []),
     ...(asked.caller.kind === 'agent' && subject.purchase && (await receiptRights(call.db, subject.purchase, row))),
   }
 }

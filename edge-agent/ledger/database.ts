@@ -12,7 +12,6 @@ const SCHEMA = `
     device_id TEXT NOT NULL, state TEXT NOT NULL, exp INTEGER NOT NULL, at_ms INTEGER NOT NULL,
     PRIMARY KEY (nonce, right_class, ordinal, attempt)) WITHOUT ROWID, STRICT;
   CREATE INDEX claim_by_redemption ON claim (redemption_id);
-  CREATE INDEX claim_open ON claim (state) WHERE state IN ('claimed', 'commanded');
   -- Rights of receipts that were used up elsewhere (redemption_id is null), or here through a token.
   CREATE TABLE used_right (
     cti TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, redemption_id TEXT,

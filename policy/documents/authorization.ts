@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import type { IdentifierKind } from '../identifiers.ts'
 import { PROTECTION_ACTIONS, type DenyReason } from '../vocabulary.ts'
@@ -60,7 +60,7 @@ export function denyReasonOf(fault: DocumentFault): Extract<DenyReason, `token_$
  * SHA-256(`untag/ith/1` 0 aud 0 jti 0 kind 0 id).
  */
 export function itemHash(aud: string, jti: string, kind: IdentifierKind, id: string): string {
-  return createHash('sha256').update(`untag/ith/1\0${aud}\0${jti}\0${kind}\0${id}`).digest().subarray(0, 12).toString('base64url')
+  return hash('sha256', `untag/ith/1\0${aud}\0${jti}\0${kind}\0${id}`, 'buffer').subarray(0, 12).toString('base64url')
 }
 
 /** Whether the token is for the item known by this identifier. */

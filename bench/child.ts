@@ -1,0 +1,67 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+/**
+ *   run.ts ──▶ server (core 0) ◀── HTTP ── load (core 1)
+ *
+ * Programs of a bench in processes of their own, so that who asks takes no time from who answers. Where the machine has two
+ * cores and `taskset`, each keeps to its core; the bench itself only waits meanwhile.
+ */
+export interface Program {
+  ask<A>(question: object): Promise<A>
+  stop(): Promise<void>
+}
+
+export const CORES = { server: 0, load: 1 } as const
+
+export const canPin = cpus().length >= 2 && spawnSync('taskset', ['-c', '0', 'true']).status === 0
+
+/** Starts a compiled program of this folder; it must call `answerBench`. */
+export function startProgram(file: string, core: number, args: readonly string[] = []): Promise<Program> {
+  const node = [process.execPath, ...extraFlags(file), fileURLToPath(new URL(file, import.meta.url)), ...args]
+  const [command = '', ...rest] = canPin ? ['taskset', '-c', String(core), ...node] : node
+  const child = spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: { ...process.env, NODE_ENV: 'production' } })
+  const ended = new Promise<never>((_, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`${file} has ended (${code ?? 'by a signal'})`)))
+  })
+  // Whoever asks next is told; that it ends when it was stopped is no error.
+  ended.catch(() => undefined)
+  const next = () => new Promise<unknown>((resolve) => child.once('message', resolve))
+
+  const program: Program = {
+    async ask<A>(question: object) {
+      const answer = next()
+      child.send(question)
+      const { value, error } = (await Promise.race([answer, ended])) as { value?: A; error?: string }
+      if (error !== undefined) throw new Error(`${file}: ${error}`)
+      return value as A
+    },
+    async stop() {
+      if (child.connected) child.disconnect()
+      await ended.catch(() => undefined)
+    },
+  }
+  return Promise.race([next(), ended]).then(() => program)
+}
+
+/** `UNTAG_BENCH_PROFILE=serve-cloud` writes a CPU profile of that program. */
+function extraFlags(file: string): string[] {
+  const wanted = process.env['UNTAG_BENCH_PROFILE']
+  return wanted !== undefined && file.includes(wanted) ? ['--cpu-prof', '--cpu-prof-dir=var/bench/profiles'] : []
+}
+
+/** The child's side: says that it is ready and answers questions one after the other, until the bench goes away. */
+export function answerBench(answer: (question: unknown) => Promise<unknown>, stop: () => Promise<void> = () => Promise.resolve()): void {
+  process.on('message', (question) => {
+    answer(question).then(
+      (value) => process.send?.({ value }),
+      (error: unknown) => process.send?.({ error: String((error as Error | undefined)?.stack ?? error) }),
+    )
+  })
+  process.on('disconnect', () => {
+    stop().finally(() => process.exit(0))
+  })
+  process.send?.('ready')
+}

@@ -1,0 +1,76 @@
+import type { Randomness } from '../policy/platform.ts'
+import { median, quantile, ratios, samplesOf, type Samples } from './measure.ts'
+
+/** What a figure is given to work with. */
+export interface Bench {
+  /** Fewer rounds and shorter slices, for CI. */
+  readonly quick: boolean
+  /** An empty folder of the figure's own on the disk that is measured. */
+  readonly folder: string
+  readonly random: Randomness
+  /** Says on stderr what is going on. */
+  note(text: string): void
+}
+
+/** One line of a figure's table. */
+export interface Row {
+  readonly name: string
+  /** Median over the rounds, µs per operation. */
+  readonly microseconds: number
+  readonly perSecond: number
+  /** Cost over that of the row that all are compared with: median of the ratios of the rounds, and their quartiles. */
+  readonly ratio: number
+  readonly quartiles: readonly [number, number]
+  /** What else was measured, such as the CPU time of the server. */
+  readonly also: Readonly<Record<string, number>>
+}
+
+/** What the row `of` is held to: its cost against that of `against`. */
+export interface Target {
+  readonly text: string
+  readonly measured: number
+  readonly limit: number
+  readonly met: boolean
+}
+
+export interface Result {
+  readonly title: string
+  /** What is counted: CPU time or wall time, and of what. */
+  readonly counts: string
+  readonly rows: readonly Row[]
+  readonly targets: readonly Target[]
+  readonly notes: readonly string[]
+}
+
+export interface Figure {
+  readonly name: string
+  run(bench: Bench): Promise<Result>
+}
+
+/** The rows of a table, each compared with `base`. */
+export function rowsOf(samples: Samples, base: string, also: Readonly<Record<string, Readonly<Record<string, number>>>> = {}): Row[] {
+  return [...samples.keys()].map((name) => {
+    const microseconds = median(samplesOf(samples, name))
+    const against = ratios(samples, name, base)
+    return {
+      name,
+      microseconds,
+      perSecond: 1e6 / microseconds,
+      ratio: median(against),
+      quartiles: [quantile(against, 0.25), quantile(against, 0.75)] as const,
+      also: also[name] ?? {},
+    }
+  })
+}
+
+/** The cost of `name` may be `limit` times that of `base`. */
+export function costsAtMost(samples: Samples, name: string, base: string, limit: number): Target {
+  const measured = median(ratios(samples, name, base))
+  return { text: `${name}: at most ${limit} × the cost of ${base}`, measured, limit, met: measured <= limit }
+}
+
+/** The rate of `name` must be `share` of that of `base`. */
+export function ratesAtLeast(samples: Samples, name: string, base: string, share: number): Target {
+  const measured = median(ratios(samples, base, name))
+  return { text: `${name}: at least ${Math.round(share * 100)} % of the rate of ${base}`, measured, limit: share, met: measured >= share }
+}

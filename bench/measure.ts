@@ -1,0 +1,76 @@
+import type { Randomness } from '../policy/platform.ts'
+import { fraction } from '../policy/platform.ts'
+
+/**
+ * Ratios are only worth something when both sides saw the same machine. So the contenders of a figure take turns: every
+ * round runs one slice of each, in an order drawn anew, and a ratio is taken within a round before the median is taken over them.
+ * (A fixed order on unequal counts once gave ratios below 1 for the slower side.)
+ */
+export interface Contender {
+  readonly name: string
+  /** Carries out one slice and answers what one operation of it cost, µs. */
+  slice(): Promise<number> | number
+}
+
+/** µs per operation, one number a round, by the contender's name. */
+export type Samples = ReadonlyMap<string, readonly number[]>
+
+/** Runs `rounds` rounds after some that only warm up. */
+export async function takeTurns(contenders: readonly Contender[], rounds: number, random: Randomness, warmUps = 1): Promise<Samples> {
+  const samples = new Map<string, number[]>(contenders.map(({ name }) => [name, []]))
+  for (let round = -warmUps; round < rounds; round++) {
+    for (const contender of shuffled(contenders, random)) {
+      const cost = await contender.slice()
+      if (round >= 0) samples.get(contender.name)?.push(cost)
+    }
+  }
+  return samples
+}
+
+function shuffled<T>(list: readonly T[], random: Randomness): T[] {
+  return list
+    .map((value) => ({ value, order: fraction(random) }))
+    .sort((a, b) => a.order - b.order)
+    .map(({ value }) => value)
+}
+
+/** What lies at `share` (0 to 1) of the sorted values; 0.5 is the median. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const at = (sorted.length - 1) * share
+  const [low, high] = [sorted[Math.floor(at)] ?? Number.NaN, sorted[Math.ceil(at)] ?? Number.NaN]
+  return low + (high - low) * (at - Math.floor(at))
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5)
+}
+
+export function samplesOf(samples: Samples, name: string): readonly number[] {
+  const values = samples.get(name)
+  if (!values) throw new Error(`nothing was measured under the name ${name}`)
+  return values
+}
+
+/** Cost of one contender over that of another, round by round. */
+export function ratios(samples: Samples, name: string, to: string): number[] {
+  const against = samplesOf(samples, to)
+  return samplesOf(samples, name).map((cost, round) => cost / (against[round] ?? Number.NaN))
+}
+
+const elapsed = () => Number(process.hrtime.bigint()) / 1_000
+
+/** Wall time of `work` over `operations`, µs. */
+export async function wallTime(operations: number, work: () => Promise<void> | void): Promise<number> {
+  const from = elapsed()
+  await work()
+  return (elapsed() - from) / operations
+}
+
+/** CPU time of this process, all its threads, during `work` over `operations`, µs. */
+export async function cpuTime(operations: number, work: () => Promise<void> | void): Promise<number> {
+  const from = process.cpuUsage()
+  await work()
+  const { user, system } = process.cpuUsage(from)
+  return (user + system) / operations
+}
