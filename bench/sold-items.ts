@@ -3,7 +3,7 @@ import { newId } from '../policy/ids.ts'
 import type { Platform } from '../policy/platform.ts'
 import type { Tenant } from '../cloud/operations/caller.ts'
 import type { Database, Db } from '../cloud/persistence/database.ts'
-import type { ProductRow, StoreRow } from '../cloud/persistence/schema.ts'
+import type { ProductRow, StoreRow } from '../cloud/persistence/tables/stores.ts'
 
 /** Items that were paid, and the device that may release them. */
 export interface SoldItems {

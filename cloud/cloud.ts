@@ -29,6 +29,7 @@ export interface CloudParts {
   keyFiles: KeyFiles
 }
 
+/** Puts the rooms of the cloud together on an open database; nothing listens yet. */
 export async function createCloud({ config, platform, log, database, keyFiles }: CloudParts): Promise<Cloud> {
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)

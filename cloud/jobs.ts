@@ -14,6 +14,7 @@ export interface Jobs {
   stop(): Promise<void>
 }
 
+/** Starts what must be done again and again: freshness, and the clearing of what has expired. */
 export function startJobs(database: Database, services: Services, refresh: () => Promise<void>): Jobs {
   const { platform, log, authority } = services
   const cancels = new Set<Cancel>()

@@ -68,6 +68,7 @@ const HOUSEKEEPING_MS = 600_000
 /** Pages are told at most this often. */
 const STATUS_EVERY_MS = 100
 
+/** Puts the rooms of the agent together and starts them. */
 export function startAgent(parts: AgentParts): Agent {
   const { platform, identity, config, log } = parts
   const feed = openFeed()

@@ -17,6 +17,7 @@ export function nextItemStatuses(from: ItemStatus): readonly ItemStatus[] {
   return MOVES[from]
 }
 
+/** Whether the state machine knows this move. */
 export function mayItemMove(from: ItemStatus, to: ItemStatus): boolean {
   return MOVES[from].includes(to)
 }

@@ -5,6 +5,7 @@ import { PROTECTION_ACTIONS, WORKFLOW_TYPES } from './vocabulary.ts'
 const RISK_CLASS_CEILINGS = [5_000, 20_000, 100_000] as const
 export type RiskClass = 0 | 1 | 2 | 3
 
+/** Risk of a purchase by its total in cents. */
 export function riskClass(totalCent: number): RiskClass {
   const index = RISK_CLASS_CEILINGS.findIndex((ceiling) => totalCent < ceiling)
   return (index < 0 ? 3 : index) as RiskClass

@@ -10,10 +10,12 @@ export type AgentTopic = (typeof AGENT_TOPICS)[number]
 export const STORE_TOPICS = ['fresh', 'policy', 'keys', 'items', 'deny'] as const
 export type StoreTopic = (typeof STORE_TOPICS)[number]
 
+/** A topic of one agent. */
 export function agentTopic(storeId: string, agentId: string, name: AgentTopic): string {
   return `${ROOT}/${storeId}/${agentId}/${name}`
 }
 
+/** A topic that all agents of a store may read. */
 export function storeTopic(storeId: string, name: StoreTopic): string {
   return `${ROOT}/${storeId}/${name}`
 }
@@ -25,6 +27,7 @@ export type ParsedTopic =
   | { storeId: string; agentId: string; name: AgentTopic }
   | { storeId: string; agentId: null; name: StoreTopic }
 
+/** The parts of a topic of ours, or undefined. */
 export function parseTopic(topic: string): ParsedTopic | undefined {
   const [root, version, storeId, second, third, ...rest] = topic.split('/')
   if (`${root}/${version}` !== ROOT || !storeId || !second || rest.length > 0) return undefined

@@ -9,10 +9,12 @@ const KEY_BYTES = 32
 /** What a verifier from outside may ask for: about 64 MiB. */
 const MAX_COST = 65_536
 
+/** Verifier of a PIN: slow, because a PIN has few values. */
 export function newPinVerifier(pin: string, random: Randomness): Verifier {
   return newVerifier(pin, PIN_COST, random)
 }
 
+/** Verifier of a badge: fast, because its secret cannot be guessed. */
 export function newBadgeVerifier(secret: string, random: Randomness): Verifier {
   return newVerifier(secret, BADGE_COST, random)
 }
@@ -23,6 +25,7 @@ function newVerifier(secret: string, { n, r, p }: { n: number; r: number; p: num
   return { salt: salt.toString('base64url'), key: key.toString('base64url'), n, r, p }
 }
 
+/** Whether this is the secret, in constant time. */
 export function isVerifiedBy({ salt, key, n, r, p }: Verifier, secret: string): boolean {
   if (n > MAX_COST || r > 16 || p > 4) return false
   const wanted = Buffer.from(key, 'base64url')

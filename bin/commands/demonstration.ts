@@ -4,7 +4,7 @@ import type { FeedEvent } from '../../edge-agent/feed.ts'
 import type { NetworkSwitch } from '../network-switch.ts'
 import type { DemoDevices, DemoLane } from './demo-devices.ts'
 import type { RunningEdge } from './edge.ts'
-import type { DemoStore } from './start.ts'
+import type { DemoStore } from './demo-store.ts'
 
 export interface DemonstrationParts {
   baseUrl: string

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { ensureAccount } from '../../cloud/accounts/accounts.ts'
 import { createApiKey } from '../../cloud/accounts/api-keys.ts'
 import { readIdentity } from '../../edge-agent/trust/identity.ts'
-import { shopper, type Shopper } from '../../simulators/services/shopper.ts'
+import { shopper } from '../../simulators/services/shopper.ts'
 import { newLog } from '../log.ts'
 import { openMqttLine } from '../mqtt-line.ts'
 import { networkSwitch } from '../network-switch.ts'
@@ -14,6 +14,7 @@ import { secretFiles } from '../secret-files.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { startCloud, type RunningCloud } from './cloud.ts'
 import { startDemoDevices } from './demo-devices.ts'
+import { rfidStore } from './demo-store.ts'
 import { demonstration } from './demonstration.ts'
 import { enrolAgent, startEdge } from './edge.ts'
 
@@ -81,23 +82,4 @@ async function demoKey({ database, cloud }: RunningCloud): Promise<string> {
     await db.updateTable('api_key').set({ revoked_ms: platform.clock.wall() }).where('account_id', '=', accountId).where('name', '=', KEY_NAME).where('revoked_ms', 'is', null).execute()
     return (await createApiKey(db, { accountId, kind: 'secret', mode: 'test', name: KEY_NAME }, platform)).key
   })
-}
-
-export interface DemoStore {
-  storeId: string
-  name: string
-  devices: Record<'station' | 'detacher' | 'gate', string>
-}
-
-async function rfidStore(api: Shopper): Promise<DemoStore> {
-  const { stores } = (await api.call('fetchStores', {})) as { stores: { storeId: string; tradingName: string; securityTagMode: string }[] }
-  const store = stores.find((s) => s.securityTagMode === 'rfid')
-  if (!store) throw new Error('the sandbox has lost its store: delete the folder var/demo and start again')
-  const { devices } = (await api.call('fetchDevices', { storeId: store.storeId })) as { devices: { deviceId: string; deviceType: string }[] }
-  const one = (deviceType: string) => {
-    const found = devices.find((d) => d.deviceType === deviceType)
-    if (!found) throw new Error(`the sandbox store has no ${deviceType}: delete the folder var/demo and start again`)
-    return found.deviceId
-  }
-  return { storeId: store.storeId, name: store.tradingName, devices: { station: one('pos_deactivator'), detacher: one('self_checkout_detacher'), gate: one('exit_gate') } }
 }

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 import { newId } from '../../policy/ids.ts'
 import type { Platform, Randomness } from '../../policy/platform.ts'
 import { tenantOf, type KeyCaller, type Mode } from '../operations/caller.ts'
-import type { Package } from '../operations/operation.ts'
+import type { Package } from '../operations/packages.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 

@@ -1,7 +1,7 @@
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { DeviceType, ItemStatus } from '../../policy/vocabulary.ts'
 import { iso, present } from '../operations/fields.ts'
-import type { AgentRow } from '../persistence/schema.ts'
+import type { AgentRow } from '../persistence/tables/agents.ts'
 import { findAuthorization, unitsOfAuthorization } from '../protection/authorizations.ts'
 import { storeEvent, type EventScope } from '../protection/events.ts'
 import { findDevice } from '../protection/device-queries.ts'

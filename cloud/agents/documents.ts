@@ -5,7 +5,7 @@ import type { SecurityTagMode } from '../../policy/vocabulary.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
-import type { StoreRow } from '../persistence/schema.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 import { deviceFacts, listDevices } from '../protection/device-queries.ts'
 import { policyOf } from '../protection/policy.ts'
 
@@ -23,6 +23,7 @@ const DENY_PAGE = 500
 const CLOUD_GENERATION = 1
 const TIME_EPOCH = 0
 
+/** The store's current policy and operators, signed, with the hash of what they say. */
 export async function policyDocument(db: Db, store: StoreRow, { authority }: Services): Promise<{ jws: string; hash: string; ver: number }> {
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   const operators = await db.selectFrom('operator').selectAll().where('store_id', '=', store.store_id).where('removed_ms', 'is', null).orderBy('operator_id').execute()

@@ -8,7 +8,8 @@ import { genesisHash } from '../../policy/journal.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
-import type { AgentRow, EnrolmentCodeRow, StoreRow } from '../persistence/schema.ts'
+import type { AgentRow, EnrolmentCodeRow } from '../persistence/tables/agents.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /**
  * `XXXX-XXXX-XXXX-FFFF-FFFF-FFFF-FFFF`: 60 random bits that the agent shows, and 80 bits of the root's
@@ -22,6 +23,7 @@ function grouped(text: string): string {
   return text.replace(/(.{4})(?=.)/g, '$1-')
 }
 
+/** A one-time code for one agent of this store; only its hash is kept. */
 export async function createCode(call: Call, store: StoreRow, name: string): Promise<{ code: string; expiresMs: number }> {
   const { platform, authority } = call.services
   const secret = crockford.encode(platform.random.bytes(8)).slice(0, 12)

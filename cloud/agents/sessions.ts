@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Randomness } from '../../policy/platform.ts'
 import type { AgentCaller, Mode, Tenant } from '../operations/caller.ts'
-import type { Package } from '../operations/operation.ts'
+import type { Package } from '../operations/packages.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import type { AgentRow } from '../persistence/schema.ts'
+import type { AgentRow } from '../persistence/tables/agents.ts'
 
 /** Logins of agents: short-lived bearer tokens and single-use challenges, kept as hashes only. */
 
@@ -14,6 +14,7 @@ export const LOGIN_MS = 15 * 60_000
 const CHALLENGE_MS = 2 * 60_000
 const TOKEN_PREFIX = 'untag_agent_'
 
+/** Whether this looks like an agent's access token rather than an API key. */
 export function isAgentToken(token: string): boolean {
   return token.startsWith(TOKEN_PREFIX) && token.length === TOKEN_PREFIX.length + 43
 }
@@ -40,6 +41,7 @@ export async function useChallenge(db: Db, agentId: string, challenge: string, n
   return used.numDeletedRows === 1n
 }
 
+/** A new access token for the agent; only its hash is kept. */
 export async function openLogin(db: Db, agentId: string, random: Randomness, nowMs: number): Promise<{ accessToken: string; expiresMs: number }> {
   const accessToken = TOKEN_PREFIX + Buffer.from(random.bytes(32)).toString('base64url')
   const expiresMs = nowMs + LOGIN_MS
@@ -55,6 +57,7 @@ const callerByToken = prepared((db, p: { hash: string }) =>
     .where('token_hash', '=', p.hash),
 )
 
+/** Who calls with this access token, unless it has expired or the agent was revoked. */
 export async function findAgentCaller(db: Db, token: string, nowMs: number): Promise<AgentCaller | undefined> {
   const [row] = await callerByToken(db, { hash: hashOf(token) })
   if (!row || row.revoked_ms !== null || row.expires_ms <= nowMs) return undefined
@@ -73,6 +76,7 @@ export async function findAgentCaller(db: Db, token: string, nowMs: number): Pro
   }
 }
 
+/** The agent with this id, of any tenant. */
 export async function findAgent(db: Db, agentId: string): Promise<AgentRow | undefined> {
   return db.selectFrom('agent').selectAll().where('agent_id', '=', agentId).executeTakeFirst()
 }

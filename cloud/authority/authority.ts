@@ -50,6 +50,7 @@ const INSTALLATION = 'installation'
 const KEY_SET_LIFE = 400 * 86_400
 const RENEW_BEFORE = 60 * 86_400
 
+/** Opens what the cloud signs with; makes the keys of the installation on the first start. */
 export async function openAuthority(database: Database, files: KeyFiles, platform: Platform): Promise<Authority> {
   const seal = sealer(files.masterKey, platform.random)
   const clock = signingClock(platform.clock, await readLastSigned(database.reads))

@@ -15,6 +15,7 @@ export interface KeyFiles {
 
 const RootFile = z.strictObject({ x: z.string().length(43), secret: z.string() })
 
+/** Reads the root key and the sealing key, or makes them on the first start. Throws when one is damaged. */
 export function loadKeyFiles(dataDir: string, files: SecretFiles, random: Randomness): KeyFiles {
   const folder = join(dataDir, 'keys')
   const readOrMake = (file: string, make: () => string): string => {

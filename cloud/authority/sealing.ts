@@ -12,6 +12,7 @@ export interface Sealer {
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
+/** AES-256-GCM under this 32-byte key, bound to what the secret belongs to. */
 export function sealer(key: Uint8Array, random: Randomness): Sealer {
   return {
     seal(plain, context) {

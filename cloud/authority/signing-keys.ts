@@ -10,6 +10,7 @@ export interface SigningKey {
   signer: Signer
 }
 
+/** The keys of this issuer with their secrets unsealed. */
 export async function readSigningKeys(db: Db, iss: string, sealer: Sealer): Promise<SigningKey[]> {
   const rows = await db.selectFrom('signing_key').selectAll().where('iss', '=', iss).orderBy('created_ms').orderBy('kid').execute()
   return rows.map((row) => ({

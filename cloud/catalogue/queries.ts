@@ -12,6 +12,7 @@ function storeProducts(db: Db) {
     .select(['store_product.store_id as store_id', 'store_product.price_cent as price_cent', 'store_product.old_price_cent as old_price_cent'])
 }
 
+/** A page of the store's products at its prices, ordered by product id. */
 export function listProducts(db: Db, storeId: string, page: Page, category?: string): Promise<PricedProduct[]> {
   let query = storeProducts(db).where('store_product.store_id', '=', storeId)
   if (category !== undefined) query = query.where('product.category', '=', category)
@@ -19,6 +20,7 @@ export function listProducts(db: Db, storeId: string, page: Page, category?: str
   return query.orderBy('store_product.product_id').limit(page.limit).offset(page.offset).execute()
 }
 
+/** How many products the store sells. */
 export async function countProducts(db: Db, storeId: string, category?: string): Promise<number> {
   let query = db.selectFrom('store_product').where('store_product.store_id', '=', storeId)
   if (category !== undefined) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { eurosOf, iso, present } from '../operations/fields.ts'
-import type { ProductRow } from '../persistence/schema.ts'
+import type { ProductRow } from '../persistence/tables/stores.ts'
 
 /** Product as it is answered. */
 export const Product = z.strictObject({
@@ -34,6 +34,7 @@ export interface PricedProduct extends ProductRow {
   store_id: string | null
 }
 
+/** A product as the API shows it. */
 export function toProduct(row: PricedProduct): Product {
   const flag = (value: number | null) => (value === null ? null : value === 1)
   return {

@@ -26,6 +26,7 @@ const PUBLIC_ALLOWANCE: Allowance = { perSecond: 10, burst: 30 }
 const PUBLISHABLE_CEILING: Allowance = { perSecond: 2_000, burst: 4_000 }
 const FORMS: Record<string, 'post' | 'get'> = { POST: 'post', GET: 'get' }
 
+/** Answers `/v1/{operation}` for every operation of the table. */
 export function apiHandler(operations: ReadonlyMap<string, Operation>, database: Database, services: Services): ApiHandler {
   const { config, log, platform } = services
   const limiter = rateLimiter(platform.clock)

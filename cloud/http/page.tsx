@@ -15,6 +15,7 @@ button.main { background: var(--accent); border-color: var(--accent); color: var
 form.row { display: flex; gap: .8rem; flex-wrap: wrap } .ribbon { background: #ffd54a; color: #241c00; text-align: center; font-weight: 600; padding: .3rem } details { border-bottom: 1px solid var(--line); padding: .5rem 0 } summary { cursor: pointer }
 @media print { .ribbon, form { display: none } }`
 
+/** The frame of a page that the cloud renders. */
 export function Page({ title, language = 'de', sandbox = false, children }: { title: string; language?: string; sandbox?: boolean; children?: Child }) {
   return (
     <html lang={language}>

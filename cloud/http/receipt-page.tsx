@@ -59,6 +59,7 @@ export function ReceiptPage({ receipt }: { receipt: TransactionData }) {
   )
 }
 
+/** What stands where there is no receipt. */
 export function NoReceiptPage() {
   return (
     <Page title="Kein Beleg">

@@ -8,7 +8,7 @@ import { Failure } from '../operations/failure.ts'
 import type { Services } from '../operations/operation.ts'
 import { perform } from '../operations/perform.ts'
 import type { Database } from '../persistence/database.ts'
-import type { AgentRow } from '../persistence/schema.ts'
+import type { AgentRow } from '../persistence/tables/agents.ts'
 import { reportProtectionEvents } from '../protection/event-operations.ts'
 import { findStore } from '../stores/queries.ts'
 import type { AgentChannel } from './agent-channel.ts'
@@ -32,6 +32,7 @@ export interface AgentMessages {
 /** Batches of one agent that wait to be taken in; more are dropped, and the agent sends them again. */
 const WAITING_LIMIT = 4
 
+/** Takes what agents publish, in the order in which each sent it. */
 export function agentMessages(database: Database, services: () => Services): AgentMessages {
   let broker: Broker | undefined
   const waiting = new Map<string, number>()

@@ -17,6 +17,7 @@ const BEFORE_ACCEPTED = 8 * 1024
 const AFTER_ACCEPTED = 300 * 1024
 const MAX_LENGTH_BYTES = 4
 
+/** Watches the bytes of one connection before the broker parses them. */
 export function packetGuard(socket: Socket, onRefused: (why: string) => void): PacketGuard {
   let limit = BEFORE_ACCEPTED
   /** Bytes of the current packet that are still to come; 0: a header is expected. */

@@ -1,11 +1,12 @@
 import { Failure } from './failure.ts'
-import type { Package } from './operation.ts'
+import type { Package } from './packages.ts'
 
 export type Mode = 'test' | 'live'
 
 /** Everything that a caller owns hangs on its tenant: `{accountId}.{mode}`. Test and live never meet. */
 export type Tenant = `${string}.${Mode}`
 
+/** The tenant of an account's test or live side. */
 export function tenantOf(accountId: string, mode: Mode): Tenant {
   return `${accountId}.${mode}`
 }
@@ -44,6 +45,7 @@ export type Caller = KeyCaller | AgentCaller | AnonymousCaller
 /** A caller that belongs to an account. */
 export type KnownCaller = KeyCaller | AgentCaller
 
+/** The caller, when it has a key or is an agent. Throws unauthenticated. */
 export function knownCaller(caller: Caller): KnownCaller {
   if (caller.kind === 'anyone') throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
   return caller

@@ -1,4 +1,4 @@
-import { Failure, type ErrorDetail } from './failure.ts'
+import type { ErrorDetail, Failure } from './failure.ts'
 
 /** The Error object of the specification with its additions (decisions §2). */
 export interface ErrorBody {
@@ -12,6 +12,7 @@ export interface ErrorBody {
   requestId: string
 }
 
+/** An error as the specification writes it. */
 export function errorBody(failure: Failure, requestId: string): ErrorBody {
   const { reason, requiredUpgrade, currentPackage, details, allowedNext } = failure.extras
   return {

@@ -39,10 +39,12 @@ export const Euros = z
   .max(1_000_000)
   .refine((euros) => Math.abs(euros * 100 - Math.round(euros * 100)) < 1e-6, 'must have at most 2 decimals')
 
+/** Whole cents of an amount in euros. */
 export function centsOf(euros: number): number {
   return Math.round(euros * 100)
 }
 
+/** Euros of an amount in cents. */
 export function eurosOf(cents: number): number {
   return cents / 100
 }
@@ -54,6 +56,7 @@ export function present<T extends object>(fields: T): { [K in keyof T]: Exclude<
   return kept as { [K in keyof T]: Exclude<T[K], null> }
 }
 
+/** RFC 3339 in UTC with ms. */
 export function iso(ms: number): string {
   return new Date(ms).toISOString()
 }

@@ -3,7 +3,7 @@ import type { Randomness } from '../../policy/platform.ts'
 import { sealerFromText } from '../authority/sealing.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
-import type { IdempotencyRow } from '../persistence/schema.ts'
+import type { IdempotencyRow } from '../persistence/tables/accounts.ts'
 import { Failure } from './failure.ts'
 import type { Basis } from './operation.ts'
 
@@ -34,6 +34,7 @@ export function readIdempotencyKey(header: string | undefined): string | undefin
   throw new Failure('invalid-argument', message, { details: [{ path: 'Idempotency-Key', code: 'invalid', message }] })
 }
 
+/** SHA-256, base64url. */
 export function hashOf(text: string): string {
   return hash('sha256', text, 'base64url')
 }
@@ -84,6 +85,7 @@ export async function findTrueAnswer(db: Db, request: RequestIdentity, nowMs: nu
   return { status: row.status, body: row.body }
 }
 
+/** Keeps the answer in the transaction of the work itself: both are there after a power cut, or neither. */
 export async function keepAnswer(
   db: Db,
   request: RequestIdentity,
@@ -113,6 +115,7 @@ export function sealAnswer(answer: KeptAnswer, key: string, random: Randomness):
   return { status: answer.status, body: sealerFromText(key, random).seal(Buffer.from(answer.body), 'idempotency') }
 }
 
+/** The kept answer, unsealed with the Idempotency-Key where it holds a secret. */
 export function openAnswer(answer: KeptAnswer, key: string, random: Randomness): KeptAnswer {
   return { status: answer.status, body: sealerFromText(key, random).open(answer.body, 'idempotency').toString() }
 }

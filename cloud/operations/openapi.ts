@@ -21,6 +21,7 @@ const ERRORS: Record<string, string> = {
   '503': 'unavailable: try again',
 }
 
+/** OpenAPI 3.0.3 of these operations. */
 export function openApi(operations: ReadonlyMap<string, Operation>, baseUrl: string): Json {
   const paths: Record<string, Json> = {}
   const schemas: Record<string, Json> = { Error: ERROR_SCHEMA }

@@ -6,14 +6,7 @@ import type { Log } from '../log.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
-
-/** DISCOVER < ASSIST < GO < GROW < PRIME */
-export const PACKAGES = ['DISCOVER', 'ASSIST', 'GO', 'GROW', 'PRIME'] as const
-export type Package = (typeof PACKAGES)[number]
-
-export function isAtLeast(have: Package, need: Package): boolean {
-  return PACKAGES.indexOf(have) >= PACKAGES.indexOf(need)
-}
+import type { Package } from './packages.ts'
 
 export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents'] as const
 export type Area = (typeof AREAS)[number]

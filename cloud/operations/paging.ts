@@ -14,6 +14,7 @@ export interface Page {
   after: string | undefined
 }
 
+/** Limits of a page from what was asked. Throws invalid_request for a cursor that is none. */
 export function pageOf({ limit, offset, cursor }: PageRequest, defaultLimit: number): Page {
   if (offset !== undefined && cursor !== undefined) throw invalid('cursor', 'use offset or cursor, not both')
   return { limit: limit ?? defaultLimit, offset: offset ?? 0, after: cursor }

@@ -1,11 +1,12 @@
 import { newId } from '../../policy/ids.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
-import type { AuditEntryRow } from '../persistence/schema.ts'
+import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
 import { actorOf, type Caller } from './caller.ts'
 import { Failure } from './failure.ts'
 import { canonicalJson, findAnswer, findTrueAnswer, hashOf, keepAnswer, openAnswer, sealAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
-import { isAtLeast, needsPackage, type Basis, type Call, type Operation, type OutgoingEvent, type Services } from './operation.ts'
+import { needsPackage, type Basis, type Call, type Operation, type OutgoingEvent, type Services } from './operation.ts'
+import { isAtLeast } from './packages.ts'
 import { errorBody } from './error-body.ts'
 import { validate } from './validation.ts'
 
@@ -32,6 +33,7 @@ export interface Performed {
 
 const NO_TENANT = '-'
 
+/** The way of every call: caller, gate, body, repeat, transaction, answer. Never throws a Failure: it is an answer. */
 export async function perform(request: Request, database: Database, services: Services): Promise<Performed> {
   const { operation, caller } = request
   const form = request.older && operation.get ? operation.get : operation
@@ -51,6 +53,7 @@ function checkAccountPackage(operation: Operation, caller: Caller): void {
   throw packageTooLow(operation, caller.package)
 }
 
+/** 403 with what the account has and what it needs. */
 export function packageTooLow(operation: Operation, have: string): Failure {
   return new Failure('permission-denied', `${operation.name} needs the package ${operation.minimumPackage}`, {
     reason: 'package_too_low',

@@ -1,12 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from './database.ts'
 import { FIRST } from './migrations/0001-first.ts'
-
-export interface Migration {
-  readonly name: string
-  /** Statements in portable SQL: `bigint` for whole numbers, `text` for the rest. */
-  readonly statements: readonly string[]
-}
+import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
 const MIGRATIONS: readonly Migration[] = [FIRST]

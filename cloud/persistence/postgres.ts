@@ -10,6 +10,7 @@ const POOL_SIZE = 12
 const RETRYABLE = new Set(['40001', '40P01'])
 const ATTEMPTS = 100
 
+/** Connects, checks that commits are durable and brings the schema up to date. Throws when the server cannot be reached. */
 export async function openPostgres(url: string): Promise<Database> {
   const pool = new pg.Pool({
     connectionString: url,

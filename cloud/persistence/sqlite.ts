@@ -2,7 +2,7 @@ import SqliteConnection, { type Database as Connection, type Statement } from 'b
 import { DefaultQueryExecutor, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
 import { assert } from '../../policy/assert.ts'
-import { StorageFailure, type Database, type Db } from './database.ts'
+import type { Database, Db, StorageFailure } from './database.ts'
 import { groupCommit } from './group-commit.ts'
 import { migrate } from './migrate.ts'
 import type { Schema } from './schema.ts'

@@ -5,7 +5,8 @@ import { knownCaller, type KnownCaller } from '../operations/caller.ts'
 import { invalid } from '../operations/failure.ts'
 import { Id, text, Timestamp } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
-import type { DeviceRow, StoreRow } from '../persistence/schema.ts'
+import type { DeviceRow } from '../persistence/tables/agents.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import { deviceFacts, findDevice } from './device-queries.ts'
@@ -53,6 +54,7 @@ export interface Asked {
 const LIVE_MS = 5 * 60_000
 const OLDEST_MS = 14 * 86_400_000
 
+/** Who asks, for which store and device. Throws invalid_request where these contradict each other. */
 export async function readAsked(call: Call, metadata: Metadata): Promise<Asked> {
   const caller = knownCaller(call.caller)
   const occurredMs = occurredAt(metadata.occurredAt, call.nowMs)

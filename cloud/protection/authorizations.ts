@@ -6,7 +6,9 @@ import type { Tenant } from '../operations/caller.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
-import type { AuthorizationUnitRow, DeviceRow, ProtectionAuthorizationRow, RedemptionRow, StoreRow } from '../persistence/schema.ts'
+import type { AuthorizationUnitRow, ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
+import type { DeviceRow } from '../persistence/tables/agents.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 import { leaseRight, LEASE_GUARD_MS, type UnitKey } from './rights.ts'
 
 /** Issued authorizations as rows. The token is not kept: the same row signs the same text again. */
@@ -57,15 +59,18 @@ const insertUnit = prepared((db, p: { nonce: string; ordinal: number; lineId: st
   db.insertInto('authorization_unit').values({ nonce: p.nonce, ordinal: p.ordinal, line_id: p.lineId, unit_no: p.unitNo }),
 )
 
+/** The authorization with this nonce, of any tenant. */
 export async function findAuthorization(db: Db, nonce: string): Promise<ProtectionAuthorizationRow | undefined> {
   const [row] = await authorizationByNonce(db, { nonce })
   return row
 }
 
+/** The units that it covers, in their order. */
 export function unitsOfAuthorization(db: Db, nonce: string): Promise<AuthorizationUnitRow[]> {
   return unitsByNonce(db, { nonce })
 }
 
+/** All that was reported of it, the oldest first. */
 export function redemptionsOf(db: Db, nonce: string): Promise<RedemptionRow[]> {
   return redemptionsByNonce(db, { nonce })
 }

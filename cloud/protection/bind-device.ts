@@ -1,6 +1,7 @@
 import { precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import type { DeviceRow, StoreRow } from '../persistence/schema.ts'
+import type { DeviceRow } from '../persistence/tables/agents.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 import { raiseDocumentVersion } from '../stores/queries.ts'
 import { policyOf } from './policy.ts'
 

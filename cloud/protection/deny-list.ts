@@ -2,7 +2,8 @@ import type { DenyEntry } from '../../policy/documents/store-documents.ts'
 import type { RightClass } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
-import type { ProtectionAuthorizationRow, PurchaseRow } from '../persistence/schema.ts'
+import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 
 /** What the agents of a store must no longer honour, in the order in which it was decided. */
 
@@ -26,10 +27,12 @@ export async function deny(call: Pick<Call, 'db' | 'services' | 'afterCommit'>, 
   return last
 }
 
+/** Puts a single authorization on its store's deny list. */
 export async function denyNonce(call: Call, row: ProtectionAuthorizationRow): Promise<void> {
   await deny(call, row.store_id, [{ kind: 'nonce', nonce: row.nonce, until: row.exp + GUARD_SECONDS }])
 }
 
+/** Puts the purchase's receipt on its store's deny list; gives the list's new number, 0 when there is no receipt. */
 export async function denyReceipt(call: Call, purchase: PurchaseRow): Promise<number> {
   if (purchase.cti === null || purchase.receipt_exp === null) return 0
   return deny(call, purchase.store_id, [{ kind: 'receipt', cti: purchase.cti, until: purchase.receipt_exp + GUARD_SECONDS }])

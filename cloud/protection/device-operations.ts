@@ -7,7 +7,8 @@ import { invalid, notFound } from '../operations/failure.ts'
 import { Id, iso, Limit, Offset, present, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { pageOf } from '../operations/paging.ts'
-import type { DeviceRow, StoreRow } from '../persistence/schema.ts'
+import type { DeviceRow } from '../persistence/tables/agents.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore, ownStoreOf, ownStoreOrOnly } from '../stores/own-store.ts'
 import { raiseDocumentVersion } from '../stores/queries.ts'
 import { deviceFacts, findDevice } from './device-queries.ts'
@@ -39,6 +40,7 @@ export const Device = z.strictObject({
   decommissionedAt: z.string().optional(),
 })
 
+/** A device as the API shows it. */
 export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device> {
   const facts = deviceFacts(row, store)
   return {

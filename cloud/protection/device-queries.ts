@@ -2,17 +2,20 @@ import { resolveWorkflow, type DeviceCapabilities, type DeviceFacts } from '../.
 import type { DeviceType, ProtectionTechnology, WorkflowType } from '../../policy/vocabulary.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import type { DeviceRow, StoreRow } from '../persistence/schema.ts'
+import type { DeviceRow } from '../persistence/tables/agents.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 
 const byId = prepared((db, p: { tenant: string; deviceId: string }) =>
   db.selectFrom('device').selectAll().where('device_id', '=', p.deviceId).where('tenant', '=', p.tenant),
 )
 
+/** The tenant's device, decommissioned ones too. */
 export async function findDevice(db: Db, tenant: string, deviceId: string): Promise<DeviceRow | undefined> {
   const [row] = await byId(db, { tenant, deviceId })
   return row
 }
 
+/** Devices of a store, the oldest first. */
 export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
   return db.selectFrom('device').selectAll().where('store_id', '=', storeId).orderBy('device_id').execute()
 }

@@ -4,7 +4,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { iso, present } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
-import type { ProtectionEventRow } from '../persistence/schema.ts'
+import type { ProtectionEventRow } from '../persistence/tables/protection.ts'
 
 /** What an event is about, where it differs from its own fields. */
 export interface EventScope {

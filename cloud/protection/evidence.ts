@@ -1,7 +1,7 @@
 import type { Evidence } from '../../policy/journal.ts'
 import type { Outcome, RightClass } from '../../policy/vocabulary.ts'
 import type { Call, Services } from '../operations/operation.ts'
-import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/schema.ts'
+import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
 import { findPurchaseOfReceipt } from '../scan-and-go/queries.ts'
 import { findAuthorization, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
 import { bindItem } from './bind-item.ts'

@@ -3,7 +3,7 @@ import { invalid } from '../operations/failure.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import type { ProtectedItemRow } from '../persistence/schema.ts'
+import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 
 const byEpc = prepared((db, p: { tenant: string; id: string }) =>
   db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('epc', '=', p.id),
@@ -33,6 +33,7 @@ export async function findItem(db: Db, tenant: string, { epc, tagUid, tagId }: I
   return found
 }
 
+/** The item, which must exist. */
 export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow> {
   const [row] = await byItemId(db, { itemId })
   assert(row, `item ${itemId} is gone`)

@@ -1,7 +1,7 @@
 import type { DecisionFacts } from '../../policy/decide.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
-import type { ProtectionAuthorizationRow } from '../persistence/schema.ts'
+import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import { findAuthorization, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
 import { denyNonce } from './deny-list.ts'
 import { touchSubjects } from './touch.ts'

@@ -1,5 +1,5 @@
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
-import type { StoreRow } from '../persistence/schema.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /** Policies read lately, by store and version: parsing one for each request would cost more than deciding. */
 const parsed = new Map<string, ProtectionPolicy>()

@@ -1,7 +1,7 @@
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Call } from '../operations/operation.ts'
-import type { PurchaseRow } from '../persistence/schema.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { findPurchaseOfReceipt } from '../scan-and-go/queries.ts'
 
 export type PresentedReceipt =

@@ -2,7 +2,9 @@ import type { RightClass } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import type { ProtectionAuthorizationRow, PurchaseRow, StoreRow } from '../persistence/schema.ts'
+import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 import { unitsOfAuthorization } from './authorizations.ts'
 import { denyRights, receiptOrdinals } from './deny-list.ts'
 import { policyOf } from './policy.ts'
@@ -14,6 +16,7 @@ const GUARD_SECONDS = 60
 /** Without a limit: SQLite prepares a statement anew whenever a bound one might change its plan, which costs five times the few rows. */
 const agentsOfStore = prepared((db, p: { storeId: string }) => db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId))
 
+/** Whether an agent that was not revoked stands in the store. */
 export async function hasAgents(db: Db, storeId: string): Promise<boolean> {
   return (await agentsOfStore(db, { storeId })).length > 0
 }

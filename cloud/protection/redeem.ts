@@ -4,7 +4,7 @@ import type { Outcome, ProtectionAction, RightClass } from '../../policy/vocabul
 import { knownCaller } from '../operations/caller.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/schema.ts'
+import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
 import { readAsked } from './asking.ts'
 import { findAuthorization, redemptionsOf } from './authorizations.ts'
 import { applyClaim, applyOutcome, type EvidenceScope, type Witness } from './evidence.ts'

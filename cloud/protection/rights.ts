@@ -1,7 +1,7 @@
 import type { RightClass } from '../../policy/vocabulary.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
-import type { UnitRightRow } from '../persistence/schema.ts'
+import type { UnitRightRow } from '../persistence/tables/protection.ts'
 
 /**
  * What authorizations use up: one row for each (line, unit, class), so that at most one lease of it can
@@ -37,11 +37,13 @@ const upsert = prepared((db, p: UnitRightRow) => {
     .onConflict((c) => c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet(changed))
 })
 
+/** The right of one unit, if it was ever leased or used. */
 export async function findRight(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<UnitRightRow | undefined> {
   const [row] = await one(db, { lineId, unitNo, rightClass })
   return row
 }
 
+/** Rights of all units of a purchase. */
 export function rightsOfPurchase(db: Db, purchaseId: string, rightClass: RightClass): Promise<UnitRightRow[]> {
   return ofPurchase(db, { purchaseId, rightClass })
 }
@@ -52,14 +54,17 @@ async function write(db: Db, key: UnitKey, row: Partial<UnitRightRow> & { state:
   await upsert(db, { line_id: key.lineId, unit_no: key.unitNo, right_class: key.rightClass, purchase_id: key.purchaseId, ...NOTHING, ...row })
 }
 
+/** Lends the right to an authorization until it expires. */
 export function leaseRight(db: Db, key: UnitKey, lease: { nonce: string; deviceId: string; untilMs: number }, failures: number): Promise<void> {
   return write(db, key, { state: 'leased', nonce: lease.nonce, device_id: lease.deviceId, until_ms: lease.untilMs, failures })
 }
 
+/** The right is used up. */
 export function useRight(db: Db, key: UnitKey, use: { nonce: string; deviceId: string; redemptionId: string }, failures: number): Promise<void> {
   return write(db, key, { state: 'used', nonce: use.nonce, device_id: use.deviceId, redemption_id: use.redemptionId, failures })
 }
 
+/** The right is free again. */
 export function freeRight(db: Db, key: UnitKey, failures: number): Promise<void> {
   return write(db, key, { state: 'free', failures })
 }

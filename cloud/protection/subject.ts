@@ -6,7 +6,8 @@ import { invalid } from '../operations/failure.ts'
 import { present } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import type { ProtectedItemRow, PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/schema.ts'
+import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
+import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 import { findPurchase, readLines, readUnits } from '../scan-and-go/queries.ts'
 import { findItem, readItem } from './item-queries.ts'
 import { findRight, rightsOfPurchase, viewRight, type RightView, type UnitKey } from './rights.ts'
@@ -154,6 +155,7 @@ function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReason'> {
   return purchase.price_origin === 'shopper' ? { staffReason: 'only the shopper’s app vouches for the price' } : {}
 }
 
+/** What the policy wants to know of a line. */
 export function lineFacts(line: PurchaseLineRow): ItemFacts {
   return { status: null, category: line.category ?? undefined, brand: line.brand ?? '', priceCent: line.price_cent }
 }

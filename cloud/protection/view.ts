@@ -1,5 +1,5 @@
 import { authorizationView, type AuthorizationView } from '../../policy/authorization-state.ts'
-import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/schema.ts'
+import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
 
 /** The state of an authorization out of its row and its redemptions. */
 export function viewAuthorization(row: ProtectionAuthorizationRow, redemptions: readonly RedemptionRow[], nowMs: number): AuthorizationView {

@@ -41,6 +41,7 @@ function chunk(type: string, data: Buffer): Buffer {
 const drawn = new Map<string, string>()
 const DRAWN_LIMIT = 500
 
+/** A QR code as PNG, base64, for whoever cannot show SVG. */
 export function qrPngBase64(text: string): string {
   const known = drawn.get(text)
   if (known !== undefined) return known

@@ -4,7 +4,9 @@ import { MAX_ENTRIES, receiptEntry, receiptIdentity } from '../../policy/receipt
 import { RECEIPT_LIFE, signReceipt } from '../../policy/receipts/receipt-token.ts'
 import { riskClass } from '../../policy/store-policy.ts'
 import type { TenantKeys } from '../authority/authority.ts'
-import type { ProtectedItemRow, PurchaseLineRow, PurchaseRow, PurchaseUnitRow, StoreRow } from '../persistence/schema.ts'
+import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
+import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 import { present } from '../operations/fields.ts'
 
 /** A tagged unit with the item it was bound to, if any. */

@@ -1,6 +1,6 @@
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { DeviceType, SecurityTagMode, WorkflowType } from '../../policy/vocabulary.ts'
-import type { Package } from '../operations/operation.ts'
+import type { Package } from '../operations/packages.ts'
 
 /** The two test stores of every account (decisions §4). Names and addresses are invented. */
 export interface SandboxStore {

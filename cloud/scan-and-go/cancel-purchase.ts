@@ -1,6 +1,6 @@
 import { precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import type { PurchaseRow } from '../persistence/schema.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { denyReceipt } from '../protection/deny-list.ts'
 import { raiseException } from '../protection/events.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'

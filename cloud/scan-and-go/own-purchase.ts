@@ -2,7 +2,7 @@ import { assert } from '../../policy/assert.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { invalid, notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import type { PurchaseRow } from '../persistence/schema.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import type { WholePurchase } from './present.ts'
@@ -25,6 +25,7 @@ export async function ownPurchase(call: Call, purchaseId: string): Promise<Whole
   return { purchase, store, lines: await readLines(call.db, purchaseId) }
 }
 
+/** The purchase with its lines and units. */
 export async function wholePurchase(call: Call, purchase: PurchaseRow): Promise<WholePurchase> {
   const store = await findStore(call.db, purchase.store_id)
   assert(store, `store ${purchase.store_id} is gone`)

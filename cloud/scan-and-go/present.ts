@@ -2,7 +2,8 @@ import { receiptAddress } from '../../policy/receipts/receipt-token.ts'
 import { originOf } from '../config.ts'
 import { eurosOf, iso, present } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
-import type { PurchaseLineRow, PurchaseRow, StoreRow } from '../persistence/schema.ts'
+import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 import { qrPngBase64 } from '../receipts/qr-code.ts'
 import type { Purchase, PurchaseStatus, TransactionData } from './schema.ts'
 import { vatBreakdown } from './vat.ts'
@@ -31,6 +32,7 @@ function tagFields({ purchase, store }: WholePurchase) {
   })
 }
 
+/** Whether the tenant is somebody's test side. */
 export function isTest(tenant: string): boolean {
   return tenant.endsWith('.test')
 }

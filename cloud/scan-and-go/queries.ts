@@ -1,6 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/schema.ts'
+import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 
 const purchaseById = prepared((db, p: { tenant: string; purchaseId: string }) =>
   db.selectFrom('purchase').selectAll().where('purchase_id', '=', p.purchaseId).where('tenant', '=', p.tenant),
@@ -16,6 +16,7 @@ const unitsOf = prepared((db, p: { purchaseId: string }) =>
   db.selectFrom('purchase_unit').selectAll().where('purchase_id', '=', p.purchaseId).orderBy('line_id').orderBy('unit_no'),
 )
 
+/** The tenant's purchase. */
 export async function findPurchase(db: Db, tenant: string, purchaseId: string): Promise<PurchaseRow | undefined> {
   const [row] = await purchaseById(db, { tenant, purchaseId })
   return row
@@ -27,11 +28,13 @@ export async function findPurchaseOfReceipt(db: Db, cti: string): Promise<Purcha
   return row
 }
 
+/** The purchase that this checkout page belongs to, of any tenant: its id is the secret. */
 export async function findPurchaseOfCheckout(db: Db, checkoutSessionId: string): Promise<PurchaseRow | undefined> {
   const [row] = await purchaseByCheckout(db, { checkoutSessionId })
   return row
 }
 
+/** Lines of a purchase in their order. */
 export function readLines(db: Db, purchaseId: string): Promise<PurchaseLineRow[]> {
   return linesOf(db, { purchaseId })
 }

@@ -2,9 +2,10 @@ import { newId } from '../../policy/ids.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import type { ShoppingSessionRow } from '../persistence/schema.ts'
+import type { ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
 
+/** Starts a shopper's session in the store. */
 export async function openSession(call: Call, storeId: string, userId: string | undefined): Promise<ShoppingSessionRow> {
   const session: ShoppingSessionRow = {
     session_id: newId('ses', call.services.platform),

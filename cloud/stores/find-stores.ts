@@ -1,7 +1,7 @@
 import { knownCaller, maySee } from '../operations/caller.ts'
 import { invalid } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import type { StoreRow } from '../persistence/schema.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 import { centroid, distanceKm, type Position } from './distance.ts'
 import { listStores } from './queries.ts'
 

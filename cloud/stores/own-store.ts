@@ -1,8 +1,9 @@
 import { knownCaller, maySee } from '../operations/caller.ts'
 import { Failure, invalid, notFound } from '../operations/failure.ts'
-import { isAtLeast, needsPackage, type Call, type Package } from '../operations/operation.ts'
+import { needsPackage, type Call } from '../operations/operation.ts'
+import { isAtLeast, type Package } from '../operations/packages.ts'
 import { packageTooLow } from '../operations/perform.ts'
-import type { StoreRow } from '../persistence/schema.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore, listStores } from './queries.ts'
 
 /** The caller's store of this id: 404 when it is unknown or somebody else's, 403 when its package is too low. */

@@ -1,9 +1,10 @@
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import type { StoreRow } from '../persistence/schema.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 
 const byId = prepared((db, p: { storeId: string }) => db.selectFrom('store').selectAll().where('store_id', '=', p.storeId))
 
+/** The store with this id, of any tenant. */
 export async function findStore(db: Db, storeId: string): Promise<StoreRow | undefined> {
   const [row] = await byId(db, { storeId })
   return row

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { DEVICE_TYPES, PROTECTION_TECHNOLOGIES, SECURITY_TAG_MODES, WORKFLOW_TYPES } from '../../policy/vocabulary.ts'
 import { present } from '../operations/fields.ts'
-import { PACKAGES, type Package } from '../operations/operation.ts'
-import type { StoreRow } from '../persistence/schema.ts'
+import { PACKAGES, type Package } from '../operations/packages.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
 
 const ProtectionDimensions = {
   securityTagMode: z.enum(SECURITY_TAG_MODES),
@@ -60,6 +60,7 @@ function protectionDimensions(row: StoreRow) {
   }
 }
 
+/** A store as lists show it. */
 export function toStore(row: StoreRow): Store {
   return {
     storeId: row.store_id,
@@ -77,6 +78,7 @@ function parsed<T>(text: string | null): T | null {
   return text === null ? null : (JSON.parse(text) as T)
 }
 
+/** Everything of a store that shoppers may know. */
 export function toMasterData(row: StoreRow): StoreMasterData {
   return {
     id: row.store_id,

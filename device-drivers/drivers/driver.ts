@@ -47,6 +47,7 @@ export interface AnyDriver {
   open(entry: DeviceSettings, links: SharedLinks, platform: Platform): ProtectionDevice
 }
 
+/** The driver without its own settings type: settings are checked by its schema before they reach it. */
 export function anyDriver<S extends DeviceSettings, Z extends z.ZodType<S>>(driver: Driver<S, Z>): AnyDriver {
   return {
     name: driver.name,

@@ -40,6 +40,7 @@ const DENIALS_PER_MINUTE = 30
 
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 
+/** The one way to an actuation: checked, decided, claimed, then told to move. */
 export function authorizer(parts: AuthorizeParts): Authorize {
   const { platform, ledger, clock, trust, link, storeId } = parts
   const denials = new Map<string, { minute: number; count: number }>()

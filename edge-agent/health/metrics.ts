@@ -9,6 +9,7 @@ export interface Counters {
   unknown: number
 }
 
+/** All at zero; the agent counts from its start. */
 export function newCounters(): Counters {
   return { granted: 0, denied: 0, confirmed: 0, failed: 0, unknown: 0 }
 }

@@ -41,6 +41,7 @@ export interface LocalAppOptions {
   log: Log
 }
 
+/** The agent's own HTTP API and pages (contracts §6). */
 export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
   const app = new Hono()
 

@@ -80,6 +80,7 @@ interface LaneState {
   opened?: { text: string | undefined; answer: AuthorizeAnswer; atMs: number }
 }
 
+/** Starts a lane for every device. */
 export function openLanes(parts: LaneParts): Lanes {
   const { platform, trust, operators, authorize } = parts
   const states = new Map<string, LaneState>()

@@ -71,6 +71,7 @@ export interface Claims {
   prune(before: number): void
 }
 
+/** Claims in this ledger's tables. */
 export function openClaims(db: Connection): Claims {
   const latest = db.prepare<[string, string, number], ClaimRow>(
     'SELECT attempt, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',

@@ -25,6 +25,7 @@ interface Row {
   body: string
 }
 
+/** The hash-chained journal of this ledger. */
 export function openJournal(db: Connection, ledgerId: string, generation: number): Journal {
   const genesis = genesisHash(ledgerId, generation)
   const insert = db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (?, ?, ?, ?)')

@@ -37,6 +37,7 @@ export interface LedgerOptions {
   onGrown?: () => void
 }
 
+/** Opens or makes the ledger, with FULL durability read back. Throws when it is damaged or another process has it. */
 export function openLedger({ file, ledgerId, generation, onFailure, onGrown }: LedgerOptions): Ledger {
   const db = openLedgerFile(file)
   const journal = openJournal(db, ledgerId, generation)

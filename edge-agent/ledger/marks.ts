@@ -18,6 +18,7 @@ export interface StoredDocument {
   jws: string
 }
 
+/** Marks in this ledger's tables. */
 export function openMarks(db: Connection): Marks {
   const get = db.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?')
   const set = db.prepare('INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')

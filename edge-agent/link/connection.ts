@@ -58,6 +58,7 @@ const POLL_MS = 15_000
 /** Pages of documents that are fetched in one go. */
 const PAGES_LIMIT = 1_000
 
+/** Keeps a connection for as long as the agent runs; starts at once. */
 export function connect(parts: ConnectionParts): Connection {
   const { platform, identity, http, trust, outbox, messages, log, nowMs } = parts
   const { agentId, storeId } = identity

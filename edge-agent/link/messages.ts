@@ -12,6 +12,7 @@ export interface Messages {
   batch(after: string, rows: readonly JournalRow[], nowMs: number): string
 }
 
+/** Signs what this agent says. */
 export function messagesOf(identity: Identity): Messages {
   const key = signer(identity.x, Buffer.from(identity.secret, 'base64url'))
   const times = (nowMs: number, life: number) => {

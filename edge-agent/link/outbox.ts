@@ -17,6 +17,7 @@ export interface Outbox {
 /** Rows in a batch are kept below the size of a bundle. */
 const BATCH_CHARACTERS = 120_000
 
+/** Batches of the journal that the cloud has not acknowledged. */
 export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId: string): Outbox {
   return {
     get waiting() {

@@ -31,6 +31,7 @@ export interface SenderParts {
 /** A batch that nobody acknowledged is sent again, over HTTP. */
 const RESEND_MS = 5_000
 
+/** Sends whenever there is something, one batch after the other. */
 export function sender(parts: SenderParts): Sender {
   const { platform, outbox, log } = parts
   let underWay = false

@@ -35,6 +35,7 @@ export const CALL_MS = 3_000
 /** A login ends after 15 minutes; a new one is made well before. */
 const LOGIN_MS = 12 * 60_000
 
+/** Logs in with the agent's key and keeps the access token fresh. */
 export function openSession(parts: SessionParts): Session {
   const { platform, identity, http, messages, log } = parts
   let token: string | undefined

@@ -13,6 +13,7 @@ export interface Assets {
 /** What the browser may load: its own programs, and what both sides share. */
 const FOLDERS = ['browser', 'model', 'texts']
 
+/** Reads the built scripts, styles and icons into memory; throws when they were not built. */
 export function readAssets(folder = builtFolder()): Assets {
   const files = new Map<string, string>()
   for (const name of FOLDERS.filter((name) => existsSync(join(folder, name)))) {

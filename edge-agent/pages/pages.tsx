@@ -44,6 +44,7 @@ interface PageAt {
 
 const FOR_EVER = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'public, max-age=31536000, immutable' }
 
+/** Adds the pages and their files to the local app. */
 export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse }: PageOptions): void {
   const assets = readAssets()
   const ours = new Set(agent.config.devices.map((device) => device.deviceId))

@@ -12,6 +12,7 @@ export interface AgentClock {
 
 const MARK = 'clock'
 
+/** The trusted clock of contracts §4, with its marks in the ledger. */
 export function openAgentClock(ledger: Ledger, clock: Clock): AgentClock {
   const stored = ledger.marks.get(MARK)
   let state = stored === undefined ? undefined : afterBoot(JSON.parse(stored) as TrustedClockState, clock)

@@ -41,6 +41,7 @@ export function readIdentity(dataDir: string, files: SecretFiles): Identity | un
   return identity.data
 }
 
+/** Keeps the identity in one file that only this user reads. */
 export function writeIdentity(dataDir: string, identity: Identity, files: SecretFiles): void {
   files.write(fileIn(dataDir), JSON.stringify(identity, null, 2))
 }

@@ -51,6 +51,7 @@ export type Acceptance =
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
 
+/** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock): Trust {
   const { marks, commits, claims } = ledger
   const root = keyRing([{ kid: keyId(identity.rootX), alg: 'EdDSA', x: identity.rootX, use: 'root', iss: 'root', state: 'active' }])

@@ -74,6 +74,7 @@ export function normaliseEnrolmentCode(code: string): string {
   return code.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
 }
 
+/** What the cloud keeps of a one-time code: a hash, base64url, that no other use of SHA-256 here can give. */
 export function enrolmentCodeHash(code: string): string {
   return createHash('sha256').update(`untag/enrol/1\0${normaliseEnrolmentCode(code)}`).digest('base64url')
 }

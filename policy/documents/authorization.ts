@@ -45,6 +45,7 @@ export function openAuthorization(token: string, expected: Expectation): OpenedA
   return { ok: true, authorization: opened.claims as Authorization }
 }
 
+/** The token of an authorization: compact JWS, EdDSA, `typ` of this document kind (contracts §2). */
 export function signAuthorization(claims: AuthorizationClaims, by: Signer): string {
   return signDocument(DOCUMENT_KINDS.authorization, claims, by)
 }

@@ -41,6 +41,7 @@ export interface Signer {
   readonly privateKey: KeyObject
 }
 
+/** The public key as RFC 8037 writes it. `x`: 43 characters base64url. */
 export function publicJwk(x: string): PublicJwk {
   return { kty: 'OKP', crv: 'Ed25519', x }
 }
@@ -50,14 +51,17 @@ export function thumbprint(x: string): Buffer {
   return createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest()
 }
 
+/** RFC 7638 thumbprint of the public key: the same key has the same id everywhere. */
 export function keyId(x: string): string {
   return thumbprint(x).toString('base64url').slice(0, 8)
 }
 
+/** The key ready for checking signatures. Throws when `x` is no Ed25519 key. */
 export function verificationKey(record: KeyRecord): VerificationKey {
   return { ...record, publicKey: createPublicKey({ key: { ...publicJwk(record.x) }, format: 'jwk' }) }
 }
 
+/** Keys by id, each made ready once. */
 export function keyRing(records: Iterable<KeyRecord>): KeyRing {
   return new Map([...records].map((r) => [r.kid, verificationKey(r)]))
 }
@@ -76,6 +80,7 @@ export function newKey(random: Randomness): NewKey {
   return { x: jwk.x as string, secret }
 }
 
+/** Signs with an Ed25519 key given as its public and its secret 32 bytes. */
 export function signer(x: string, secret: Buffer): Signer {
   return { kid: keyId(x), privateKey: createPrivateKey({ key: secret, format: 'der', type: 'pkcs8' }) }
 }
@@ -85,6 +90,7 @@ export function signBytes(message: Uint8Array, by: Signer): Buffer {
   return sign(null, message, by.privateKey)
 }
 
+/** Pure Ed25519 (RFC 8032) over the message itself; false for anything but 64 good bytes. */
 export function isSignedBy(message: Uint8Array, signature: Uint8Array, publicKey: KeyObject): boolean {
   return signature.length === 64 && verify(null, message, publicKey, signature)
 }

@@ -71,7 +71,7 @@ export function encodeSgtin({ scheme, filter, companyPrefix, itemReference, seri
   if (!/^\d+$/.test(itemReference) || itemReference.length !== partition + 1) return refuse('item_reference')
   if (scheme === 'sgtin-96' ? !isNumericSerial(serial) : !isSerial(serial)) return refuse('serial')
 
-  const itemBits = 44 - COMPANY_PREFIX_BITS[partition]!
+  const itemBits = 44 - (COMPANY_PREFIX_BITS[partition] ?? 0)
   const head = (HEADER[scheme] << 6n) | BigInt((filter << 3) | partition)
   const item = (head << 44n) | (BigInt(companyPrefix) << BigInt(itemBits)) | BigInt(itemReference)
   const bits = scheme === 'sgtin-96' ? (item << 38n) | BigInt(serial) : ((item << 140n) | textBits(serial)) << 10n
@@ -99,7 +99,7 @@ function gtin14Of(companyPrefix: string, itemReference: string): string {
 function readBits(hex: string, from: number, count: number): number {
   const end = from + count
   const digits = Number.parseInt(hex.slice(from >> 2, (end + 3) >> 2), 16)
-  return Math.floor(digits / (1 << (-end & 3))) % POWERS_OF_2[count]!
+  return Math.floor(digits / (1 << (-end & 3))) % (POWERS_OF_2[count] ?? 1)
 }
 
 /** The 20 characters of 7 bits, ended by zeros; undefined when something stands behind the first zero. */

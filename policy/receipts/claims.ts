@@ -38,6 +38,7 @@ export function receiptEntry(cti: Uint8Array, kind: IdentifierKind, id: string):
   return createHash('sha256').update(cti).update(`\0${kind}\0${id}`).digest().subarray(0, ENTRY_BYTES)
 }
 
+/** The claims as deterministic CBOR with the labels of contracts §2. */
 export function encodeClaims(claims: ReceiptClaims): Uint8Array {
   const map = new Map<number, unknown>([
     [CLAIM.aud, claims.storeId],
@@ -51,6 +52,7 @@ export function encodeClaims(claims: ReceiptClaims): Uint8Array {
   return encodeCbor(map)
 }
 
+/** The claims, or undefined when anything is missing, unknown, out of range or not in deterministic form. */
 export function decodeClaims(payload: Uint8Array): ReceiptClaims | undefined {
   const map = decodeCbor(payload, NO_TAG)
   if (!(map instanceof Map) || map.size !== (map.has(CLAIM.entries) ? 7 : 6)) return undefined

@@ -2,6 +2,7 @@ import { decode, encode, rfc8949EncodeOptions, Tagged } from 'cborg'
 
 /** CBOR in its core deterministic encoding (RFC 8949 §4.2.1): one value, one spelling. */
 
+/** Shortest forms, sorted keys, no indefinite lengths (RFC 8949 §4.2.1). */
 export function encodeCbor(value: unknown): Uint8Array {
   return encode(value, rfc8949EncodeOptions)
 }

@@ -43,6 +43,7 @@ export interface FaultSwitches {
 
 const MOST_FAULTS = 100
 
+/** All faults off. */
 export function faultSwitches(): FaultSwitches {
   const active = new Map<object, { fault: Fault; seen: number }>()
 

@@ -37,6 +37,7 @@ export interface Shopper {
   buy(basket: { storeId: string; items: BasketLine[] }): Promise<Bought>
 }
 
+/** Somebody with this key at this API. */
 export function shopper({ baseUrl, key, fetch }: ShopperOptions): Shopper {
   async function call(operation: string, body: object): Promise<Record<string, unknown>> {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }

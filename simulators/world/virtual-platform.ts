@@ -45,6 +45,7 @@ export function letPromisesSettle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
+/** A platform whose time stands still until it is moved. */
 export function virtualPlatform(options: { seed?: number; startMs?: number } = {}): VirtualPlatform {
   let now = 0
   let wallOffset = options.startMs ?? Date.UTC(2026, 10, 20, 9)

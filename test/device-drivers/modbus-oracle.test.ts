@@ -1,3 +1,4 @@
+import type { Server } from 'node:net'
 import ModbusRTU from 'modbus-serial'
 import { afterEach, describe, expect, test } from 'vitest'
 import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
@@ -35,7 +36,7 @@ function independentBoard(): Promise<{ port: number; coils: boolean[]; writes: [
     server.on('error', reject)
     server.on('serverError', reject)
     server.on('socketError', () => {})
-    const inner = (server as unknown as { _server: import('node:net').Server })._server
+    const inner = (server as unknown as { _server: Server })._server
     const ready = () => {
       const address = inner.address()
       const close = () => new Promise<void>((done) => server.close(() => done()))

@@ -31,7 +31,7 @@ describe('the agent’s local HTTP', () => {
     ['no JSON', '{'],
     ['an array', []],
     ['nothing', {}],
-    ['an unknown field', { ...{ a: 1 } }],
+    ['an unknown field', { a: 1 }],
     ['an unknown action', { deviceId: 'd', protectionAction: 'fly', receipt: 'x' }],
     ['an operator in the body', { deviceId: 'd', protectionAction: 'deactivate_label', receipt: 'x', operatorId: 'op_1' }],
     ['nothing presented', { deviceId: 'd', protectionAction: 'deactivate_label' }],

@@ -142,7 +142,7 @@ export function pagesBench(): PagesBench {
   return bench
 }
 
-const LOG: Log = { info: () => undefined, warn: () => undefined, error: (fields) => console.error(fields) }
+const LOG: Log = { info: () => undefined, warn: () => undefined, error: (fields) => process.stderr.write(`${JSON.stringify(fields)}\n`) }
 
 /** Asks for a page without a socket; `peer`: who asks, from this machine unless said otherwise. */
 export async function getPage(bench: PagesBench, path: string, peer = '127.0.0.1'): Promise<Response> {

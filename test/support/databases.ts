@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, inject } from 'vitest'
-import { openDatabase, type Database } from '../../cloud/persistence/database.ts'
+import type { Database } from '../../cloud/persistence/database.ts'
+import { openDatabase } from '../../cloud/persistence/open-database.ts'
 
 /** An empty database of one kind; `again` opens the same one once more. */
 export interface TestDatabase {

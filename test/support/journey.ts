@@ -109,8 +109,14 @@ export async function openJourney({ boards, databaseUrl }: JourneyOptions): Prom
     onAsked: () => undefined,
   }
   const cloudArgs = () => [
-    ...['cloud', '--port', String(ports.http), '--mqtt-port', String(ports.mqtt), '--data', join(folder, 'cloud'), '--rate-limit', '0'],
-    ...['--public-url', `http://127.0.0.1:${http.port}`, '--public-mqtt-url', `mqtt://127.0.0.1:${mqtt.port}`, ...database],
+    'cloud',
+    `--port=${ports.http}`,
+    `--mqtt-port=${ports.mqtt}`,
+    `--data=${join(folder, 'cloud')}`,
+    '--rate-limit=0',
+    `--public-url=http://127.0.0.1:${http.port}`,
+    `--public-mqtt-url=mqtt://127.0.0.1:${mqtt.port}`,
+    ...database,
   ]
   // Ports are picked once, so that a restarted cloud is where it was.
   for (const name of ['http', 'mqtt'] as const) {

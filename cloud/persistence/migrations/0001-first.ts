@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 
 /**
  * The first schema. Portable by rule: text ids made by us, whole cents, whole ms since 1970, 0/1 for

@@ -30,6 +30,7 @@ export interface OutputOptions {
   write(output: number, on: boolean): Promise<BusAnswer>
 }
 
+/** Outputs that are written again until the board has them. */
 export function wantedOutputs({ release, signals, platform, write }: OutputOptions): WantedOutputs {
   const timers = new Map<Signal, Cancel>()
   let pulses = 0

@@ -21,22 +21,27 @@ export interface OperatorName {
 /** The agent answers a scan within 10 s and its decision's time. */
 const LIMIT_MS = 20_000
 
+/** Sends what was scanned at this page and waits for the outcome. */
 export function sendScan(deviceId: string, text: string): Promise<Answer<PageResult>> {
   return call('POST', '/v1/scan', { deviceId, text })
 }
 
+/** Signs an operator in at the device. */
 export function signIn(deviceId: string, operatorId: string, pin: string): Promise<Answer<SignedIn>> {
   return call('POST', '/v1/operator', { operatorId, pin, deviceId })
 }
 
+/** Signs whoever is there out. */
 export function signOut(deviceId: string): Promise<Answer<unknown>> {
   return call('DELETE', `/v1/operator?${new URLSearchParams({ deviceId })}`)
 }
 
+/** Name of the operator at the device, null for nobody. */
 export function whoIsHere(deviceId: string): Promise<Answer<{ name: string | null }>> {
   return call('GET', `/v1/operator?${new URLSearchParams({ deviceId })}`)
 }
 
+/** Operators who may sign in with a PIN here. */
 export function listOperators(): Promise<Answer<{ operators: OperatorName[] }>> {
   return call('GET', '/v1/operators')
 }

@@ -12,6 +12,7 @@ export interface Header {
 
 const TICK_MS = 10_000
 
+/** The line on top: place, connection, waiting events. */
 export function openHeader({ deviceId, texts }: Place): Header {
   let status: PageStatus | undefined
   let isLost = false

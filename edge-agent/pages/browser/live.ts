@@ -17,6 +17,7 @@ const SILENCE_MS = 40_000
 const ANSWER_MS = 5_000
 const TYPES = ['status', 'result', 'operator'] as const
 
+/** Follows the agent's event stream and starts over when it breaks. */
 export function listen({ onEvent, onLink }: LiveParts): void {
   let source: EventSource | undefined
   let waitMs = 1_000
@@ -26,13 +27,13 @@ export function listen({ onEvent, onLink }: LiveParts): void {
   function open(): void {
     const opened = new EventSource('/v1/events')
     source = opened
-    opened.onopen = () => {
+    opened.addEventListener('open', () => {
       heardMs = now()
       waitMs = 1_000
       isOpen = true
       onLink(false)
-    }
-    opened.onerror = () => lose(opened)
+    })
+    opened.addEventListener('error', () => lose(opened))
     for (const type of TYPES) {
       opened.addEventListener(type, (event: MessageEvent<string>) => {
         heardMs = now()

@@ -18,6 +18,7 @@ export interface Operator {
 /** A session ends after as long (contracts §6). */
 const IDLE_SECONDS = 15 * 60
 
+/** Who is signed in, as the page shows it. */
 export function openOperator({ deviceId, texts }: Place, startName: string | null): Operator {
   let name = startName
   let callOff: () => void = () => undefined

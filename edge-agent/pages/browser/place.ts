@@ -7,6 +7,7 @@ export interface Place {
   texts: Texts
 }
 
+/** What the server wrote into the page about its place. */
 export function placeOfPage(): Place {
   const { lang } = document.documentElement
   return { deviceId: document.body.dataset['device'] ?? '', texts: textsOf(isLanguage(lang) ? lang : 'en') }

@@ -17,6 +17,7 @@ export interface SignIn {
 const LEFT_ALONE_MS = 60_000
 const SHORTEST_PIN = 4
 
+/** The dialogue for name and PIN. */
 export function openSignIn({ deviceId, texts }: Place, operator: Operator): SignIn {
   const dialog = slot<HTMLDialogElement>('sign-in-dialog')
   const pin = slot<HTMLInputElement>('pin')

@@ -5,6 +5,7 @@ export function slot<E extends HTMLElement = HTMLElement>(name: string): E {
   return found
 }
 
+/** Puts a text into the element `data-slot=name`, where there is one. */
 export function write(name: string, text: string): void {
   const place = slot(name)
   if (place.textContent !== text) place.textContent = text

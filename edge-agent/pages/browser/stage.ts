@@ -12,6 +12,7 @@ export interface Stage {
   idle(): void
 }
 
+/** The large middle of the page: one picture and one sentence. */
 export function openStage(texts: Texts): Stage {
   const stage = slot('stage')
   const button = slot<HTMLButtonElement>('again')

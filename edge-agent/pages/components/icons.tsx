@@ -12,6 +12,7 @@ type Shape = keyof typeof PATHS
 
 const OF_TONE: Record<Tone, Shape> = { granted: 'check', refused: 'cross', staff: 'hand', unsure: 'question', note: 'info' }
 
+/** One shape with its name for screen readers. */
 export function Icon({ shape, name }: { shape: Shape; name: string }) {
   return (
     <svg class={`icon icon-${name}`} viewBox="0 0 64 64" aria-hidden="true" focusable="false">
@@ -31,6 +32,7 @@ export function ToneIcons() {
   )
 }
 
+/** All shapes that the gate page shows by turns. */
 export function GateIcons() {
   return (
     <div class="icons">

@@ -38,10 +38,12 @@ export function replaces(next: GateTone, shown: GateTone, shownForMs: number): b
 
 type GateResult = LiveEvent & { type: 'result' }
 
+/** Nothing is going on. */
 export function gateReady(texts: Texts): GateView {
   return { tone: 'ready', headline: texts.gate.ready, message: texts.gate.readyHint, item: '', seconds: SECONDS.ready }
 }
 
+/** The page no longer hears from the agent. */
 export function gateLost(texts: Texts): GateView {
   return { tone: 'lost', headline: texts.gate.lost, message: texts.gate.lostHint, item: '', seconds: SECONDS.lost }
 }

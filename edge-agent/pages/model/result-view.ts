@@ -58,7 +58,7 @@ const SECONDS: Record<Tone, number> = { granted: 6, refused: 12, staff: 20, unsu
 const COUNTING_SECONDS = 30
 
 /** An operator can lift these. */
-const APPROVABLE: readonly DenyReason[] = ['manual_assistance_required', 'authorization_outstanding']
+const APPROVABLE: ReadonlySet<DenyReason> = new Set(['manual_assistance_required', 'authorization_outstanding'])
 
 /** Undefined: nothing to show on the stage, as the header tells who has signed in. */
 export function resultView(result: PageResult, texts: Texts): ResultView | undefined {
@@ -100,7 +100,7 @@ function refused({ reason, itemStatus }: PageAnswer, texts: Texts): ResultView {
   return view(tone, tone === 'staff' ? texts.callStaff : texts.refused, {
     message: withStatus(what, itemStatus, texts),
     advice: todo,
-    again: APPROVABLE.includes(reason) ? 'approve' : null,
+    again: APPROVABLE.has(reason) ? 'approve' : null,
   })
 }
 

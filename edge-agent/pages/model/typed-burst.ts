@@ -32,6 +32,7 @@ const SHORTEST_IN_FIELD = 8
 const ECHO_MS = 150
 export const LONGEST_SCAN = 4_096
 
+/** Tells a scanner that types like a keyboard from a person. */
 export function typedBurst(): TypedBurst {
   let text = ''
   let firstMs = 0

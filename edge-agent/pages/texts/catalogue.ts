@@ -10,6 +10,7 @@ export function textsOf(language: Language): Texts {
   return TEXTS[language]
 }
 
+/** Whether there are texts in this language. */
 export function isLanguage(value: string | undefined): value is Language {
   return (LANGUAGES as readonly unknown[]).includes(value)
 }

@@ -1,0 +1,60 @@
+/** Who may call, what was done, what must be told. Units and forms: ../schema.ts. */
+
+export interface AccountRow {
+  account_id: string
+  name: string
+  package: string
+  status: string
+  created_ms: number
+}
+
+export interface ApiKeyRow {
+  key_id: string
+  account_id: string
+  mode: string
+  kind: string
+  hash: string
+  shown: string
+  name: string
+  store_ids: string | null
+  created_ms: number
+  expires_ms: number | null
+  last_used_ms: number | null
+  revoked_ms: number | null
+}
+
+export interface AuditEntryRow {
+  entry_id: string
+  tenant: string
+  at_ms: number
+  actor: string
+  operation: string
+  entity_id: string | null
+  request_id: string
+}
+
+export interface IdempotencyRow {
+  tenant: string
+  operation: string
+  key_hash: string
+  request_hash: string
+  status: number
+  body: string
+  basis: string | null
+  valid_until_ms: number | null
+  created_ms: number
+}
+
+export interface OutboxEventRow {
+  event_id: string
+  tenant: string
+  store_id: string | null
+  type: string
+  at_ms: number
+  data: string
+}
+
+export interface InstallationRow {
+  name: string
+  value: string
+}

@@ -1,0 +1,68 @@
+/** Edge agents, their devices and the people at them. Units and forms: ../schema.ts. */
+
+export interface AgentRow {
+  agent_id: string
+  tenant: string
+  store_id: string
+  name: string
+  x: string
+  ledger_id: string
+  generation: number
+  last_seq: number
+  head_hash: string
+  deny_seq: number
+  enrolled_ms: number
+  last_seen_ms: number
+  revoked_ms: number | null
+}
+
+export interface EnrolmentCodeRow {
+  code_hash: string
+  tenant: string
+  store_id: string
+  name: string
+  expires_ms: number
+  tries: number
+  agent_id: string | null
+}
+
+export interface AgentChallengeRow {
+  challenge_hash: string
+  agent_id: string
+  expires_ms: number
+}
+
+export interface AgentSessionRow {
+  token_hash: string
+  agent_id: string
+  expires_ms: number
+}
+
+export interface DeviceRow {
+  device_id: string
+  tenant: string
+  store_id: string
+  agent_id: string | null
+  device_type: string
+  name: string | null
+  zone_id: string | null
+  lane_id: string | null
+  gate_id: string | null
+  firmware_version: string | null
+  capabilities: string
+  technologies: string
+  workflow_type: string | null
+  registered_ms: number
+  last_seen_ms: number | null
+  revoked_ms: number | null
+}
+
+export interface OperatorRow {
+  operator_id: string
+  tenant: string
+  store_id: string
+  name: string
+  verifiers: string
+  created_ms: number
+  removed_ms: number | null
+}

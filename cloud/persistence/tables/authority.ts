@@ -1,0 +1,26 @@
+/** Keys and signed documents. Units and forms: ../schema.ts. */
+
+export interface SigningKeyRow {
+  kid: string
+  iss: string
+  key_use: string
+  x: string
+  sealed: string
+  state: string
+  created_ms: number
+}
+
+export interface SealedSecretRow {
+  name: string
+  sealed: string
+}
+
+export interface SignedDocumentRow {
+  kind: string
+  aud: string
+  epoch: number
+  ver: number
+  hash: string
+  jws: string
+  iat: number
+}

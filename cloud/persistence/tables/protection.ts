@@ -1,0 +1,129 @@
+/** Protected items, rights of units, authorizations, and what became of them. Units and forms: ../schema.ts. */
+
+export interface ProtectedItemRow {
+  item_id: string
+  tenant: string
+  store_id: string
+  epc: string | null
+  tag_uid: string | null
+  tag_id: string | null
+  tag_technology: string | null
+  protection_technology: string | null
+  serial_number: string | null
+  product_id: string | null
+  ean: string | null
+  brand: string | null
+  category: string | null
+  price_cent: number | null
+  item_status: string
+  purchase_id: string | null
+  line_id: string | null
+  unit_no: number | null
+  rev: number
+  created_ms: number
+  updated_ms: number
+}
+
+export interface ProtectionAuthorizationRow {
+  nonce: string
+  tenant: string
+  store_id: string
+  device_id: string
+  agent_id: string | null
+  ledger: string
+  action: string
+  right_class: string
+  count: number
+  purchase_id: string | null
+  item_id: string | null
+  ith_kind: string | null
+  ith_id: string | null
+  event_id: string
+  risk_class: number
+  policy_version: number
+  key_version: number
+  iat: number
+  exp: number
+  revoked_ms: number | null
+  voided_ms: number | null
+  operator_id: string | null
+  rev: number
+}
+
+export interface AuthorizationUnitRow {
+  nonce: string
+  ordinal: number
+  line_id: string
+  unit_no: number
+}
+
+export interface UnitRightRow {
+  line_id: string
+  unit_no: number
+  right_class: string
+  purchase_id: string
+  state: string
+  nonce: string | null
+  device_id: string | null
+  until_ms: number | null
+  redemption_id: string | null
+  outcome: string | null
+  failures: number
+}
+
+export interface RedemptionRow {
+  nonce: string
+  step: number
+  redemption_id: string
+  tenant: string
+  source: string
+  agent_id: string | null
+  device_id: string
+  at_ms: number
+  event_id: string
+  outcome: string | null
+}
+
+export interface JournalRowRow {
+  ledger_id: string
+  generation: number
+  seq: number
+  agent_id: string
+  hash: string
+  body: string
+  applied: number
+  received_ms: number
+}
+
+export interface ProtectionEventRow {
+  event_id: string
+  tenant: string
+  store_id: string
+  type: string
+  device_id: string | null
+  purchase_id: string | null
+  occurred_ms: number
+  processed_ms: number
+  body: string
+}
+
+export interface ProtectionExceptionRow {
+  exception_id: string
+  tenant: string
+  store_id: string
+  kind: string
+  subject: string
+  device_id: string | null
+  purchase_id: string | null
+  detail: string
+  raised_ms: number
+  acknowledged_ms: number | null
+  note: string | null
+}
+
+export interface DenyEntryRow {
+  store_id: string
+  seq: number
+  body: string
+  until_s: number
+}

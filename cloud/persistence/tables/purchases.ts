@@ -1,0 +1,59 @@
+/** Sessions, purchases, their lines and single units. Units and forms: ../schema.ts. */
+
+export interface ShoppingSessionRow {
+  session_id: string
+  tenant: string
+  store_id: string
+  user_id: string | null
+  created_ms: number
+}
+
+export interface PurchaseRow {
+  purchase_id: string
+  tenant: string
+  store_id: string
+  session_id: string
+  user_id: string | null
+  checkout_session_id: string | null
+  status: string
+  currency: string
+  total_cent: number
+  security_tag_mode: string
+  security_tag_status: string | null
+  price_origin: string
+  cti: string | null
+  receipt_token: string | null
+  receipt_exp: number | null
+  cancel_reason: string | null
+  refund_status: string | null
+  deny_seq: number | null
+  created_ms: number
+  completed_ms: number | null
+  rev: number
+}
+
+export interface PurchaseLineRow {
+  line_id: string
+  purchase_id: string
+  line_no: number
+  name: string
+  ean: string | null
+  product_id: string | null
+  price_cent: number
+  quantity: number
+  vat: number
+  category: string | null
+  brand: string | null
+  price_origin: string
+  serial_number: string | null
+  tagged: number
+}
+
+export interface PurchaseUnitRow {
+  line_id: string
+  unit_no: number
+  purchase_id: string
+  item_id: string | null
+  bound: number
+  receipt_index: number | null
+}

@@ -1,0 +1,67 @@
+/** Stores and what they sell. Units and forms: ../schema.ts. */
+
+export interface StoreRow {
+  store_id: string
+  tenant: string
+  legal_name: string
+  trading_name: string
+  street: string
+  city: string
+  postal_code: string
+  country_code: string
+  lat: number | null
+  lng: number | null
+  phone: string | null
+  email: string | null
+  website: string | null
+  package: string
+  has_scan_and_go: number
+  has_offers: number
+  opening_hours: string | null
+  media: string | null
+  social: string | null
+  psp_account_id: string | null
+  receipt_count: number
+  security_tag_mode: string
+  security_tag_hint: string | null
+  protection_technology: string | null
+  device_type: string | null
+  workflow_type: string | null
+  policy: string
+  policy_version: number
+  document_version: number
+  deny_seq: number
+  created_ms: number
+}
+
+export interface ProductRow {
+  product_id: string
+  tenant: string
+  ean: string
+  name: string
+  name_lower: string
+  brand: string | null
+  brand_lower: string | null
+  price_cent: number
+  old_price_cent: number | null
+  vat: number
+  category: string | null
+  unit: string | null
+  description: string | null
+  image_url: string | null
+  weight: string | null
+  is_organic: number | null
+  is_vegan: number | null
+  allergens: string | null
+  requires_human_verification: number
+  tagged: number
+  created_ms: number
+  updated_ms: number
+}
+
+export interface StoreProductRow {
+  store_id: string
+  product_id: string
+  price_cent: number
+  old_price_cent: number | null
+}
