@@ -1,4 +1,5 @@
 import type { TestProject } from 'vitest/node'
+import { NO_CHROMIUM } from './chromium.ts'
 import { startPostgres } from './postgres-server.ts'
 
 declare module 'vitest' {
@@ -7,9 +8,17 @@ declare module 'vitest' {
   }
 }
 
-/** One PostgreSQL server for the whole run; '' where there is none, and the tests that need it say so. */
+/**
+ * One PostgreSQL server for the whole run; '' where there is none, and the tests that need it say so.
+ * With `UNTAG_TEST_TOOLS=required` (CI) a missing tool ends the run instead.
+ */
 export default async function setup({ provide }: TestProject): Promise<(() => Promise<void>) | void> {
   const server = await startPostgres()
+  const missing = [server ? undefined : 'there is no PostgreSQL: install the package postgresql', NO_CHROMIUM].filter((m) => m !== undefined)
+  if (missing.length > 0 && process.env['UNTAG_TEST_TOOLS'] === 'required') {
+    await server?.stop()
+    throw new Error(missing.join('; '))
+  }
   provide('postgresUrl', server?.url ?? '')
   return server?.stop
 }
