@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
+import { freePort } from './ports.ts'
 
 /** The part of modbus-serial that is used here; the package ships no types for its server's vector. */
 interface Vector {
@@ -21,15 +21,6 @@ export interface IndependentBoard {
   /** Called as soon as an output changes. */
   onChange: (coil: number, on: boolean) => void
   close(): Promise<void>
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 /** Output 0 moves a lock whose input 0 follows at once. */

@@ -1,0 +1,102 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, readdirSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../support/databases.ts'
+import { freePort } from '../support/ports.ts'
+import { startProcess, type RunningProcess } from '../support/processes.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const PAGES = ['README.md', 'CONTRIBUTING.md', ...pagesIn('docs')]
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+
+function pagesIn(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`
+    if (entry.isDirectory()) return pagesIn(path)
+    return entry.name.endsWith('.md') ? [path] : []
+  })
+}
+
+/** The shell blocks of a page. */
+function blocksOf(page: string): string[] {
+  return [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```sh\n([\s\S]*?)^```/gm)].map((m) => m[1] ?? '')
+}
+
+const blocks = PAGES.flatMap((page) => blocksOf(page).map((text) => ({ page, text })))
+/** `npm …` alone: what these do is tested by running them (CI) and in test/bin; here, that they exist. */
+const isNpm = (line: string) => /^npm\b/.test(line) || line.trim() === ''
+const runnable = blocks.filter(({ text }) => !text.split('\n').every((line) => isNpm(line)))
+
+describe('commands of the pages', () => {
+  let shell: ChildProcess | undefined
+  let cloud: RunningProcess | undefined
+  afterEach(async () => {
+    // The whole group: a block leaves servers running in the background, as a reader would.
+    if (shell?.pid !== undefined) {
+      try {
+        process.kill(-shell.pid, 'SIGKILL')
+      } catch {
+        // All of them have ended.
+      }
+    }
+    await cloud?.stop()
+    shell = undefined
+    cloud = undefined
+  })
+
+  it('are there', () => {
+    expect(blocks.length).toBeGreaterThan(4)
+    expect(runnable.length).toBeGreaterThan(1)
+  })
+
+  it('call npm scripts and tests that exist', () => {
+    for (const { page, text } of blocks) {
+      for (const line of text.split('\n').filter((l) => /^npm\b/.test(l))) {
+        const [, verb = '', rest = ''] = /^npm (?:run )?(\S+)(.*)/.exec(line) ?? []
+        expect(Object.keys(scripts), `${page}: ${line}`).toContain(verb)
+        const path = /(?:^|\s)(test\/\S+)/.exec(rest)?.[1]
+        if (path !== undefined) expect(existsSync(join(ROOT, path)), `${page}: ${line}`).toBe(true)
+      }
+    }
+  })
+
+  it.each(runnable)('of $page run: $text', async ({ text }) => {
+    const folder = temporaryFolder('pages')
+    for (const name of ['bin', 'dist', 'node_modules', 'package.json']) symlinkSync(join(ROOT, name), join(folder, name))
+    const port = String(await freePort())
+    const env: NodeJS.ProcessEnv = { ...process.env, UNTAG_LOG_LEVEL: 'warn' }
+    let script = text
+    if (text.includes('untag_test_sk_…')) {
+      cloud = await startProcess(['cloud', '--port', port, '--mqtt-port', '0', '--data', join(folder, 'var/cloud')])
+      const made = spawn(process.execPath, ['bin/untag.js', 'keys', 'create', '--account', 'reader', '--data', 'var/cloud'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+      let key = ''
+      made.stdout.on('data', (chunk: Buffer) => void (key += chunk.toString()))
+      await once(made, 'close')
+      script = script.replace('untag_test_sk_…', key.trim())
+    }
+    // The reader's ports are free; here other tests may have them.
+    const [mqttPort, edgePort] = [String(await freePort()), String(await freePort())]
+    script = script
+      .replaceAll('npm run build', 'true')
+      .replaceAll(':8080', `:${port}`)
+      .replaceAll('untag.js cloud', `untag.js cloud --port ${port} --mqtt-port ${mqttPort}`)
+      .replace(/untag\.js edge &/, `untag.js edge --port ${edgePort} &`)
+    shell = spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    let said = ''
+    for (const stream of [shell.stdout, shell.stderr]) stream?.on('data', (chunk: Buffer) => void (said += chunk.toString()))
+    const [code] = (await once(shell, 'exit')) as [number | null]
+    expect(code, said).toBe(0)
+    expect(said, said).not.toMatch(/"error"|"success":false/)
+  })
+
+  it('link to files that exist', () => {
+    const broken = PAGES.flatMap((page) => {
+      const text = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '')
+      const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)]*)?\)/g)].map((m) => m[1] ?? '')
+      return links.filter((link) => !existsSync(join(ROOT, dirname(page), link))).map((link) => `${page}: ${link}`)
+    })
+    expect(broken).toEqual([])
+  })
+})
