@@ -51,6 +51,7 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => pruneLogins(db, nowMs))
     await database.write((db) => settleRefunds({ db, nowMs }))
   })
+  every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
 
   return {
     async stop() {

@@ -2,11 +2,11 @@ import { newId } from '../../policy/ids.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
-import { actorOf, type Caller } from './caller.ts'
+import { actorOf, type Caller, type Tenant } from './caller.ts'
 import { Failure } from './failure.ts'
 import { canonicalJson, findAnswer, findTrueAnswer, hashOf, keepAnswer, openAnswer, sealAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
 import { needsPackage, type Basis, type Call, type Operation, type OutgoingEvent, type Services } from './operation.ts'
-import { isAtLeast } from './packages.ts'
+import { isAtLeast, type Package } from './packages.ts'
 import { errorBody } from './error-body.ts'
 import { validate } from './validation.ts'
 
@@ -55,11 +55,12 @@ function checkAccountPackage(operation: Operation, caller: Caller): void {
 
 /** 403 with what the account has and what it needs. */
 export function packageTooLow(operation: Operation, have: string): Failure {
-  return new Failure('permission-denied', `${operation.name} needs the package ${operation.minimumPackage}`, {
-    reason: 'package_too_low',
-    requiredUpgrade: operation.minimumPackage,
-    currentPackage: have,
-  })
+  return packageMissing(operation.name, operation.minimumPackage, have)
+}
+
+/** The same for a part of an operation, or a field, that needs a higher package than the rest. */
+export function packageMissing(what: string, needed: Package, have: string): Failure {
+  return new Failure('permission-denied', `${what} needs the package ${needed}`, { reason: 'package_too_low', requiredUpgrade: needed, currentPackage: have })
 }
 
 async function performChange(request: Request, input: unknown, database: Database, services: Services): Promise<Performed> {
@@ -78,7 +79,7 @@ async function performChange(request: Request, input: unknown, database: Databas
       }
       const opened = openCall(request, db, services)
       const answer: KeptAnswer = { status: 200, body: await answerOf(operation, opened.call, input, services) }
-      if (operation.audited) await writeAudit(db, request, opened.entityId(), nowMs, services)
+      if (operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
       await writeOutbox(db, request.caller, opened.events, nowMs, services)
       if (identity) {
         const secret = operation.secretAnswer && request.idempotencyKey !== undefined
@@ -111,7 +112,7 @@ export async function performTask(
     const nowMs = services.platform.clock.wall()
     const opened = openCall(request, db, services)
     await work(opened.call)
-    await writeAudit(db, request, opened.entityId(), nowMs, services)
+    await writeAudit(db, request, opened.entity(), nowMs, services)
     await writeOutbox(db, request.caller, opened.events, nowMs, services)
     after = opened.after
   })
@@ -119,20 +120,28 @@ export async function performTask(
 }
 
 async function keepRefusal(failure: Failure, identity: RequestIdentity, request: Request, database: Database, services: Services): Promise<Performed> {
-  const answer: KeptAnswer = { status: 409, body: JSON.stringify(errorBody(failure, request.requestId)) }
+  const plain: KeptAnswer = { status: 409, body: JSON.stringify(errorBody(failure, request.requestId)) }
+  const { random } = services.platform
+  const secret = request.operation.secretAnswer
+  // What is kept of an operation is sealed or is not, whatever the answer was.
+  const answer = secret ? sealAnswer(plain, request.idempotencyKey ?? '', random) : plain
   return database.write(async (db) => {
     const nowMs = services.platform.clock.wall()
     const kept = await findAnswer(db, identity, nowMs)
-    if (kept) return { replayed: true, ...kept }
+    if (kept) return { replayed: true, ...(secret ? openAnswer(kept, request.idempotencyKey ?? '', random) : kept) }
     await keepAnswer(db, identity, answer, { basis: [] }, nowMs)
-    return { replayed: false, ...answer }
+    return { replayed: false, ...plain }
   })
 }
 
 /** What the request is known by: its Idempotency-Key, or where the operation says so its own hash. */
 function identityOf({ operation, caller, input, idempotencyKey }: Request): RequestIdentity | undefined {
-  if (caller.kind === 'anyone') return undefined
   const requestHash = hashOf(canonicalJson(input))
+  if (caller.kind === 'anyone') {
+    // Without an account it is the secret in the body that keeps one caller's keys from another's.
+    if (!operation.proofInBody || idempotencyKey === undefined) return undefined
+    return { keyHash: hashOf(`body\0${requestHash}\0${idempotencyKey}`), tenant: NO_TENANT, operation: operation.name, requestHash }
+  }
   const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
   if (idempotencyKey !== undefined) return { keyHash: hashOf(`key\0${idempotencyKey}`), ...scope }
   if (!operation.answersRepeats) return undefined
@@ -144,11 +153,17 @@ function findKept(db: Db, identity: RequestIdentity, request: Request, nowMs: nu
   return request.idempotencyKey === undefined ? findTrueAnswer(db, identity, nowMs) : findAnswer(db, identity, nowMs)
 }
 
+/** What was changed, and whose it is when it is not the caller's. */
+interface ChangedEntity {
+  id: string
+  owner: Tenant | undefined
+}
+
 interface OpenCall {
   call: Call
   events: OutgoingEvent[]
   after: (() => void)[]
-  entityId(): string | null
+  entity(): ChangedEntity | undefined
   rests(): { basis: Basis[]; untilMs: number | undefined }
 }
 
@@ -156,7 +171,7 @@ function openCall({ operation, caller, requestId }: Request, db: Db, services: S
   const events: OutgoingEvent[] = []
   const after: (() => void)[] = []
   const basis = new Map<string, Basis>()
-  let entityId: string | null = null
+  let entity: ChangedEntity | undefined
   let untilMs: number | undefined
   const call: Call = {
     operation,
@@ -166,12 +181,12 @@ function openCall({ operation, caller, requestId }: Request, db: Db, services: S
     requestId,
     services,
     emit: (event) => void events.push(event),
-    changed: (id) => void (entityId = id),
+    changed: (id, owner) => void (entity = { id, owner }),
     restsOn: (row) => void basis.set(`${row.kind} ${row.id}`, row),
     trueUntil: (ms) => void (untilMs = Math.min(untilMs ?? ms, ms)),
     afterCommit: (task) => void after.push(task),
   }
-  return { call, events, after, entityId: () => entityId, rests: () => ({ basis: [...basis.values()], untilMs }) }
+  return { call, events, after, entity: () => entity, rests: () => ({ basis: [...basis.values()], untilMs }) }
 }
 
 async function answerOf(form: Pick<Operation, 'run' | 'response'>, call: Call, input: unknown, { config }: Services): Promise<string> {
@@ -184,11 +199,14 @@ const insertAudit = prepared((db, p: AuditEntryRow) =>
   db.insertInto('audit_entry').values(fieldsOf(p, ['entry_id', 'tenant', 'at_ms', 'actor', 'operation', 'entity_id', 'request_id'])),
 )
 
-async function writeAudit(db: Db, request: Request, entityId: string | null, nowMs: number, { platform }: Services): Promise<void> {
+async function writeAudit(db: Db, request: Request, entity: ChangedEntity | undefined, nowMs: number, { platform }: Services): Promise<void> {
   const { caller, operation, requestId } = request
   const tenant = caller.kind === 'anyone' ? NO_TENANT : caller.tenant
-  const what = { operation: operation.name, entity_id: entityId, request_id: requestId }
-  await insertAudit(db, { entry_id: newId('aud', platform), tenant, at_ms: nowMs, actor: actorOf(caller), ...what })
+  const what = { operation: operation.name, entity_id: entity?.id ?? null, request_id: requestId }
+  // What an administrator did to somebody's store stands in the logs of both.
+  for (const of of new Set([tenant, entity?.owner ?? tenant])) {
+    await insertAudit(db, { entry_id: newId('aud', platform), tenant: of, at_ms: nowMs, actor: actorOf(caller), ...what })
+  }
 }
 
 async function writeOutbox(db: Db, caller: Caller, events: readonly OutgoingEvent[], nowMs: number, { platform }: Services): Promise<void> {

@@ -1,3 +1,8 @@
+import { fetchAuditLog } from '../accounts/audit-operations.ts'
+import { claimRegistration } from '../accounts/claim.ts'
+import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../accounts/key-operations.ts'
+import { fetchRegistrations, submitStoreRegistration, submitStoreRegistrationRequest } from '../accounts/registration-operations.ts'
+import { approveStoreRegistration, rejectStoreRegistration } from '../accounts/review.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
 import {
@@ -13,7 +18,10 @@ import { fetchOperators, registerOperator, removeOperator } from '../protection/
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy-operations.ts'
 import { generateReceiptQR, getReceiptFromToken } from '../receipts/operations.ts'
 import { checkIn, completeTestCheckout, fetchPurchase, markPurchaseCancelled, startCheckout } from '../scan-and-go/operations.ts'
+import { insertStore } from '../stores/insert-store.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
+import { setStorePackage } from '../stores/set-store-package.ts'
+import { updateStore } from '../stores/update-store.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Operation } from './operation.ts'
 
@@ -21,6 +29,20 @@ import type { Operation } from './operation.ts'
 const OPERATIONS: readonly Operation[] = [
   fetchStores,
   fetchStore,
+  insertStore,
+  updateStore,
+  setStorePackage,
+  submitStoreRegistration,
+  submitStoreRegistrationRequest,
+  claimRegistration,
+  fetchRegistrations,
+  approveStoreRegistration,
+  rejectStoreRegistration,
+  createApiKey,
+  fetchApiKeys,
+  rollApiKey,
+  revokeApiKey,
+  fetchAuditLog,
   fetchProducts,
   fetchProduct,
   checkIn,

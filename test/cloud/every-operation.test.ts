@@ -4,10 +4,26 @@ import type { Answer, Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { newEpc, openShop, type Shop } from '../support/shop.ts'
 
+const ADDRESS = { street: 'Am Speicher 12', city: 'Hamburg', zip: '20457', country: 'DE' }
+
 /** A request of each operation that is good but for the ids in it. A new operation without its row fails. */
 const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchStores: () => ({}),
   fetchStore: ({ storeId }) => ({ storeId }),
+  insertStore: () => ({ companyName: 'Hafenkante GmbH', tradingName: 'Hafenkante', address: ADDRESS, phone: '+4940555010100' }),
+  updateStore: ({ storeId }) => ({ storeId, phone: '+4940555010100' }),
+  setStorePackage: () => ({ storeId: 'st_x', package: 'grow' }),
+  submitStoreRegistration: () => ({ companyName: 'Hafenkante GmbH', tradingName: 'Hafenkante', address: ADDRESS }),
+  submitStoreRegistrationRequest: () => ({ companyName: 'Hafenkante GmbH' }),
+  claimRegistration: () => ({ registrationId: 'reg_x', claimSecret: 'x' }),
+  fetchRegistrations: () => ({}),
+  approveStoreRegistration: () => ({ registrationId: 'reg_x' }),
+  rejectStoreRegistration: () => ({ registrationId: 'reg_x', reason: 'x' }),
+  createApiKey: () => ({ kind: 'secret', name: 'x' }),
+  fetchApiKeys: () => ({}),
+  rollApiKey: () => ({ keyId: 'key_x' }),
+  revokeApiKey: () => ({ keyId: 'key_x' }),
+  fetchAuditLog: () => ({}),
   fetchProducts: ({ storeId }) => ({ storeId }),
   fetchProduct: ({ products }) => ({ productId: products[0].productId }),
   checkIn: ({ storeId }) => ({ storeId }),
@@ -48,12 +64,14 @@ onEveryDatabase('every operation', (kind) => {
   let shop: Shop
   let stranger: Shop
   let strangerKey: string
+  let adminKey: string
   const operations = [...OPERATION_TABLE.values()]
   const posts = operations.filter((o) => !o.getOnly)
   const withKey = posts.filter((o) => !o.callers.includes('anyone') && o.callers.includes('secret'))
 
   beforeAll(async () => {
     shop = await openShop(kind)
+    adminKey = await shop.cloud.key('admin', 'live', { account: 'Operator' })
     strangerKey = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
     const { stores } = await shop.cloud.ok(strangerKey, 'fetchStores')
     const storeId = stores.find((s: Json) => s.securityTagMode === 'rfid').storeId
@@ -75,6 +93,11 @@ onEveryDatabase('every operation', (kind) => {
   })
 
   describe.each(posts.map((o) => [o.name, o] as const))('%s', (name, operation) => {
+    const isForAdmins = operation.callers.includes('admin') && !operation.callers.includes('secret')
+    const isCallable = isForAdmins || operation.callers.includes('secret') || operation.callers.includes('anyone')
+    /** With the kind of key that the operation is for. */
+    const ask = (body: unknown, headers?: Record<string, string>) => shop.cloud.call(isForAdmins ? adminKey : shop.key, name, body, headers)
+
     if (!operation.callers.includes('anyone')) {
       it('401 without a key, with nonsense, with a key that nobody has', async () => {
         const unknown = await shop.cloud.key('secret')
@@ -87,34 +110,34 @@ onEveryDatabase('every operation', (kind) => {
     }
 
     it('400 for an unknown field, named', async () => {
-      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
-      const answer = await shop.call(name, { ...requestOf(name), nonsense: 1 })
+      if (!isCallable) return
+      const answer = await ask({ ...requestOf(name), nonsense: 1 })
       expect(answer).toMatchObject({ status: 400, body: { code: 'invalid-argument' } })
       expect(answer.body.error).toContain('unknown field "nonsense"')
     })
 
     it('400 for a wrong type in each field, naming it', async () => {
-      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
+      if (!isCallable) return
       const good = requestOf(name)
       for (const field of Object.keys(good)) {
-        const answer = await shop.call(name, { ...good, [field]: { wrong: true } })
+        const answer = await ask({ ...good, [field]: { wrong: true } })
         expect([field, answer.status]).toEqual([field, 400])
         expect(answer.body.details[0].path).toContain(field)
       }
     })
 
     it('no 5xx for a body that is no good', async () => {
-      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
+      if (!isCallable) return
       for (const body of BAD_BODIES) {
-        const answer = await shop.call(name, body)
+        const answer = await ask(body)
         expect([body.slice(0, 20), answer.status < 500]).toEqual([body.slice(0, 20), true])
       }
-      expect((await shop.cloud.call(shop.key, name, '{}', { 'content-type': 'text/plain' })).status).toBe(415)
+      expect((await ask('{}', { 'content-type': 'text/plain' })).status).toBe(415)
     })
 
     it('413 for a body that is too large', async () => {
-      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
-      const answer = await shop.call(name, `{"a":"${'x'.repeat(operation.bodyLimit)}"}`)
+      if (!isCallable) return
+      const answer = await ask(`{"a":"${'x'.repeat(operation.bodyLimit)}"}`)
       expect(answer).toMatchObject({ status: 413, body: { code: 'payload-too-large' } })
     })
 
@@ -124,6 +147,14 @@ onEveryDatabase('every operation', (kind) => {
       const answer = await shop.cloud.call(key, name, requestOf(name))
       if (operation.callers.includes('publishable')) expect(answer.status).not.toBe(403)
       else expect(answer).toMatchObject({ status: 403, body: { code: 'permission-denied' } })
+    })
+
+    it('403 for a secret key where an administrator is needed, for an admin key elsewhere', async () => {
+      if (operation.callers.includes('anyone')) return
+      const wrong = isForAdmins ? shop.key : adminKey
+      const answer = await shop.cloud.call(wrong, name, requestOf(name))
+      if (isForAdmins || !operation.callers.includes('admin')) expect(answer).toMatchObject({ status: 403, body: { code: 'permission-denied' } })
+      else expect(answer.status).not.toBe(403)
     })
   })
 
