@@ -10,7 +10,7 @@ const DEFAULT_PAGE = 100
 const AuditEntry = z.strictObject({
   entryId: z.string(),
   at: z.string(),
-  actor: z.string().describe('keyId, agentId, or `anyone`.'),
+  actor: z.string().describe('keyId, agentId, `anyone`, or `command line`.'),
   operation: z.string(),
   entityId: z.string().optional().describe('What was changed.'),
   requestId: z.string(),

@@ -1,3 +1,5 @@
+import { newId } from '../../policy/ids.ts'
+import type { Platform } from '../../policy/platform.ts'
 import type { Db } from '../persistence/database.ts'
 import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
 
@@ -20,4 +22,10 @@ export function listAuditEntries(db: Db, { tenant, sinceMs, entityId, after, onl
   if (after !== undefined) query = query.where('entry_id', '>', after)
   if (only) query = query.where((eb) => eb.or([eb('actor', '=', only.actor), eb('entity_id', 'in', [...only.entityIds])]))
   return query.orderBy('entry_id').limit(limit).execute()
+}
+
+/** Notes a change that no API call made, such as one from the command line. */
+export async function noteChange(db: Db, entry: Pick<AuditEntryRow, 'tenant' | 'actor' | 'operation' | 'entity_id'>, platform: Platform): Promise<void> {
+  const row = { ...entry, entry_id: newId('aud', platform), request_id: newId('req', platform), at_ms: platform.clock.wall() }
+  await db.insertInto('audit_entry').values(row).execute()
 }

@@ -3,6 +3,7 @@ import { startTestCloud, type Json, type TestCloud } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 
 const ADDRESS = { street: 'Schlachte 8', city: 'Bremen', zip: '28195', country: 'DE' }
+const NO_KEY: string | null = null
 const STORE = { companyName: 'Deichgold GmbH', tradingName: 'Deichgold Bremen', address: ADDRESS }
 
 onEveryDatabase('registrations', (kind) => {
@@ -17,7 +18,7 @@ onEveryDatabase('registrations', (kind) => {
     expect(cloud.errors).toEqual([])
   })
 
-  const anyone = async (operation: string, body: Json, headers?: Record<string, string>) => cloud.call(null, operation, body, headers)
+  const anyone = async (operation: string, body: Json, headers?: Record<string, string>) => cloud.call(NO_KEY, operation, body, headers)
   const approve = (registrationId: string, more: Json = {}) => cloud.ok(admin, 'approveStoreRegistration', { registrationId, ...more })
   const keyOf = (claimed: Json, mode: string, keyKind: string): string => claimed.keys.find((k: Json) => k.mode === mode && k.kind === keyKind)?.key
   const newMerchant = async (request: Json, more: Json = {}) => {
@@ -179,7 +180,7 @@ onEveryDatabase('registrations', (kind) => {
   it('holds back a flood by address, and of one account', async () => {
     const limited = await startTestCloud(kind, { config: { rateLimit: 50 } })
     const statuses = []
-    for (let i = 0; i < 40; i++) statuses.push((await limited.call(null, 'submitStoreRegistrationRequest', { companyName: `Flut ${i}` })).status)
+    for (let i = 0; i < 40; i++) statuses.push((await limited.call(NO_KEY, 'submitStoreRegistrationRequest', { companyName: `Flut ${i}` })).status)
     expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0)
     await limited.stop()
     const eager = await cloud.key('secret', 'test', { account: 'Eager' })
