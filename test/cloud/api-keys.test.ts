@@ -78,6 +78,14 @@ onEveryDatabase('API keys', (kind) => {
     expect((await cloud.call(admin, 'createApiKey', { kind: 'secret', name: 'x' })).status).toBe(403)
   })
 
+  it('for client code may do what decisions list, and no more', async () => {
+    const { OPERATION_TABLE } = await import('../../cloud/operations/table.ts')
+    const listed = ['checkIn', 'startCheckout', 'fetchStore', 'fetchStores', 'fetchProduct', 'fetchProducts', 'searchProducts', 'fetchPurchase', 'getLoyaltyProgram', 'recordEngagement', 'requestAssistance']
+    const may = [...OPERATION_TABLE.values()].filter((operation) => operation.callers.includes('publishable')).map(({ name }) => name)
+    expect(may.filter((name) => !listed.includes(name))).toEqual([])
+    expect(listed.filter((name) => OPERATION_TABLE.has(name) && !may.includes(name))).toEqual([])
+  })
+
   it('say plainly that they ended themselves', async () => {
     const lonely = await cloud.key('secret', 'test', { account: 'Lonely' })
     const [{ keyId }] = (await keysSeenBy(lonely)) as [Json]

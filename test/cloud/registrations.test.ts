@@ -165,6 +165,18 @@ onEveryDatabase('registrations', (kind) => {
     expect((await cloud.ok(stranger, 'fetchRegistrations')).registrations).toEqual([])
   })
 
+  it('decides once and hands out once, however many ask at the same time', async () => {
+    const { body } = await anyone('submitStoreRegistrationRequest', { ...STORE, companyName: 'Eilig GmbH' })
+    const decided = await Promise.all(Array.from({ length: 8 }, () => cloud.call(admin, 'approveStoreRegistration', { registrationId: body.registrationId })))
+    expect(decided.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 7 }, () => 409)])
+    const claims = await Promise.all(Array.from({ length: 8 }, () => anyone('claimRegistration', { registrationId: body.registrationId, claimSecret: body.claimSecret })))
+    expect(claims.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 7 }, () => 409)])
+    const { accountId } = claims.find(({ status }) => status === 200)?.body ?? {}
+    const { reads } = cloud.db.database
+    expect(await reads.selectFrom('api_key').selectAll().where('account_id', '=', accountId).execute()).toHaveLength(3)
+    expect(await reads.selectFrom('store').selectAll().where('tenant', '=', `${accountId}.live`).execute()).toHaveLength(1)
+  })
+
   it('pages through registrations without a gap', async () => {
     const all = (await cloud.ok(admin, 'fetchRegistrations', { limit: 500 })).registrations.map((r: Json) => r.registrationId)
     const seen: string[] = []
