@@ -72,7 +72,7 @@ export const fetchRegistrations = operation({
   async run(call, { status, limit = DEFAULT_PAGE, cursor }) {
     const caller = keyCaller(call.caller)
     const tenant = caller.kind === 'admin' ? undefined : caller.tenant
-    const rows = await listRegistrations(call.db, { status, tenant, after: cursor, limit: limit + 1 })
+    const rows = await listRegistrations(call.db, { status, tenant, storeIds: caller.storeIds ?? undefined, after: cursor, limit: limit + 1 })
     // A test key sees nothing live, not even its id.
     const { items, nextCursor } = nextOf(rows, (row) => row.registration_id, { limit })
     return { success: true as const, registrations: items.map((row) => toRegistration(caller.mode === 'test' ? { ...row, store_id: null } : row)), ...(nextCursor !== undefined && { nextCursor }) }

@@ -31,15 +31,18 @@ export interface RegistrationFilter {
   status?: RegistrationRow['status'] | undefined
   /** Only what this tenant sent in. */
   tenant?: string | undefined
+  /** Only what became one of these. */
+  storeIds?: readonly string[] | undefined
   after?: string | undefined
   limit: number
 }
 
 /** Registrations in the order they came in, at most `limit`. */
-export function listRegistrations(db: Db, { status, tenant, after, limit }: RegistrationFilter): Promise<RegistrationRow[]> {
+export function listRegistrations(db: Db, { status, tenant, storeIds, after, limit }: RegistrationFilter): Promise<RegistrationRow[]> {
   let query = db.selectFrom('registration').selectAll()
   if (status !== undefined) query = query.where('status', '=', status)
   if (tenant !== undefined) query = query.where('tenant', '=', tenant)
+  if (storeIds !== undefined) query = query.where('store_id', 'in', [...storeIds])
   if (after !== undefined) query = query.where('registration_id', '>', after)
   return query.orderBy('registration_id').limit(limit).execute()
 }

@@ -52,6 +52,8 @@ onEveryDatabase('API keys', (kind) => {
     expect((await keysSeenBy(bound.key)).map((k) => k.keyId).sort()).toEqual([bound.keyId, child.keyId].sort())
     const wide = (await keysSeenBy(key)).find((k) => !k.storeIds && k.kind === 'secret')
     for (const operation of ['rollApiKey', 'revokeApiKey']) expect((await cloud.call(bound.key, operation, { keyId: wide?.keyId })).status).toBe(404)
+    await cloud.ok(key, 'submitStoreRegistration', { companyName: 'a', tradingName: 'b', address: { street: 's', city: 'c', zip: '1', country: 'DE' } })
+    expect((await cloud.ok(bound.key, 'fetchRegistrations')).registrations).toEqual([])
     const log: Json[] = (await cloud.ok(bound.key, 'fetchAuditLog')).entries
     expect(log.map((e) => e.entityId)).toEqual([child.keyId])
     const stranger = await cloud.key('secret', 'test', { account: 'Stranger' })
