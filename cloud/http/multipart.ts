@@ -9,7 +9,7 @@ const PART_LIMIT = 50
 
 /** Whether the request says that its body is a form. */
 export function isMultipart(c: Context): boolean {
-  return /^multipart\/form-data *;/i.test(c.req.header('content-type') ?? '')
+  return /^multipart\/form-data *(;|$)/i.test(c.req.header('content-type') ?? '')
 }
 
 /** The fields of a multipart/form-data body: text as text, the file as an `UploadedFile`. */

@@ -3,6 +3,7 @@ import type { Platform } from '../../policy/platform.ts'
 import type { Authority } from '../authority/authority.ts'
 import type { CloudConfig } from '../config.ts'
 import type { Log } from '../log.ts'
+import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
@@ -24,6 +25,7 @@ export interface Services {
   readonly log: Log
   readonly authority: Authority
   readonly agents: AgentChannel
+  readonly images: ImageStore
 }
 
 /** An event for webhooks; `protection.*` events go through cloud/protection/events.ts. */

@@ -1,6 +1,7 @@
 import { assert } from '../../policy/assert.ts'
 import type { Database } from '../persistence/database.ts'
 import { claimRunning, findAnswer, forgetRunning, keepAnswer, renewRunning, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
+import { keepRefusal } from './keep-refusal.ts'
 import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type Performed, type Request } from './open-call.ts'
 import type { Services, Work } from './operation.ts'
 
@@ -27,7 +28,7 @@ export async function performSteps(request: Request, input: unknown, database: D
     return { replayed: false, ...answer }
   } catch (error) {
     if (identity) await database.write((db) => forgetRunning(db, identity))
-    throw error
+    return keepRefusal(error, identity, request, database, services)
   }
 }
 

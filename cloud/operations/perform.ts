@@ -1,11 +1,11 @@
 import type { Database, Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
-import { errorBody } from './error-body.ts'
 import { Failure } from './failure.ts'
 import { findAnswer, findTrueAnswer, keepAnswer, openAnswer, sealAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
 import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type Performed, type Request } from './open-call.ts'
 import { needsPackage, type Call, type Operation, type Services } from './operation.ts'
 import { isAtLeast } from './packages.ts'
+import { keepRefusal } from './keep-refusal.ts'
 import { performSteps, type Report } from './perform-steps.ts'
 import { validate } from './validation.ts'
 
@@ -75,8 +75,6 @@ async function performChange(request: Request, input: unknown, database: Databas
     return performed
   } catch (error) {
     if (error instanceof Failure && error.extras.afterRefusal) await database.write(error.extras.afterRefusal)
-    // A refused state move is an answer too: the same key must not succeed later.
-    if (!(error instanceof Failure) || error.code !== 'failed-precondition' || !identity || request.idempotencyKey === undefined) throw error
     return keepRefusal(error, identity, request, database, services)
   }
 }
@@ -100,17 +98,6 @@ export async function performTask(
     after = opened.after
   })
   for (const task of after) task()
-}
-
-async function keepRefusal(failure: Failure, identity: RequestIdentity, request: Request, database: Database, services: Services): Promise<Performed> {
-  const answer: KeptAnswer = { status: 409, body: JSON.stringify(errorBody(failure, request.requestId)) }
-  return database.write(async (db) => {
-    const nowMs = services.platform.clock.wall()
-    const kept = await findAnswer(db, identity, nowMs)
-    if (kept) return { replayed: true, ...kept }
-    await keepAnswer(db, identity, answer, { basis: [] }, nowMs)
-    return { replayed: false, ...answer }
-  })
 }
 
 function findKept(db: Db, identity: RequestIdentity, request: Request, nowMs: number): Promise<KeptAnswer | undefined> {
