@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
 import type { Answer, Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { limitsOf } from '../support/limits-of.ts'
 import { newEpc, openShop, type Shop } from '../support/shop.ts'
 
 /** A request of each operation that is good but for the ids in it. A new operation without its row fails. */
@@ -103,6 +104,24 @@ onEveryDatabase('every operation', (kind) => {
         const answer = await shop.call(name, { ...good, [field]: { wrong: true } })
         expect([field, answer.status]).toEqual([field, 400])
         expect(answer.body.details[0].path).toContain(field)
+      }
+    })
+
+    it('400 for each field that is missing, and one step beyond each limit; not at it', async () => {
+      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
+      const good = requestOf(name)
+      const { required, probes } = limitsOf(operation)
+      for (const field of required) {
+        const { [field]: _left, ...rest } = good
+        const answer = await shop.call(name, rest)
+        expect([field, answer.status, JSON.stringify(answer.body.details)]).toEqual([field, 400, expect.stringContaining(field)])
+      }
+      for (const { field, what, value, isAllowed } of probes) {
+        const answer = await shop.call(name, { ...good, [field]: value })
+        const isRefused = answer.status === 400 && (answer.body.details ?? []).some((d: Json) => d.path.startsWith(field) && d.code.startsWith('too_'))
+        if (isAllowed) expect([field, what, isRefused]).toEqual([field, what, false])
+        else expect([field, what, answer.status, JSON.stringify(answer.body.details)]).toEqual([field, what, 400, expect.stringContaining(field)])
+        expect(answer.status).toBeLessThan(500)
       }
     })
 
