@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listen } from '../../bin/http-server.ts'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
 import type { Answer, Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -209,6 +210,27 @@ onEveryDatabase('every operation', (kind) => {
     const test = await shop.cloud.key('secret', 'test', { account: 'Poor' })
     const { stores } = await shop.cloud.ok(test, 'fetchStores')
     expect((await shop.cloud.call(test, 'checkIn', { storeId: stores[0].storeId })).status).toBe(200)
+  })
+
+  it('answers over a real socket what it answers without one', async () => {
+    const server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
+    server.serve(shop.cloud.cloud.app)
+    const over = async (name: string, body: Json) => {
+      const headers = { authorization: `Bearer ${shop.key}`, 'content-type': 'application/json' }
+      const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1/${name}`, { method: 'POST', headers, body: JSON.stringify(body) })
+      const { requestId: _id, ...rest } = (await answer.json()) as Json
+      return { status: answer.status, ...rest }
+    }
+    const within = async (name: string, body: Json) => {
+      const answer = await shop.call(name, body)
+      const { requestId: _id, ...rest } = answer.body
+      return { status: answer.status, ...rest }
+    }
+    for (const { name, changes } of posts) {
+      const bodies = [{ ...requestOf(name), nonsense: 1 }, ...(changes ? [] : [requestOf(name)])]
+      for (const body of bodies) expect(await over(name, body), name).toEqual(await within(name, body))
+    }
+    await server.close()
   })
 
   it('names what was meant by a misspelt field', async () => {
