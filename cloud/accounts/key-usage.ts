@@ -1,44 +1,47 @@
 import type { Database, Db } from '../persistence/database.ts'
 
 /**
- * When each key was used last. A request only notes it in memory; once a minute all of it is written at
- * once, so that no answer waits for it. What a crash loses is at most the last minute.
+ * When each key was used last, to the minute. A request only notes it in memory; what was noted is written
+ * at once every minute, so that no answer waits for it. What a crash loses is at most the last minute.
  */
 export interface KeyUsage {
   note(keyId: string, nowMs: number): void
-  /** What is not written yet, ms; undefined when there is nothing newer than the database has. */
+  /** What this process has seen, ms; undefined when nothing: then the database knows. */
   lastUsedMs(keyId: string): number | undefined
-  /** Writes what was noted. */
+  /** Writes what was noted since the last time. */
   flush(database: Database): Promise<void>
 }
 
-/** Keys noted between two writes; those beyond have to wait for their next use. */
-const NOTED_LIMIT = 50_000
+/** A key is noted again after this time, ms. */
+const RESOLUTION_MS = 60_000
+/** Keys remembered; beyond them all are forgotten, which only means that they are noted again. */
+const SEEN_LIMIT = 50_000
 /** Keys written in one transaction: nobody else waits long behind it. */
 const BATCH = 200
 
 /** Nothing used yet. */
 export function keyUsage(): KeyUsage {
-  let noted = new Map<string, number>()
-  let writing = new Map<string, number>()
+  const seen = new Map<string, number>()
+  let unwritten = new Map<string, number>()
   return {
     note(keyId, nowMs) {
-      if (noted.size < NOTED_LIMIT || noted.has(keyId)) noted.set(keyId, nowMs)
+      const last = seen.get(keyId)
+      if (last !== undefined && Math.abs(nowMs - last) < RESOLUTION_MS) return
+      if (seen.size >= SEEN_LIMIT) seen.clear()
+      seen.set(keyId, nowMs)
+      if (unwritten.size < SEEN_LIMIT) unwritten.set(keyId, nowMs)
     },
-    lastUsedMs: (keyId) => noted.get(keyId) ?? writing.get(keyId),
+    lastUsedMs: (keyId) => seen.get(keyId),
     async flush(database) {
-      if (noted.size === 0) return
-      writing = noted
-      noted = new Map()
+      if (unwritten.size === 0) return
+      const writing = [...unwritten]
+      unwritten = new Map()
       try {
-        const all = [...writing]
-        for (let i = 0; i < all.length; i += BATCH) await database.write((db) => writeUsage(db, all.slice(i, i + BATCH)))
+        for (let i = 0; i < writing.length; i += BATCH) await database.write((db) => writeUsage(db, writing.slice(i, i + BATCH)))
       } catch (error) {
-        // Once more with the next write: nothing that was used meanwhile is put back.
-        for (const [keyId, ms] of writing) if (!noted.has(keyId)) noted.set(keyId, ms)
+        // With the next write once more, but for what was used again meanwhile.
+        unwritten = new Map([...writing, ...unwritten])
         throw error
-      } finally {
-        writing = new Map()
       }
     },
   }
