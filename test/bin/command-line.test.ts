@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
-import { temporaryFolder } from '../support/databases.ts'
+import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
 describe('the command line', () => {
@@ -117,6 +117,16 @@ describe('the command line', () => {
     expect(await keys('revoke', '--key-id', 'key_x')).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no key key_x') })
     expect(await keys('revoke')).toMatchObject({ code: 2, stderr: expect.stringContaining('--key-id ID is needed') })
     expect(await runProcess(['keys', 'list', '--data', join(folder, 'nowhere')])).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no ') })
+  })
+
+  it.skipIf(inject('postgresUrl') === '')('does the same on PostgreSQL', async () => {
+    const { url, remove } = await newPostgresDatabase()
+    const keys = async (...args: string[]): Promise<Json> => JSON.parse((await runProcess(['keys', ...args, '--database-url', url, '--json'])).stdout) as Json
+    const made = await keys('create', '--account', 'Shop', '--mode', 'live')
+    const rolled = await keys('roll', '--key-id', made.keyId, '--overlap-hours', '0')
+    expect(await keys('revoke', '--key-id', rolled.keyId)).toMatchObject({ keyId: rolled.keyId, status: 'revoked' })
+    expect((await keys('list')).keys.map((k: Json) => [k.keyId, k.mode, k.status])).toEqual([made, rolled].map(({ keyId }) => [keyId, 'live', 'revoked']))
+    await remove()
   })
 
   it('keeps keys readable only for its own user', async () => {
