@@ -10,7 +10,7 @@ import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents'] as const
+export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents', 'analytics'] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */
@@ -81,6 +81,17 @@ export interface Work {
   progress(report: Readonly<Record<string, unknown>>): void
 }
 
+/** An answer that is made part by part while it is sent. */
+export interface StreamedAnswer {
+  readonly contentType: string
+  /** Under which name a browser keeps it. */
+  readonly fileName?: string
+  readonly chunks: AsyncIterable<string>
+}
+
+/** What an operation with a streamed answer works with: every part looks for itself at what is committed. */
+export type Reading = Pick<Work, 'operation' | 'caller' | 'services' | 'read'>
+
 /** How an operation takes multipart/form-data: text fields arrive as text, the file as an `UploadedFile`. */
 export interface Multipart {
   readonly fileField: string
@@ -128,6 +139,8 @@ export interface Operation {
   run(call: Call, input: unknown): Promise<object>
   /** Instead of `run`: several transactions, with progress as server-sent events for who accepts them. */
   readonly steps: ((work: Work, input: unknown) => Promise<object>) | undefined
+  /** Instead of `run`, for what changes nothing: an answer of any length. `response` describes its JSON form. */
+  readonly stream: ((reading: Reading, input: unknown) => Promise<StreamedAnswer>) | undefined
 }
 
 const JSON_BODY_LIMIT = 1024 * 1024
@@ -157,6 +170,7 @@ interface Declaration<I extends z.ZodType, O extends z.ZodType> {
 type Running<I extends z.ZodType, O extends z.ZodType> =
   | { run(call: Call, input: z.output<I>): Promise<z.input<O>> }
   | { steps(work: Work, input: z.output<I>): Promise<z.input<O>> }
+  | { stream(reading: Reading, input: z.output<I>): Promise<StreamedAnswer> }
 
 /** Declares an operation. Routes, checks, documentation and tests all come from this. */
 export function operation<I extends z.ZodType, O extends z.ZodType>(declaration: Declaration<I, O> & Running<I, O>): Operation {
@@ -173,13 +187,14 @@ export function operation<I extends z.ZodType, O extends z.ZodType>(declaration:
     getOnly: false,
     multipart: undefined,
     ...declaration,
-    run: 'run' in declaration ? (declaration.run as Operation['run']) : inSteps,
+    run: 'run' in declaration ? (declaration.run as Operation['run']) : otherwise,
     steps: 'steps' in declaration ? (declaration.steps as Operation['steps']) : undefined,
+    stream: 'stream' in declaration ? (declaration.stream as Operation['stream']) : undefined,
   }
 }
 
-function inSteps(): never {
-  throw new Error('this operation is carried out in steps')
+function otherwise(): never {
+  throw new Error('this operation is carried out in steps, or its answer is streamed')
 }
 
 /** Declares the older GET form of a listing (decisions §1). */

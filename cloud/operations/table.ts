@@ -3,6 +3,8 @@ import { claimRegistration } from '../accounts/claim.ts'
 import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../accounts/key-operations.ts'
 import { fetchRegistrations, submitStoreRegistration, submitStoreRegistrationRequest } from '../accounts/registration-operations.ts'
 import { approveStoreRegistration, rejectStoreRegistration } from '../accounts/review.ts'
+import { exportSalesData } from '../analytics/export-operations.ts'
+import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '../analytics/operations.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
@@ -83,6 +85,11 @@ const OPERATIONS: readonly Operation[] = [
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,
+  fetchAnalytics,
+  recordEngagement,
+  exportSalesData,
+  closeStoreDay,
+  fetchClosings,
 ]
 
 export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(OPERATIONS.map((operation) => [operation.name, operation]))

@@ -1,5 +1,6 @@
 import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow } from './tables/accounts.ts'
 import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, OperatorRow } from './tables/agents.ts'
+import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, StoreDayVatRow } from './tables/analytics.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
 import type {
   AuthorizationUnitRow,
@@ -52,4 +53,9 @@ export interface Schema {
   signed_document: SignedDocumentRow
   installation: InstallationRow
   outbox_event: OutboxEventRow
+  store_day: StoreDayRow
+  store_day_vat: StoreDayVatRow
+  store_closing: StoreClosingRow
+  follower: FollowerRow
+  offer_favorite: OfferFavoriteRow
 }

@@ -1,3 +1,4 @@
+import { countCancelled } from '../analytics/count-purchases.ts'
 import { precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
@@ -6,7 +7,7 @@ import { raiseException } from '../protection/events.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
 import { revoke } from '../protection/leases.ts'
 import { hasAgents } from '../protection/receipt-rights.ts'
-import { readUnits, updatePurchase } from './queries.ts'
+import { readLines, readUnits, updatePurchase } from './queries.ts'
 import { viewRight, findRight } from '../protection/rights.ts'
 
 /**
@@ -23,6 +24,7 @@ export async function cancelPurchase(call: Call, purchase: PurchaseRow, reason: 
   await revokeAll(call, purchase)
   const denySeq = await denyReceipt(call, purchase)
   await takeBackItems(call, purchase)
+  await countCancelled(call, purchase, await readLines(call.db, purchase.purchase_id))
   const isOpen = await hasOpenAuthorizations(call, purchase)
   return updatePurchase(call.db, purchase, { ...change, deny_seq: denySeq, refund_status: isOpen ? 'pending' : 'done' })
 }

@@ -1,3 +1,4 @@
+import { countCompleted } from '../analytics/count-purchases.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
@@ -12,7 +13,8 @@ import { readLines, readUnits, updatePurchase } from './queries.ts'
 /** The payment has arrived: items become paid, units are bound, the receipt is fixed for good. */
 export async function completePurchase(call: Call, purchase: PurchaseRow, store: StoreRow): Promise<PurchaseRow> {
   const { db, nowMs, services } = call
-  const lines = new Map((await readLines(db, purchase.purchase_id)).map((line) => [line.line_id, line]))
+  const allLines = await readLines(db, purchase.purchase_id)
+  const lines = new Map(allLines.map((line) => [line.line_id, line]))
   const units: ReceiptUnit[] = []
   for (const unit of await readUnits(db, purchase.purchase_id)) {
     const line = lines.get(unit.line_id)
@@ -40,6 +42,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     receipt_exp: receipt.exp,
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
+  await countCompleted(call, completed, allLines)
   call.emit({
     type: 'checkout.completed',
     storeId: store.store_id,

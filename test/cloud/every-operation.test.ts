@@ -62,6 +62,11 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   enrolEdgeAgent: () => ({ code: 'X', publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'x' }, proof: 'x' }),
   agentLogin: () => ({ agentId: 'agt_x' }),
   fetchSignedDocuments: () => ({}),
+  fetchAnalytics: ({ storeId }) => ({ storeId, from: '2026-11-01', to: '2026-11-30' }),
+  recordEngagement: ({ storeId }) => ({ type: 'profile_view', storeId }),
+  exportSalesData: ({ storeId }) => ({ storeId, from: '2026-11-01', to: '2026-11-30' }),
+  closeStoreDay: ({ storeId }) => ({ storeId }),
+  fetchClosings: ({ storeId }) => ({ storeId }),
 }
 
 /** A PNG of one pixel. */

@@ -111,6 +111,9 @@ async function fill(shop: Shop): Promise<void> {
   await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
   await enrolTestAgent(shop)
   await shop.ok('submitStoreRegistration', { companyName: 'Deichgold GmbH', tradingName: 'Deichgold', address: { street: 'Kai 1', city: 'Kiel', zip: '24103', country: 'DE' } })
+  await shop.ok('recordEngagement', { type: 'follow', storeId: shop.storeId, userId: 'shopper-1' })
+  await shop.ok('recordEngagement', { type: 'offer_favorite', storeId: shop.storeId, userId: 'shopper-1', offerId: 'off_1' })
+  await shop.ok('closeStoreDay', { storeId: shop.storeId })
   // A cancelled purchase whose goods are gone raises an exception.
   await shop.call('markPurchaseCancelled', { purchaseId: purchase.transactionId })
 }
