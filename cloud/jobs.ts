@@ -1,5 +1,6 @@
 import type { Cancel } from '../policy/platform.ts'
 import { pruneLogins } from './agents/sessions.ts'
+import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
 import type { Database } from './persistence/database.ts'
@@ -52,6 +53,7 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => pruneLogins(db, nowMs))
     await database.write((db) => settleRefunds({ db, nowMs }))
     await database.write((db) => cancelUnpaid({ db, nowMs }))
+    await database.write((db) => pruneRequests(db, nowMs))
   })
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
 

@@ -10,7 +10,7 @@ import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents', 'analytics'] as const
+export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents', 'analytics', 'assistance'] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */

@@ -101,7 +101,7 @@ export async function performTask(
     const nowMs = services.platform.clock.wall()
     const opened = openCall(request, db, services)
     await work(opened.call)
-    await writeAudit(db, request, opened.entity(), nowMs, services)
+    if (who.operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
     await writeOutbox(db, request.caller, opened.events, nowMs, services)
     after = opened.after
   })

@@ -5,6 +5,7 @@ import { fetchRegistrations, submitStoreRegistration, submitStoreRegistrationReq
 import { approveStoreRegistration, rejectStoreRegistration } from '../accounts/review.ts'
 import { exportSalesData } from '../analytics/export-operations.ts'
 import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '../analytics/operations.ts'
+import { answerAssistanceRequest, createZone, fetchAssistanceRequests, fetchZones, requestAssistance } from '../assistance/operations.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
@@ -90,6 +91,11 @@ const OPERATIONS: readonly Operation[] = [
   exportSalesData,
   closeStoreDay,
   fetchClosings,
+  createZone,
+  fetchZones,
+  requestAssistance,
+  fetchAssistanceRequests,
+  answerAssistanceRequest,
 ]
 
 export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(OPERATIONS.map((operation) => [operation.name, operation]))

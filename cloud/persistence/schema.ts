@@ -1,6 +1,7 @@
 import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow } from './tables/accounts.ts'
 import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, OperatorRow } from './tables/agents.ts'
 import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, StoreDayVatRow } from './tables/analytics.ts'
+import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
 import type {
   AuthorizationUnitRow,
@@ -58,4 +59,7 @@ export interface Schema {
   store_closing: StoreClosingRow
   follower: FollowerRow
   offer_favorite: OfferFavoriteRow
+  zone: ZoneRow
+  assistance_request: AssistanceRequestRow
+  assistance_message: AssistanceMessageRow
 }

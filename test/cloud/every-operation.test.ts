@@ -67,6 +67,11 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   exportSalesData: ({ storeId }) => ({ storeId, from: '2026-11-01', to: '2026-11-30' }),
   closeStoreDay: ({ storeId }) => ({ storeId }),
   fetchClosings: ({ storeId }) => ({ storeId }),
+  createZone: ({ storeId }) => ({ storeId, name: 'Herren' }),
+  fetchZones: ({ storeId }) => ({ storeId }),
+  requestAssistance: () => ({ zoneId: 'zon_x', message: 'Hallo?' }),
+  fetchAssistanceRequests: ({ storeId }) => ({ storeId }),
+  answerAssistanceRequest: () => ({ requestId: 'hlp_x', message: 'Ich komme.' }),
 }
 
 /** A PNG of one pixel. */

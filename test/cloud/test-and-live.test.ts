@@ -113,6 +113,8 @@ async function fill(shop: Shop): Promise<void> {
   await shop.ok('submitStoreRegistration', { companyName: 'Deichgold GmbH', tradingName: 'Deichgold', address: { street: 'Kai 1', city: 'Kiel', zip: '24103', country: 'DE' } })
   await shop.ok('recordEngagement', { type: 'follow', storeId: shop.storeId, userId: 'shopper-1' })
   await shop.ok('recordEngagement', { type: 'offer_favorite', storeId: shop.storeId, userId: 'shopper-1', offerId: 'off_1' })
+  const { zoneId } = await shop.ok('createZone', { storeId: shop.storeId, name: 'Herren' })
+  await shop.ok('requestAssistance', { zoneId, message: 'Hallo?', userId: 'shopper-1' })
   await shop.ok('closeStoreDay', { storeId: shop.storeId })
   // A cancelled purchase whose goods are gone raises an exception.
   await shop.call('markPurchaseCancelled', { purchaseId: purchase.transactionId })
