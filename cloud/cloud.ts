@@ -2,6 +2,7 @@ import type { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
 import { openAuthority } from './authority/authority.ts'
 import type { KeyFiles } from './authority/key-files.ts'
+import { refreshDocuments } from './catalogue/documents.ts'
 import type { CloudConfig } from './config.ts'
 import { createApp } from './http/app.ts'
 import { startJobs } from './jobs.ts'
@@ -31,6 +32,7 @@ export interface CloudParts {
 
 /** Puts the rooms of the cloud together on an open database; nothing listens yet. */
 export async function createCloud({ config, platform, log, database, keyFiles }: CloudParts): Promise<Cloud> {
+  await refreshDocuments(database)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
   const services: Services = { platform, config, log, authority, agents: messages.channel }

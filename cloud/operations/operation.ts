@@ -7,6 +7,7 @@ import type { AgentChannel } from '../messaging/agent-channel.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
 import type { Package } from './packages.ts'
+import type { Answerable } from './raw-json.ts'
 
 export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents'] as const
 export type Area = (typeof AREAS)[number]
@@ -116,7 +117,7 @@ interface Declaration<I extends z.ZodType, O extends z.ZodType> {
   bodyLimit?: number
   get?: OlderForm
   getOnly?: boolean
-  run(call: Call, input: z.output<I>): Promise<z.input<O>>
+  run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>>
 }
 
 /** Declares an operation. Routes, checks, documentation and tests all come from this. */
@@ -140,7 +141,7 @@ export function operation<I extends z.ZodType, O extends z.ZodType>(declaration:
 export function olderForm<I extends z.ZodType, O extends z.ZodType>(form: {
   request: I
   response: O
-  run(call: Call, input: z.output<I>): Promise<z.input<O>>
+  run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>>
 }): OlderForm {
   return form as unknown as OlderForm
 }

@@ -8,6 +8,7 @@ import { canonicalJson, findAnswer, findTrueAnswer, hashOf, keepAnswer, openAnsw
 import { needsPackage, type Basis, type Call, type Operation, type OutgoingEvent, type Services } from './operation.ts'
 import { isAtLeast } from './packages.ts'
 import { errorBody } from './error-body.ts'
+import { writeAnswer } from './raw-json.ts'
 import { validate } from './validation.ts'
 
 /**
@@ -175,9 +176,9 @@ function openCall({ operation, caller, requestId }: Request, db: Db, services: S
 }
 
 async function answerOf(form: Pick<Operation, 'run' | 'response'>, call: Call, input: unknown, { config }: Services): Promise<string> {
-  const answer = { success: true, ...(await form.run(call, input)) }
-  if (config.checkAnswers) form.response.parse(answer)
-  return JSON.stringify(answer)
+  const body = writeAnswer(await form.run(call, input))
+  if (config.checkAnswers) form.response.parse(JSON.parse(body))
+  return body
 }
 
 const insertAudit = prepared((db, p: AuditEntryRow) =>

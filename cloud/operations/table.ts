@@ -1,5 +1,6 @@
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
-import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
+import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
+import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -23,6 +24,11 @@ const OPERATIONS: readonly Operation[] = [
   fetchStore,
   fetchProducts,
   fetchProduct,
+  searchProducts,
+  insertProduct,
+  updateProduct,
+  registerProductToStore,
+  removeProductFromStore,
   checkIn,
   startCheckout,
   completeTestCheckout,

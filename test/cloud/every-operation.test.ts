@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
 import type { Answer, Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
-import { newEpc, openShop, type Shop } from '../support/shop.ts'
+import { newEan, newEpc, openShop, type Shop } from '../support/shop.ts'
 
 /** A request of each operation that is good but for the ids in it. A new operation without its row fails. */
 const REQUESTS: Record<string, (shop: Shop) => Json> = {
@@ -10,6 +10,11 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchStore: ({ storeId }) => ({ storeId }),
   fetchProducts: ({ storeId }) => ({ storeId }),
   fetchProduct: ({ products }) => ({ productId: products[0].productId }),
+  searchProducts: ({ storeId }) => ({ storeId, q: 'leinen' }),
+  insertProduct: ({ storeId }) => ({ storeId, ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }),
+  updateProduct: ({ storeId, products }) => ({ storeId, productId: products[0].productId, unit: 'Stück' }),
+  registerProductToStore: ({ storeId, products }) => ({ storeId, productId: products[0].productId }),
+  removeProductFromStore: ({ storeId, products }) => ({ storeId, productId: products.at(-1).productId }),
   checkIn: ({ storeId }) => ({ storeId }),
   startCheckout: ({ products }) => ({ sessionId: 'ses_x', items: [{ ean: products[0].ean, quantity: 1 }] }),
   completeTestCheckout: () => ({ transactionId: 'pur_x' }),
