@@ -1,4 +1,5 @@
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
+import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
 import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
 import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import {
@@ -29,6 +30,7 @@ const OPERATIONS: readonly Operation[] = [
   updateProduct,
   registerProductToStore,
   removeProductFromStore,
+  bulkImportProducts,
   checkIn,
   startCheckout,
   completeTestCheckout,
