@@ -2,6 +2,7 @@ import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments }
 import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
 import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
 import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
+import { uploadImageToProduct } from '../images/operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -31,6 +32,7 @@ const OPERATIONS: readonly Operation[] = [
   registerProductToStore,
   removeProductFromStore,
   bulkImportProducts,
+  uploadImageToProduct,
   checkIn,
   startCheckout,
   completeTestCheckout,
