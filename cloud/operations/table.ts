@@ -1,5 +1,6 @@
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
+import { importProducts } from '../catalogue/import-operation.ts'
 import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
 import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
@@ -32,6 +33,7 @@ const OPERATIONS: readonly Operation[] = [
   registerProductToStore,
   removeProductFromStore,
   bulkImportProducts,
+  importProducts,
   uploadImageToProduct,
   checkIn,
   startCheckout,

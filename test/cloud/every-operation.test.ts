@@ -18,6 +18,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   registerProductToStore: ({ storeId, products }) => ({ storeId, productId: products[0].productId }),
   removeProductFromStore: ({ storeId, products }) => ({ storeId, productId: products.at(-1).productId }),
   bulkImportProducts: ({ storeId }) => ({ storeId, products: [{ ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }] }),
+  importProducts: ({ storeId }) => ({ storeId }),
   uploadImageToProduct: ({ products }) => ({ productId: products[0].productId, imageBase64: PIXEL }),
   checkIn: ({ storeId }) => ({ storeId }),
   startCheckout: ({ products }) => ({ sessionId: 'ses_x', items: [{ ean: products[0].ean, quantity: 1 }] }),
