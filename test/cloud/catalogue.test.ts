@@ -182,7 +182,7 @@ onEveryDatabase('the catalogue', (kind) => {
   it('keeps the kept documents as they would be written now', async () => {
     const { reads } = shop.cloud.db.database
     const { toProduct, pricedAt } = await import('../../cloud/catalogue/render.ts')
-    const { wordsOf } = await import('../../cloud/catalogue/words.ts')
+    const { joinWords, wordsOf } = await import('../../cloud/catalogue/words.ts')
     const products = new Map((await reads.selectFrom('product').selectAll().execute()).map((row) => [row.product_id, row]))
     const listings = await reads.selectFrom('store_product').selectAll().execute()
     const words: string[] = []
@@ -191,9 +191,9 @@ onEveryDatabase('the catalogue', (kind) => {
       if (!product) throw new Error('a listing without its product')
       expect(listing.doc).toBe(JSON.stringify(toProduct(pricedAt(product, listing))))
       expect(listing.category).toBe(product.category)
-      words.push(...wordsOf(product).map((word) => `${listing.store_id} ${word} ${product.product_id}`))
+      words.push(...wordsOf(product).map((word) => `${listing.store_id} ${word} ${product.product_id} ${joinWords(wordsOf(product))}`))
     }
-    const kept = (await reads.selectFrom('product_word').selectAll().execute()).map((w) => `${w.store_id} ${w.word} ${w.product_id}`)
+    const kept = (await reads.selectFrom('product_word').selectAll().execute()).map((w) => `${w.store_id} ${w.word} ${w.product_id} ${w.words}`)
     expect(kept.toSorted()).toEqual(words.toSorted())
     for (const { store_id, category, products: count } of await reads.selectFrom('product_count').selectAll().execute()) {
       expect(listings.filter((l) => l.store_id === store_id && (category === '' || l.category === category))).toHaveLength(count)
