@@ -1,5 +1,6 @@
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
+import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -23,6 +24,11 @@ const OPERATIONS: readonly Operation[] = [
   fetchStore,
   fetchProducts,
   fetchProduct,
+  createOffer,
+  updateOffer,
+  deleteOffer,
+  getManagerOffers,
+  cloneOffer,
   checkIn,
   startCheckout,
   completeTestCheckout,
