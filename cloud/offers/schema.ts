@@ -65,7 +65,7 @@ const Products = z
     }
   })
 
-const Title = text(80, 3).refine((title) => title.trim().length >= 3, 'must have at least 3 characters beside spaces')
+const Title = text(80, 3).refine((title) => title.length < 3 || title.trim().length >= 3, 'must have at least 3 characters beside spaces')
 const Color = z.string().regex(/^[0-9A-Fa-f]{6}$/, 'must be six hex digits, without #').transform((color) => color.toUpperCase())
 const ImageUrl = z.url({ protocol: /^https?$/ }).max(2_048)
 const Quantity = z.int().min(1).max(1_000_000_000)
