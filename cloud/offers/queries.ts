@@ -71,6 +71,7 @@ export async function dropUnusedLists(db: Db, listIds: Iterable<string>): Promis
   }
 }
 
+/** Adds branch documents. */
 export async function insertBranches(db: Db, rows: readonly OfferRow[]): Promise<void> {
   for (let i = 0; i < rows.length; i += AT_ONCE) await db.insertInto('offer').values(rows.slice(i, i + AT_ONCE)).execute()
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { Euros, Id, Success, text, Timestamp } from '../operations/fields.ts'
+import { centsOf, Euros, Id, Success, text, Timestamp } from '../operations/fields.ts'
 import { OFFER_SCOPES } from './offer-scope.ts'
 import { OFFER_STATUSES } from './offer-status.ts'
 import { discountedPrice, isCountable } from './price-rules.ts'
-import { centsOf } from '../operations/fields.ts'
 
 const STORES_LIMIT = 1_000
 const PRODUCTS_LIMIT = 500
@@ -66,6 +65,7 @@ const Products = z
   })
 
 const Title = text(80, 3).refine((title) => title.length < 3 || title.trim().length >= 3, 'must have at least 3 characters beside spaces')
+const Description = text(1_000, 0).transform((words) => words.trim())
 const Color = z.string().regex(/^[0-9A-Fa-f]{6}$/, 'must be six hex digits, without #').transform((color) => color.toUpperCase())
 const ImageUrl = z.url({ protocol: /^https?$/ }).max(2_048)
 const Quantity = z.int().min(1).max(1_000_000_000)
@@ -80,7 +80,7 @@ export const CreateOffer = z
     validTo: Timestamp.optional(),
     validUntil: Timestamp.optional().describe('The same as validTo.'),
     products: Products,
-    description: text(1_000, 0).optional().describe('Generated when empty.'),
+    description: Description.optional().describe('Generated when empty.'),
     merchantColor: Color.optional(),
     tags: z.array(text(50)).max(TAGS_LIMIT).optional(),
     imageUrl: ImageUrl.optional(),
@@ -133,7 +133,7 @@ export const UpdateOffer = z
     validUntil: Timestamp.optional().describe('The same as validTo.'),
     merchantColor: Color.optional(),
     tags: z.array(text(50)).max(TAGS_LIMIT).optional(),
-    description: text(1_000, 0).optional().describe('Generated when empty.'),
+    description: Description.optional().describe('Generated when empty.'),
     imageUrl: ImageUrl.nullable().optional(),
     quantity: Quantity.nullable().optional(),
     ...SystemFields,

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
@@ -6,7 +5,7 @@ import { createCloud, type Cloud } from '../../cloud/cloud.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { letPromisesSettle, virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { startTestCloud, TEST_CONFIG, type Json } from '../support/cloud.ts'
-import { onEveryDatabase, temporaryFolder, type DatabaseKind } from '../support/databases.ts'
+import { onEveryDatabase, type DatabaseKind } from '../support/databases.ts'
 import { liveStores } from '../support/live-store.ts'
 
 const HOUR_MS = 3_600_000
@@ -20,7 +19,7 @@ async function openWorld(kind: DatabaseKind) {
   const stores = await liveStores(cloud, key, { count: 3 })
   const { reads } = cloud.db.database
   const at = (ms: number) => new Date(world.clock.wall() + ms).toISOString()
-  const others: { cloud: Cloud; database: Database; folder: string }[] = []
+  const others: { cloud: Cloud; database: Database }[] = []
   return {
     world,
     cloud,
@@ -46,17 +45,15 @@ async function openWorld(kind: DatabaseKind) {
     /** One more process on the same database. */
     async another() {
       const database = await cloud.db.again()
-      const folder = temporaryFolder('keys')
       const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void cloud.errors.push(fields) }
-      const more = await createCloud({ config: TEST_CONFIG, platform: world, log, database, keyFiles: loadKeyFiles(folder, secretFiles, world.random) })
-      others.push({ cloud: more, database, folder })
+      const more = await createCloud({ config: TEST_CONFIG, platform: world, log, database, keyFiles: loadKeyFiles(cloud.keyFolder, secretFiles, world.random) })
+      others.push({ cloud: more, database })
       return more
     },
     async stop() {
-      for (const { cloud: other, database, folder } of others) {
+      for (const { cloud: other, database } of others) {
         await other.stop()
         await database.close()
-        rmSync(folder, { recursive: true, force: true })
       }
       const { errors } = cloud
       await cloud.stop()
@@ -118,7 +115,7 @@ onEveryDatabase('offers in time', (kind) => {
     const live = await w.create(HOUR_MS, 10 * HOUR_MS)
     const over = await w.create(HOUR_MS, 2 * HOUR_MS)
     await w.cloud.cloud.stop()
-    await w.world.advance(5 * HOUR_MS)
+    w.world.sleep(5 * HOUR_MS)
     expect([await w.stored(live.groupId), await w.stored(over.groupId)]).toEqual(['DRAFT', 'DRAFT'])
     expect((await w.listed(live.offerId)).status).toBe('ACTIVE')
     await w.another()
