@@ -11,7 +11,7 @@ import { readBranches, readDue, readGroup, updateGroup } from './queries.ts'
 
 /**
  *   timer for the next due moment ─┐
- *   a commit that changed offers ──┼──▶ read what is due ─▶ move it, batch by batch ─▶ set the timer again
+ *   a commit that changed offers ──┼──▶ read what is due ─▶ move each, ten at once ─▶ set the timer again
  *   every 30 s ────────────────────┘
  *
  * Moves offers on in time. Each move is one guarded UPDATE with its events in the same transaction, so
@@ -26,8 +26,8 @@ export interface DueOffers {
 const POLL_MS = 30_000
 /** Offers read at once. */
 const READ_LIMIT = 100
-/** Events of one transaction at most, beside those of the offer that exceeds it. */
-const EVENTS_LIMIT = 1_000
+/** Transactions under way at once; on SQLite they share a commit. */
+const AT_ONCE = 10
 
 /** Starts moving offers on. */
 export function startDueOffers(database: Database, services: Services): DueOffers {
@@ -72,17 +72,17 @@ export function startDueOffers(database: Database, services: Services): DueOffer
   }
 }
 
-/** Moves one bounded lot of due offers; answers in how many ms the next is due, 0 or less when more are. */
+/** Moves a bounded number of due offers; answers in how many ms the next is due, 0 or less when more are. */
 export async function moveDue(database: Database, services: Services): Promise<number> {
   const rows = await readDue(database.reads, READ_LIMIT)
   const nowMs = services.platform.clock.wall()
   const due = rows.filter((row) => (row.due_ms ?? nowMs) <= nowMs)
   let failed = false
-  for (const lot of lotsOf(due)) {
-    try {
-      await moveLot(database, services, lot.tenant, lot.groupIds)
-    } catch (error) {
-      services.log.error({ err: error, job: 'due offers', tenant: lot.tenant }, 'a job failed')
+  for (let i = 0; i < due.length; i += AT_ONCE) {
+    const results = await Promise.allSettled(due.slice(i, i + AT_ONCE).map((row) => moveAlone(database, services, row)))
+    for (const result of results) {
+      if (result.status === 'fulfilled') continue
+      services.log.error({ err: result.reason as unknown, job: 'due offers' }, 'a job failed')
       failed = true
     }
   }
@@ -92,35 +92,17 @@ export async function moveDue(database: Database, services: Services): Promise<n
   return next ? (next.due_ms ?? 0) - services.platform.clock.wall() : POLL_MS
 }
 
-/** What one transaction moves: offers of one tenant, with a bounded number of events. */
-function lotsOf(due: Awaited<ReturnType<typeof readDue>>): { tenant: string; groupIds: string[] }[] {
-  const open = new Map<string, { tenant: string; groupIds: string[]; events: number }>()
-  const lots: { tenant: string; groupIds: string[] }[] = []
-  for (const { tenant, group_id: groupId, store_count: events } of due) {
-    let lot = open.get(tenant)
-    if (!lot || lot.events + events > EVENTS_LIMIT) {
-      lot = { tenant, groupIds: [], events: 0 }
-      open.set(tenant, lot)
-      lots.push(lot)
-    }
-    lot.groupIds.push(groupId)
-    lot.events += events
-  }
-  return lots
-}
-
-/** Thrown to leave no trace of a lot that another process has moved. */
+/** Thrown to leave no trace of an offer that another process has moved. */
 class NothingMoved extends Error {
   override name = 'NothingMoved'
 }
 
-async function moveLot(database: Database, services: Services, tenant: string, groupIds: readonly string[]): Promise<void> {
-  const who = { operation: { ...createOffer, name: 'moveDueOffers' }, caller: schedulerOf(tenant as Tenant), requestId: newId('req', services.platform) }
+/** Moves one offer in a transaction of its own: with its own audit row, and holding up no other when it fails. */
+async function moveAlone(database: Database, services: Services, offer: { group_id: string; tenant: string }): Promise<void> {
+  const who = { operation: { ...createOffer, name: 'moveDueOffers' }, caller: schedulerOf(offer.tenant as Tenant), requestId: newId('req', services.platform) }
   try {
     await performTask(who, database, services, async (call) => {
-      let moved = 0
-      for (const groupId of groupIds) if (await moveOffer(call, groupId)) moved++
-      if (moved === 0) throw new NothingMoved()
+      if (!(await moveOffer(call, offer.group_id))) throw new NothingMoved()
     })
   } catch (error) {
     if (!(error instanceof NothingMoved)) throw error

@@ -107,7 +107,7 @@ export async function updateGroup(db: Db, group: Pick<OfferGroupRow, 'group_id' 
 export function readDue(db: Db, limit: number) {
   return db
     .selectFrom('offer_group')
-    .select(['group_id', 'tenant', 'due_ms', 'store_count'])
+    .select(['group_id', 'tenant', 'due_ms'])
     .where('due_ms', 'is not', null)
     .orderBy('due_ms')
     .orderBy('group_id')

@@ -11,10 +11,32 @@ import { liveStores } from '../support/live-store.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
+/** Waits, without time passing in the world, until it is so. */
+async function until(what: string, condition: () => Promise<boolean> | boolean): Promise<void> {
+  for (const end = Date.now() + 30_000; Date.now() < end; ) {
+    if (await condition()) return
+    await letPromisesSettle()
+  }
+  throw new Error(`${what}: it never came`)
+}
+
+/** A number once it has not changed for a while. */
+async function steady(read: () => number): Promise<number> {
+  let last = read()
+  let since = Date.now()
+  await until('rest', () => {
+    if (read() !== last) since = Date.now()
+    last = read()
+    return Date.now() - since > 150
+  })
+  return last
+}
+
 /** A cloud on a clock that only the test moves, with a live account that has three stores. */
 async function openWorld(kind: DatabaseKind) {
   const world = virtualPlatform({ seed: 3 })
   const cloud = await startTestCloud(kind, { platform: world })
+  const timersAtRest = await steady(() => world.pending)
   const key = await cloud.key('secret', 'live')
   const stores = await liveStores(cloud, key, { count: 3 })
   const { reads } = cloud.db.database
@@ -34,14 +56,9 @@ async function openWorld(kind: DatabaseKind) {
       const rows = await reads.selectFrom('outbox_event').selectAll().where('type', '=', 'offer.published').execute()
       return rows.map((row) => JSON.parse(row.data).offerId as string).sort()
     },
-    /** Waits, without time passing in the world, until the database shows it. */
-    async until(what: string, condition: () => Promise<boolean>) {
-      for (let turn = 0; turn < 5_000; turn++) {
-        if (await condition()) return
-        await letPromisesSettle()
-      }
-      throw new Error(`${what}: it never came`)
-    },
+    until,
+    /** Waits until every process has done what there is to do and has set its timers. */
+    idle: () => until('idle', () => world.pending === timersAtRest * (1 + others.length)),
     /** One more process on the same database. */
     async another() {
       const database = await cloud.db.again()
@@ -67,6 +84,7 @@ onEveryDatabase('offers in time', (kind) => {
     const w = await openWorld(kind)
     const made = await w.create(10_000, DAY_MS)
     expect([made.status, await w.published()]).toEqual(['DRAFT', []])
+    await w.idle()
     await w.world.advance(9_999)
     expect(await w.listed(made.offerId)).toMatchObject({ status: 'DRAFT', isActive: false })
     expect([await w.stored(made.groupId), await w.published()]).toEqual(['DRAFT', []])
@@ -79,6 +97,7 @@ onEveryDatabase('offers in time', (kind) => {
     expect(audit.map((row) => [row.actor, row.entity_id, row.tenant.endsWith('.live')])).toEqual([['scheduler', made.offerId, true]])
 
     for (const [pass, status] of [[DAY_MS, 'EXPIRED'], [90 * DAY_MS, 'ARCHIVED']] as const) {
+      await w.idle()
       w.world.sleep(pass)
       // Before any job has run, answers go by the clock.
       expect(await w.listed(made.offerId)).toMatchObject({ status, isActive: false })
@@ -98,11 +117,10 @@ onEveryDatabase('offers in time', (kind) => {
     await w.cloud.ok(w.key, 'deleteOffer', { offerId: gone.offerId })
     const moved = await w.create(25_000, DAY_MS)
     await w.cloud.ok(w.key, 'updateOffer', { offerId: moved.offerId, validFrom: w.at(7_000) })
-    // The run that a commit asked for has to have set its timer.
-    for (let i = 0; i < 200; i++) await letPromisesSettle()
+    await w.idle()
     await w.world.advance(5_000)
     await w.until('the early one', async () => (await w.stored(early.groupId)) === 'ACTIVE')
-    for (let i = 0; i < 200; i++) await letPromisesSettle()
+    await w.idle()
     await w.world.advance(2_000)
     await w.until('the moved one', async () => (await w.stored(moved.groupId)) === 'ACTIVE')
     expect(await w.stored(late.groupId)).toBe('DRAFT')
@@ -128,16 +146,19 @@ onEveryDatabase('offers in time', (kind) => {
   it.skipIf(kind === 'sqlite')('are moved by one of several clouds, whichever comes first', async () => {
     const w = await openWorld(kind)
     const made: Json[] = []
-    for (let i = 0; i < 40; i++) made.push(await w.create(60_000 + (i % 3), DAY_MS, `Angebot ${i}`))
+    for (let i = 0; i < 104; i++) made.push(await w.create(60_000 + (i % 3), DAY_MS, `Angebot ${i}`))
     await w.another()
-    await w.another()
-    for (let i = 0; i < 200; i++) await letPromisesSettle()
+    await w.idle()
     w.world.sleep(61_000)
     await w.world.advance(1)
-    await w.until('all live', async () => (await Promise.all(made.map((m) => w.stored(m.groupId)))).every((s) => s === 'ACTIVE'))
+    const { reads } = w.cloud.db.database
+    await w.until('all live', async () => (await reads.selectFrom('offer_group').select('group_id').where('status', '=', 'DRAFT').limit(1).execute()).length === 0)
+    await w.idle()
     await w.world.advance(60_000)
     const ids = made.flatMap((m) => m.offerIds as string[])
     expect(await w.published()).toEqual([...ids].sort())
+    const audit = await reads.selectFrom('audit_entry').select('entity_id').where('operation', '=', 'moveDueOffers').execute()
+    expect(audit.map((row) => row.entity_id).sort()).toEqual(made.map((m) => m.offerId).sort())
     await w.stop()
   })
 })
