@@ -3,6 +3,7 @@ import type { Platform } from '../policy/platform.ts'
 import { keyUsage } from './accounts/key-usage.ts'
 import { openAuthority } from './authority/authority.ts'
 import type { KeyFiles } from './authority/key-files.ts'
+import { refreshDocuments } from './catalogue/documents.ts'
 import type { CloudConfig } from './config.ts'
 import { createApp } from './http/app.ts'
 import type { ImageStore } from './images/image-store.ts'
@@ -11,6 +12,7 @@ import type { Log } from './log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
 import type { Broker } from './messaging/embedded-broker.ts'
 import type { Services } from './operations/operation.ts'
+import { signal } from './operations/signal.ts'
 import { OPERATION_TABLE } from './operations/table.ts'
 import type { Database } from './persistence/database.ts'
 
@@ -34,9 +36,10 @@ export interface CloudParts {
 
 /** Puts the rooms of the cloud together on an open database; nothing listens yet. */
 export async function createCloud({ config, platform, log, database, keyFiles, images }: CloudParts): Promise<Cloud> {
+  await refreshDocuments(database)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
-  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage() }
+  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage(), offersChanged: signal() }
   const jobs = startJobs(database, services, messages.refresh)
   return {
     app: createApp(OPERATION_TABLE, database, services),

@@ -2,7 +2,7 @@ import { invalid } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { dayOf } from './days.ts'
-import { countOnOffer } from './offers.ts'
+import { countOnOffer, offerAt } from './offers.ts'
 import { addToDay, type OfStore } from './store-days.ts'
 
 /** What shoppers do with a store and its offers (decisions §14). */
@@ -22,7 +22,7 @@ const RULES: Readonly<Record<Engagement, Rule>> = {
   profile_view: (call, store) => count(call, store, { profile_views: 1 }),
   message: (call, store) => count(call, store, { messages: 1 }),
   async offer_click(call, store, engaged) {
-    await countOnOffer(call.db, store, offerOf(engaged), { clicks: 1 })
+    await countOnOffer(call.db, await offerAt(call.db, store, offerOf(engaged)), 'click_count', 1)
     return count(call, store, { offer_clicks: 1 })
   },
   offer_favorite: favorite,
@@ -44,7 +44,7 @@ async function count({ db, nowMs }: Moment, store: OfStore, counts: Parameters<t
 /** A shopper who is named likes an offer once; one who is not counts every time. */
 async function favorite(call: Moment, store: StoreRow, engaged: Engaged): Promise<boolean> {
   const { db, nowMs } = call
-  const offerId = offerOf(engaged)
+  const offerId = await offerAt(db, store, offerOf(engaged))
   if (engaged.userId !== undefined) {
     const row = { store_id: store.store_id, offer_id: offerId, user_id: engaged.userId, tenant: store.tenant, since_ms: nowMs }
     const { numInsertedOrUpdatedRows } = await db
@@ -54,13 +54,13 @@ async function favorite(call: Moment, store: StoreRow, engaged: Engaged): Promis
       .executeTakeFirstOrThrow()
     if (numInsertedOrUpdatedRows === 0n) return false
   }
-  await countOnOffer(db, store, offerId, { favorites: 1 })
+  await countOnOffer(db, offerId, 'favorited_count', 1)
   return count(call, store, { offer_favorites: 1 })
 }
 
 /** Takes a favourite back from the day on which it was given. */
 async function unfavorite({ db, nowMs }: Moment, store: StoreRow, engaged: Engaged): Promise<boolean> {
-  const offerId = offerOf(engaged)
+  const offerId = await offerAt(db, store, offerOf(engaged))
   let sinceMs = nowMs
   if (engaged.userId !== undefined) {
     const removed = await db
@@ -73,7 +73,7 @@ async function unfavorite({ db, nowMs }: Moment, store: StoreRow, engaged: Engag
     if (!removed) return false
     sinceMs = removed.since_ms
   }
-  await countOnOffer(db, store, offerId, { favorites: -1 })
+  await countOnOffer(db, offerId, 'favorited_count', -1)
   await addToDay(db, store, dayOf(sinceMs), { offer_favorites: -1 })
   return true
 }

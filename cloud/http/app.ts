@@ -18,6 +18,7 @@ import { DocsPage } from './docs-page.tsx'
 import { imageRoutes } from './images.ts'
 import { rateLimiter } from './rate-limit.ts'
 import { NoReceiptPage, ReceiptPage } from './receipt-page.tsx'
+import { templateRoutes } from './templates.ts'
 
 /** What pages may do: nothing but show themselves. */
 const PAGE_HEADERS = {
@@ -53,6 +54,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   app.get('/r/:token', (c) => receiptPage(c, c.req.param('token')))
   imageRoutes(app, services.images)
   checkoutRoutes(app, database, services, PAGE_HEADERS)
+  templateRoutes(app)
   assistanceRoutes(app, database, services, PAGE_HEADERS)
   app.notFound((c) => refuse(c, new Failure('not-found', 'there is nothing at this address; the API reference is at /docs')))
   app.onError((error, c) => {

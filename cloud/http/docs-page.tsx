@@ -1,5 +1,6 @@
 import type { Operation } from '../operations/operation.ts'
 import { API_VERSION } from '../operations/openapi.ts'
+import { UploadedFile } from '../operations/uploaded-file.ts'
 import { Page } from './page.tsx'
 
 interface Field {
@@ -135,6 +136,11 @@ function curl(operation: Operation, baseUrl: string): string {
   if (operation.getOnly) {
     const query = new URLSearchParams(operation.example as Record<string, string>)
     return `curl -s '${baseUrl}/${operation.name}?${query.toString()}'${key}`
+  }
+  const fields = Object.entries(operation.example)
+  if (fields.some(([, value]) => value instanceof UploadedFile)) {
+    const form = fields.map(([name, value]) => ` -F ${name}=${value instanceof UploadedFile ? `@${value.name}` : String(value)}`)
+    return `curl -s ${baseUrl}/${operation.name}${key}${form.join('')}`
   }
   return `curl -s ${baseUrl}/${operation.name}${key} -H 'content-type: application/json' -d '${JSON.stringify(operation.example)}'`
 }

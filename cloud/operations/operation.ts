@@ -9,8 +9,10 @@ import type { AgentChannel } from '../messaging/agent-channel.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
+import type { Answerable } from './raw-json.ts'
+import type { Signal } from './signal.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents', 'analytics', 'assistance'] as const
+export const AREAS = ['accounts', 'stores', 'catalogue', 'offers', 'scan and go', 'receipts', 'protection', 'agents', 'analytics', 'assistance'] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */
@@ -28,6 +30,8 @@ export interface Services {
   readonly agents: AgentChannel
   readonly keyUsage: KeyUsage
   readonly images: ImageStore
+  /** Given after a commit that changed offers: what is due next may have changed. */
+  readonly offersChanged: Signal
 }
 
 /** An event for webhooks; `protection.*` events go through cloud/protection/events.ts. */
@@ -168,8 +172,8 @@ interface Declaration<I extends z.ZodType, O extends z.ZodType> {
 }
 
 type Running<I extends z.ZodType, O extends z.ZodType> =
-  | { run(call: Call, input: z.output<I>): Promise<z.input<O>> }
-  | { steps(work: Work, input: z.output<I>): Promise<z.input<O>> }
+  | { run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>> }
+  | { steps(work: Work, input: z.output<I>): Promise<Answerable<z.input<O>>> }
   | { stream(reading: Reading, input: z.output<I>): Promise<StreamedAnswer> }
 
 /** Declares an operation. Routes, checks, documentation and tests all come from this. */
@@ -201,7 +205,7 @@ function otherwise(): never {
 export function olderForm<I extends z.ZodType, O extends z.ZodType>(form: {
   request: I
   response: O
-  run(call: Call, input: z.output<I>): Promise<z.input<O>>
+  run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>>
 }): OlderForm {
   return form as unknown as OlderForm
 }

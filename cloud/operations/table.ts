@@ -7,8 +7,12 @@ import { exportSalesData } from '../analytics/export-operations.ts'
 import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '../analytics/operations.ts'
 import { answerAssistanceRequest, createZone, fetchAssistanceRequests, fetchZones, requestAssistance } from '../assistance/operations.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
-import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
+import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
+import { importProducts } from '../catalogue/import-operation.ts'
+import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
+import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
+import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -52,7 +56,19 @@ const OPERATIONS: readonly Operation[] = [
   fetchAuditLog,
   fetchProducts,
   fetchProduct,
+  searchProducts,
+  insertProduct,
+  updateProduct,
+  registerProductToStore,
+  removeProductFromStore,
+  bulkImportProducts,
+  importProducts,
   uploadImageToProduct,
+  createOffer,
+  updateOffer,
+  deleteOffer,
+  getManagerOffers,
+  cloneOffer,
   checkIn,
   startCheckout,
   completeTestCheckout,

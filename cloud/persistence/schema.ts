@@ -3,6 +3,7 @@ import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, Enrolment
 import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, StoreDayVatRow } from './tables/analytics.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
+import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
 import type {
   AuthorizationUnitRow,
   DenyEntryRow,
@@ -15,7 +16,7 @@ import type {
   UnitRightRow,
 } from './tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
-import type { ProductRow, StoreProductRow, StoreRow } from './tables/stores.ts'
+import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, StoreRow } from './tables/stores.ts'
 
 /**
  * The tables as queries see them (migrations/). Times are ms since 1970 (`_ms`) or seconds (`_s`, `iat`,
@@ -30,6 +31,8 @@ export interface Schema {
   store: StoreRow
   product: ProductRow
   store_product: StoreProductRow
+  product_word: ProductWordRow
+  product_count: ProductCountRow
   shopping_session: ShoppingSessionRow
   purchase: PurchaseRow
   purchase_line: PurchaseLineRow
@@ -54,6 +57,10 @@ export interface Schema {
   signed_document: SignedDocumentRow
   installation: InstallationRow
   outbox_event: OutboxEventRow
+  offer_group: OfferGroupRow
+  offer: OfferRow
+  offer_list: OfferListRow
+  offer_price: OfferPriceRow
   store_day: StoreDayRow
   store_day_vat: StoreDayVatRow
   store_closing: StoreClosingRow

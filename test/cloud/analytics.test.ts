@@ -4,6 +4,7 @@ import { addDays, dayOf, periodOf, startOfDay } from '../../cloud/analytics/days
 import { csvCell } from '../../cloud/analytics/sales-files.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase, type DatabaseKind } from '../support/databases.ts'
+import { liveStores } from '../support/live-store.ts'
 import { movablePlatform } from '../support/movable-platform.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
@@ -138,6 +139,7 @@ onEveryDatabase('analytics', (kind) => {
   async function live(storeId: string, steps: readonly Step[]): Promise<Told[]> {
     const [sessions, paid, told]: [string[], string[], Told[]] = [[], [], []]
     const users = `u${run++}-`
+    const { offers }: { offers: Json[] } = await shop.ok('getManagerOffers')
     for (const s of steps) {
       if (s.do === 'wait') shop.forward(s.hours * HOUR)
       else if (s.do === 'check in') sessions.push((await shop.ok('checkIn', { storeId })).sessionId)
@@ -152,7 +154,7 @@ onEveryDatabase('analytics', (kind) => {
       } else if (s.do === 'cancel' && paid.length > 0) await shop.call('markPurchaseCancelled', { purchaseId: paid[s.purchase % paid.length] })
       else if (s.do === 'engage') {
         const user = s.user === undefined ? undefined : `${users}${s.user}`
-        const offer = `${users}offer${s.offer}`
+        const offer = offers[s.offer]?.id ?? ''
         const isAboutOffer = s.type.startsWith('offer')
         const answer = await shop.call('recordEngagement', { type: s.type, storeId, ...(user && { userId: user }), ...(isAboutOffer && { offerId: offer }) })
         expect(answer.status).toBe(user === undefined && s.type.endsWith('follow') ? 400 : 200)
@@ -343,6 +345,28 @@ onEveryDatabase('analytics', (kind) => {
     await parts.next()
     expect(looks).toBe(3)
     await parts.return(undefined)
+  })
+
+  it('raises the counters of live offers, at the store where it happened', async () => {
+    const key = await shop.cloud.key('secret', 'live', { account: 'Fischmarkt', package: 'PRIME' })
+    const [storeId = '', otherId = '', thirdId = ''] = await liveStores(shop.cloud, key, { count: 3, package: 'PRIME' })
+    const ok = (name: string, body: Json) => shop.cloud.ok(key, name, body)
+    const now = shop.cloud.platform.clock.wall()
+    const { offerIds, groupId } = await ok('createOffer', {
+      title: 'Matjes', storeIds: [storeId, otherId], validFrom: new Date(now - DAY).toISOString(), validTo: new Date(now + 2 * DAY).toISOString(), products: [{ name: 'Matjes', price: 2.5, oldPrice: 3 }],
+    })
+    const engage = async (type: string, offerId: string, userId?: string, at = storeId) => shop.cloud.call(key, 'recordEngagement', { type, storeId: at, offerId, ...(userId && { userId }) })
+    for (const [type, id, user] of [['offer_click', offerIds[0]], ['offer_click', groupId], ['offer_favorite', offerIds[0], 'u1'], ['offer_favorite', groupId, 'u1'], ['offer_favorite', offerIds[1], 'u2'], ['offer_unfavorite', groupId, 'u2'], ['offer_unfavorite', groupId, 'u2']] as const) {
+      expect((await engage(type, id, user)).status).toBe(200)
+    }
+    await engage('offer_click', groupId, undefined, otherId)
+    const branches = await shop.cloud.db.database.reads.selectFrom('offer').select(['store_id', 'click_count', 'favorited_count']).where('group_id', '=', groupId).execute()
+    expect(branches).toEqual(expect.arrayContaining([{ store_id: storeId, click_count: 2, favorited_count: 1 }, { store_id: otherId, click_count: 1, favorited_count: 0 }]))
+    expect((await engage('offer_click', groupId, undefined, thirdId)).status).toBe(404)
+    expect((await engage('offer_click', 'off_x')).status).toBe(404)
+    const { reports } = await ok('fetchAnalytics', { storeId, from: dayOf(now - 3 * DAY), to: dayOf(now + 4 * DAY) })
+    expect(reports.map((r: Json) => r.offers.activeOffers).reduce((a: number, b: number) => a + b)).toBe(dayOf(now + 2 * DAY - 1) === dayOf(now + 2 * DAY) ? 4 : 3)
+    expect(reports[3].offers).toMatchObject({ activeOffers: 1, totalClicks: 2, totalFavorites: 1, conversionRate: 50 })
   })
 
   it('refuses what makes no sense', async () => {

@@ -4,7 +4,7 @@ import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
 import type { Answer, Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { limitsOf } from '../support/limits-of.ts'
-import { newEpc, openShop, type Shop } from '../support/shop.ts'
+import { newEan, newEpc, openShop, type Shop } from '../support/shop.ts'
 
 const ADDRESS = { street: 'Am Speicher 12', city: 'Hamburg', zip: '20457', country: 'DE' }
 
@@ -28,7 +28,25 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchAuditLog: () => ({}),
   fetchProducts: ({ storeId }) => ({ storeId }),
   fetchProduct: ({ products }) => ({ productId: products[0].productId }),
+  searchProducts: ({ storeId }) => ({ storeId, q: 'leinen' }),
+  insertProduct: ({ storeId }) => ({ storeId, ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }),
+  updateProduct: ({ storeId, products }) => ({ storeId, productId: products[0].productId, unit: 'Stück' }),
+  registerProductToStore: ({ storeId, products }) => ({ storeId, productId: products[0].productId }),
+  removeProductFromStore: ({ storeId, products }) => ({ storeId, productId: products.at(-1).productId }),
+  bulkImportProducts: ({ storeId }) => ({ storeId, products: [{ ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }] }),
+  importProducts: ({ storeId }) => ({ storeId }),
   uploadImageToProduct: ({ products }) => ({ productId: products[0].productId, imageBase64: PIXEL }),
+  createOffer: ({ storeId }) => ({
+    storeIds: [storeId],
+    title: 'Herbstwochen',
+    validFrom: '2026-11-20T08:00:00Z',
+    validTo: '2026-12-04T08:00:00Z',
+    products: [{ name: 'Schirm', price: 9.99 }],
+  }),
+  updateOffer: () => ({ offerId: 'off_x', title: 'Winterwochen' }),
+  deleteOffer: () => ({ offerId: 'off_x' }),
+  getManagerOffers: () => ({ limit: 10 }),
+  cloneOffer: ({ storeId }) => ({ offerId: 'off_x', targetStoreIds: [storeId] }),
   checkIn: ({ storeId }) => ({ storeId }),
   startCheckout: ({ products }) => ({ sessionId: 'ses_x', items: [{ ean: products[0].ean, quantity: 1 }] }),
   completeTestCheckout: () => ({ transactionId: 'pur_x' }),
@@ -76,7 +94,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
 
 /** A PNG of one pixel. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId'] as const
+const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId', 'offerId'] as const
 const BAD_BODIES = ['', '{', '[]', 'null', '42', '"text"', '{"a":}', '{"storeId":', '\u0000', '{"storeId":"a\\u0000b"}', '{"storeId":"\\ud800"}', '{}{}', '<xml/>', 'storeId=1', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`, `{"a":${'{"b":'.repeat(100_000)}1${'}'.repeat(100_000)}}`]
 
 onEveryDatabase('every operation', (kind) => {

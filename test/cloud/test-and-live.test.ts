@@ -30,6 +30,8 @@ onEveryDatabase('test and live', (kind) => {
     const { database } = shop.cloud.db
     tables = await tablesWith(database.reads, 'tenant', kind)
     for (const table of tables) await database.write((db) => sql`UPDATE ${sql.table(table)} SET tenant = replace(tenant, '.test', '.live')`.execute(db))
+    // The sandbox stores no offers.
+    await shop.cloud.ok(live, 'createOffer', { storeIds: [shop.storeId], title: 'Herbst', validFrom: '2020-01-01T00:00:00Z', validTo: '2099-01-01T00:00:00Z', products: [{ name: 'Schirm', price: 9.99 }] })
     for (const table of tables) {
       for (const row of await rowsOf(database.reads, table)) {
         for (const [column, value] of Object.entries(row)) {
@@ -111,8 +113,9 @@ async function fill(shop: Shop): Promise<void> {
   await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
   await enrolTestAgent(shop)
   await shop.ok('submitStoreRegistration', { companyName: 'Deichgold GmbH', tradingName: 'Deichgold', address: { street: 'Kai 1', city: 'Kiel', zip: '24103', country: 'DE' } })
+  const { offers } = await shop.ok('getManagerOffers')
   await shop.ok('recordEngagement', { type: 'follow', storeId: shop.storeId, userId: 'shopper-1' })
-  await shop.ok('recordEngagement', { type: 'offer_favorite', storeId: shop.storeId, userId: 'shopper-1', offerId: 'off_1' })
+  await shop.ok('recordEngagement', { type: 'offer_favorite', storeId: shop.storeId, userId: 'shopper-1', offerId: offers[0].id })
   const { zoneId } = await shop.ok('createZone', { storeId: shop.storeId, name: 'Herren' })
   await shop.ok('requestAssistance', { zoneId, message: 'Hallo?', userId: 'shopper-1' })
   await shop.ok('closeStoreDay', { storeId: shop.storeId })
