@@ -6,6 +6,7 @@ import { approveStoreRegistration, rejectStoreRegistration } from '../accounts/r
 import { exportSalesData } from '../analytics/export-operations.ts'
 import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '../analytics/operations.ts'
 import { answerAssistanceRequest, createZone, fetchAssistanceRequests, fetchZones, requestAssistance } from '../assistance/operations.ts'
+import { eraseCustomerData, exportCustomerData } from '../customers/operations.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
 import { importProducts } from '../catalogue/import-operation.ts'
@@ -112,6 +113,8 @@ const OPERATIONS: readonly Operation[] = [
   requestAssistance,
   fetchAssistanceRequests,
   answerAssistanceRequest,
+  exportCustomerData,
+  eraseCustomerData,
 ]
 
 export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(OPERATIONS.map((operation) => [operation.name, operation]))

@@ -85,6 +85,8 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   exportSalesData: ({ storeId }) => ({ storeId, from: '2026-11-01', to: '2026-11-30' }),
   closeStoreDay: ({ storeId }) => ({ storeId }),
   fetchClosings: ({ storeId }) => ({ storeId }),
+  exportCustomerData: () => ({ userId: 'shopper-17' }),
+  eraseCustomerData: () => ({ userId: 'shopper-17' }),
   createZone: ({ storeId }) => ({ storeId, name: 'Herren' }),
   fetchZones: ({ storeId }) => ({ storeId }),
   requestAssistance: () => ({ zoneId: 'zon_x', message: 'Hallo?' }),
