@@ -39,6 +39,12 @@ export const KEYS_CREATE_OPTIONS = {
   json,
 }
 
+export const VERIFY_AUDIT_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  json,
+}
+
 export const KEYS_LIST_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,

@@ -1,4 +1,5 @@
 import type { Cancel } from '../policy/platform.ts'
+import { sealAudit } from './accounts/seal-audit.ts'
 import { pruneLogins } from './agents/sessions.ts'
 import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
@@ -12,6 +13,7 @@ import { settleRefunds } from './scan-and-go/cancel-purchase.ts'
 
 const REFRESH_MS = 30_000
 const HOUSEKEEPING_MS = 60_000
+const SEALING_MS = 10_000
 
 export interface Jobs {
   stop(): Promise<void>
@@ -56,6 +58,7 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => cancelUnpaid({ db, nowMs }))
     await database.write((db) => pruneRequests(db, nowMs))
   })
+  every(SEALING_MS, 'audit chain', async () => void (await sealAudit(database, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
 
   const dueOffers = startDueOffers(database, services)

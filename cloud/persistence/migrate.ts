@@ -7,10 +7,11 @@ import { OFFERS } from './migrations/0004-offers.ts'
 import { SCAN_AND_GO } from './migrations/0009-scan-and-go.ts'
 import { ANALYTICS } from './migrations/0010-analytics.ts'
 import { ASSISTANCE } from './migrations/0011-assistance.ts'
+import { AUDIT_CHAIN } from './migrations/0012-audit-chain.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [FIRST, CATALOGUE, REGISTRATIONS, OFFERS, SCAN_AND_GO, ANALYTICS, ASSISTANCE]
+const MIGRATIONS: readonly Migration[] = [FIRST, CATALOGUE, REGISTRATIONS, OFFERS, SCAN_AND_GO, ANALYTICS, ASSISTANCE, AUDIT_CHAIN]
 
 /** Any number that no other program uses as an advisory lock on this database. */
 const LOCK = 7_201_120

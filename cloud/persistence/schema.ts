@@ -1,4 +1,5 @@
-import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow } from './tables/accounts.ts'
+import type { ColumnType } from 'kysely'
+import type { AccountRow, ApiKeyRow, AuditEntryRow, AuditHeadRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow, SealRow } from './tables/accounts.ts'
 import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, OperatorRow } from './tables/agents.ts'
 import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, StoreDayVatRow } from './tables/analytics.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
@@ -26,7 +27,9 @@ export interface Schema {
   account: AccountRow
   api_key: ApiKeyRow
   registration: RegistrationRow
-  audit_entry: AuditEntryRow
+  /** Sealed by an update only, never written sealed. */
+  audit_entry: AuditEntryRow & { [K in keyof SealRow]: ColumnType<SealRow[K], never, SealRow[K]> }
+  audit_head: AuditHeadRow
   idempotency: IdempotencyRow
   store: StoreRow
   product: ProductRow
