@@ -6,7 +6,7 @@ import type { TimeClaims } from '../../policy/documents/store-documents.ts'
 import { newId } from '../../policy/ids.ts'
 import { Failure } from '../operations/failure.ts'
 import type { Operation, Services } from '../operations/operation.ts'
-import { openApi } from '../operations/openapi.ts'
+import { describeApi } from '../operations/openapi.ts'
 import type { Database } from '../persistence/database.ts'
 import { readPublicReceipt } from '../receipts/operations.ts'
 import { apiHandler } from './api.ts'
@@ -30,10 +30,10 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   const app = new Hono()
   const base = new URL(config.baseUrl).pathname.replace(/\/$/, '')
   const handle = apiHandler(operations, database, services)
-  const document = openApi(operations, config.baseUrl)
-  const openApiText = JSON.stringify(document)
+  const description = describeApi(operations, config.baseUrl)
+  const openApiText = JSON.stringify(description.openApi)
   const limiter = rateLimiter(platform.clock)
-  const docs = String(DocsPage({ operations, document: document as unknown as Parameters<typeof DocsPage>[0]['document'], baseUrl: config.baseUrl }))
+  const docs = String(DocsPage({ operations, document: description.openApi as unknown as Parameters<typeof DocsPage>[0]['document'], baseUrl: config.baseUrl }))
 
   app.get(`${base}/time`, (c) => answerTime(c))
   app.all(`${base}/:operation`, (c) => handle(c, c.req.param('operation')))
