@@ -1,5 +1,6 @@
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
+import { uploadImageToProduct } from '../images/operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -23,6 +24,7 @@ export const OPERATIONS = {
   fetchStore,
   fetchProducts,
   fetchProduct,
+  uploadImageToProduct,
   checkIn,
   startCheckout,
   completeTestCheckout,

@@ -10,6 +10,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchStore: ({ storeId }) => ({ storeId }),
   fetchProducts: ({ storeId }) => ({ storeId }),
   fetchProduct: ({ products }) => ({ productId: products[0].productId }),
+  uploadImageToProduct: ({ products }) => ({ productId: products[0].productId, imageBase64: PIXEL }),
   checkIn: ({ storeId }) => ({ storeId }),
   startCheckout: ({ products }) => ({ sessionId: 'ses_x', items: [{ ean: products[0].ean, quantity: 1 }] }),
   completeTestCheckout: () => ({ transactionId: 'pur_x' }),
@@ -41,6 +42,8 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchSignedDocuments: () => ({}),
 }
 
+/** A PNG of one pixel. */
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId'] as const
 const BAD_BODIES = ['', '{', '[]', 'null', '42', '"text"', '{"a":}', '{"storeId":', '\u0000', '{"storeId":"a\\u0000b"}', '{"storeId":"\\ud800"}', '{}{}', '<xml/>', 'storeId=1', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`, `{"a":${'{"b":'.repeat(100_000)}1${'}'.repeat(100_000)}}`]
 
