@@ -30,7 +30,7 @@ export function errorsOf(operation: Operation, fields: readonly string[]): Possi
       ? []
       : [possible('permission-denied', 'wrong kind of key', `${name} cannot be called with a publishable key`, { reason: 'publishable_not_allowed' })]),
     ...(sends ? [possible('payload-too-large', 'body too large', `the body is over ${operation.bodyLimit} bytes`)] : []),
-    ...(sends ? [possible('unsupported-media-type', 'no JSON', 'send the body as application/json, not text/plain')] : []),
+    ...(sends ? [possible('unsupported-media-type', 'no JSON', `send the body as ${operation.multipart?.alsoJson === false ? 'multipart/form-data' : 'application/json'}, not text/plain`)] : []),
     unknownField(fields),
     ...(open || minimumPackage === PACKAGES[0] ? [] : [packageTooLow(operation)]),
     ...(fields.some((field) => /(?:Id|token|nonce)$/i.test(field)) ? [possible('not-found', 'unknown or foreign', notFoundText(fields))] : []),

@@ -1,7 +1,7 @@
 import { errorsOf, type PossibleError } from '../description/errors.ts'
 import { exampleAnswer } from '../description/examples.ts'
 import { schemaWriter, type JsonSchema, type SchemaWriter } from '../description/json-schema.ts'
-import type { OlderForm, Operation } from './operation.ts'
+import type { Multipart, OlderForm, Operation } from './operation.ts'
 
 /** The machine-readable description: OpenAPI 3.0.3 out of the table of operations. */
 
@@ -52,9 +52,10 @@ export function describeApi(operations: ReadonlyMap<string, Operation>, baseUrl:
   const writer = schemaWriter()
   const described = [...operations.values()].map((operation) => describeOperation(operation, writer))
   const paths = Object.fromEntries(described.map((each) => [`/${each.operation.name}`, pathOf(each, writer)]))
-  const own = described.flatMap(({ operation, request, response }) => [
-    ...(operation.getOnly ? [] : [[`${titled(operation.name)}Request`, { ...request, example: operation.example }] as const]),
-    [`${titled(operation.name)}Response`, response] as const,
+  const own = described.flatMap(({ operation: { name, getOnly, multipart, example }, request, response }) => [
+    ...(getOnly || multipart?.alsoJson === false ? [] : [[`${titled(name)}Request`, { ...withoutFile(request, multipart), example }] as const]),
+    ...(multipart ? [[`${titled(name)}Form`, request] as const] : []),
+    [`${titled(name)}Response`, response] as const,
   ])
   const schemas = { Error: ERROR_SCHEMA, ...writer.components, ...Object.fromEntries(own) }
   const openApi: Json = {
@@ -111,9 +112,22 @@ function postForm(described: DescribedOperation): Json {
     ...common(described),
     operationId: operation.name,
     ...(operation.changes && { parameters: [{ $ref: '#/components/parameters/IdempotencyKey' }] }),
-    requestBody: { required: true, content: { 'application/json': { schema: ref(`${name}Request`), example: operation.example } } },
+    requestBody: { required: true, content: bodies(operation, name) },
     responses: responses(described, ref(`${name}Response`), answer),
   }
+}
+
+function bodies({ multipart, example }: Operation, name: string): Json {
+  const json = { 'application/json': { schema: ref(`${name}Request`), example } }
+  const form = { 'multipart/form-data': { schema: ref(`${name}Form`) } }
+  return { ...(multipart?.alsoJson !== false && json), ...(multipart && form) }
+}
+
+/** JSON cannot hold a file. */
+function withoutFile(request: JsonSchema, multipart: Multipart | undefined): JsonSchema {
+  if (!multipart || !request.properties) return request
+  const { [multipart.fileField]: _file, ...properties } = request.properties
+  return { ...request, properties }
 }
 
 function getOnlyForm(described: DescribedOperation): Json {
