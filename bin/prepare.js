@@ -57,6 +57,7 @@ function build() {
   const tsc = at('node_modules', 'typescript', 'bin', 'tsc')
   run(process.execPath, [tsc, '-p', 'tsconfig.json'])
   run(process.execPath, [tsc, '-p', 'tsconfig.browser.json'])
+  run(process.execPath, [at('dist', 'bin', 'write-openapi.js')])
   writeFileSync(file, current)
 }
 

@@ -1,6 +1,7 @@
 import { errorsOf, type PossibleError } from '../description/errors.ts'
 import { exampleAnswer } from '../description/examples.ts'
-import { schemaWriter, type JsonSchema, type SchemaWriter } from '../description/json-schema.ts'
+import type { JsonSchema } from '../description/json-schema.ts'
+import { schemaWriter, type SchemaWriter } from '../description/schema-writer.ts'
 import type { Multipart, OlderForm, Operation } from './operation.ts'
 
 /** The machine-readable description: OpenAPI 3.0.3 out of the table of operations. */
