@@ -44,7 +44,10 @@ export interface DescribedOperation {
 export interface Description {
   readonly baseUrl: string
   readonly operations: readonly DescribedOperation[]
+  /** Every schema with a name. */
   readonly components: Readonly<Record<string, JsonSchema>>
+  /** Those of them that several operations have in common. */
+  readonly shared: Readonly<Record<string, JsonSchema>>
   readonly openApi: Json
 }
 
@@ -74,7 +77,7 @@ export function describeApi(operations: ReadonlyMap<string, Operation>, baseUrl:
     },
     security: [{ key: [] }],
   }
-  return { baseUrl, operations: described, components: schemas, openApi }
+  return { baseUrl, operations: described, components: schemas, shared: { Error: ERROR_SCHEMA, ...writer.components }, openApi }
 }
 
 function titled(name: string): string {

@@ -1,0 +1,83 @@
+import { callersInWords } from '../../description/callers.ts'
+import { codeSamples } from '../../description/code-samples.ts'
+import { basesOf, fieldsOf } from '../../description/fields.ts'
+import type { Description, DescribedOperation } from '../../operations/openapi.ts'
+import { FieldList } from './field-list.tsx'
+import { Prose } from './prose.tsx'
+
+/** All that is known of one operation. */
+export function OperationEntry({ described, description }: { described: DescribedOperation; description: Description }) {
+  const { operation, request, response, answer, errors } = described
+  const { components, baseUrl } = description
+  const { name, summary } = operation
+  const path = new URL(`${baseUrl}/${name}`).pathname
+  const method = operation.getOnly ? 'GET' : 'POST'
+  return (
+    <article
+      id={name}
+      data-path={path}
+      data-method={method}
+      data-changes={operation.changes ? '' : undefined}
+      data-open={operation.callers.includes('anyone') ? '' : undefined}
+      data-file={operation.multipart?.fileField}
+    >
+      <header>
+        <h3>
+          <a href={`#${name}`}>{name}</a>
+        </h3>
+        <span class="tag">{operation.minimumPackage}</span>
+      </header>
+      <div class="cols">
+        <div class="text">
+          <Prose text={summary} />
+          {operation.description === summary ? null : <Prose text={operation.description} />}
+          <p class="meta">
+            <code>
+              {method} {path}
+            </code>{' '}
+            Called with {callersInWords(operation.callers)}.{operation.changes ? ' Takes an Idempotency-Key.' : ''}
+            {operation.get ? ' GET answers the older listing form.' : ''}
+            {operation.emits.length > 0 ? ` Emits ${operation.emits.join(', ')}.` : ''}
+          </p>
+          <h4>Request</h4>
+          <FieldList fields={fieldsOf(request, components, false)} bases={basesOf(request, components)} />
+          <details>
+            <summary>Answer</summary>
+            <FieldList fields={fieldsOf(response, components, false)} bases={basesOf(response, components)} />
+          </details>
+          <details>
+            <summary>Errors</summary>
+            <ul class="errors">
+              {errors.map(({ status, code, example }) => (
+                <li>
+                  <b>{status}</b> <code>{example.reason ?? code}</code> {example.error}
+                </li>
+              ))}
+            </ul>
+          </details>
+        </div>
+        <div class="samples">
+          {codeSamples(operation, baseUrl).map(({ language, code }, i) => (
+            <details name={`code-${name}`} open={i === 0}>
+              <summary>{language}</summary>
+              <pre>
+                <code>{code}</code>
+              </pre>
+            </details>
+          ))}
+          <details name={`code-${name}`}>
+            <summary>Example answer</summary>
+            <pre>
+              <code>{JSON.stringify(answer, null, 2)}</code>
+            </pre>
+          </details>
+        </div>
+      </div>
+    </article>
+  )
+}
+
+/** What the form for trying an operation begins with. */
+export function exampleRequests({ operations }: Description): Record<string, unknown> {
+  return Object.fromEntries(operations.map(({ operation }) => [operation.name, operation.example]))
+}
