@@ -99,7 +99,7 @@ function joined(...parts: string[]): string {
 
 function range(min: number | undefined, max: number | undefined, unit: string): string {
   const low = min === 0 && unit !== '' ? undefined : min
-  const text = low !== undefined && max !== undefined ? (low === max ? `${count(low)}` : `${count(low)}–${count(max)}`) : low !== undefined ? `≥ ${count(low)}` : max !== undefined ? `≤ ${count(max)}` : ''
+  const text = low !== undefined && max !== undefined ? (low === max ? `${count(low)}` : `${count(low)}${low < 0 ? ' to ' : '–'}${count(max)}`) : low !== undefined ? `≥ ${count(low)}` : max !== undefined ? `≤ ${count(max)}` : ''
   return text === '' || unit === '' ? text : `${text} ${unit}`
 }
 

@@ -18,12 +18,12 @@ export function FieldList({ fields, bases }: { fields: readonly Field[]; bases: 
 }
 
 function FieldRow({ field: { name, type, refersTo, required, limits, description } }: { field: Field }) {
-  const notes = [limits, description].filter((note) => note !== '').join(limits.length > 0 ? '. ' : '')
   return (
     <li>
       <code>{name}</code> <i>{refersTo === undefined ? type : <a href={`#${schemaId(refersTo)}`}>{type}</a>}</i>
+      {limits === '' ? null : <small> {limits}</small>}
       {required ? <em> required</em> : null}
-      {notes === '' ? null : <div>{notes}</div>}
+      {description === '' ? null : <div>{description}</div>}
     </li>
   )
 }

@@ -3,7 +3,10 @@ import { codeSamples } from '../../description/code-samples.ts'
 import { basesOf, fieldsOf } from '../../description/fields.ts'
 import type { Description, DescribedOperation } from '../../operations/openapi.ts'
 import { FieldList } from './field-list.tsx'
-import { Prose } from './prose.tsx'
+import { Code, Prose } from './prose.tsx'
+
+/** What any operation may answer; said once. */
+const EVERYWHERE: ReadonlySet<number> = new Set([401, 413, 415, 429, 500, 503])
 
 /** All that is known of one operation. */
 export function OperationEntry({ described, description }: { described: DescribedOperation; description: Description }) {
@@ -42,17 +45,20 @@ export function OperationEntry({ described, description }: { described: Describe
           <h4>Request</h4>
           <FieldList fields={fieldsOf(request, components, false)} bases={basesOf(request, components)} />
           <details>
-            <summary>Answer</summary>
+            <summary>Answer fields</summary>
             <FieldList fields={fieldsOf(response, components, false)} bases={basesOf(response, components)} />
           </details>
           <details>
             <summary>Errors</summary>
             <ul class="errors">
-              {errors.map(({ status, code, example }) => (
+              {errors.filter(({ status }) => !EVERYWHERE.has(status)).map(({ status, code, example }) => (
                 <li>
                   <b>{status}</b> <code>{example.reason ?? code}</code> {example.error}
                 </li>
               ))}
+              <li>
+                And <a href="#errors">those of every operation</a>: {[...new Set(errors.map((e) => e.status).filter((status) => EVERYWHERE.has(status)))].join(', ')}.
+              </li>
             </ul>
           </details>
         </div>
@@ -60,16 +66,12 @@ export function OperationEntry({ described, description }: { described: Describe
           {codeSamples(operation, baseUrl).map(({ language, code }, i) => (
             <details name={`code-${name}`} open={i === 0}>
               <summary>{language}</summary>
-              <pre>
-                <code>{code}</code>
-              </pre>
+              <Code text={code} />
             </details>
           ))}
           <details name={`code-${name}`}>
             <summary>Example answer</summary>
-            <pre>
-              <code>{JSON.stringify(answer, null, 2)}</code>
-            </pre>
+            <Code text={JSON.stringify(answer, null, 2)} />
           </details>
         </div>
       </div>

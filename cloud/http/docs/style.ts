@@ -45,6 +45,8 @@ article header{display:flex;flex-wrap:wrap;align-items:center;gap:.3rem .8rem}
 .fields li:first-child{border-top:0}
 .fields code{background:none;padding:0;font-weight:600}
 .fields i{font-style:normal;color:var(--soft);font-size:.88rem;overflow-wrap:anywhere}
+.fields small{font-size:.82rem;color:var(--soft)}
+.fields small::before{content:'· ';margin-left:.2em}
 .fields em{font-style:normal;color:var(--warn);font-size:.8rem;font-weight:600}
 .fields div{font-size:.92rem;color:var(--soft)}
 details{margin-top:.9rem}
@@ -53,17 +55,16 @@ summary{cursor:pointer;font-weight:600;font-size:.95rem;padding:.25rem 0}
 .errors{margin:.3rem 0 0;padding:0;list-style:none;font-size:.92rem}
 .errors li{padding:.3rem 0;overflow-wrap:anywhere}
 .errors b{display:inline-block;min-width:2.6rem}
-.samples details{margin:.7rem 0 0;border:1px solid var(--line);border-radius:8px;background:var(--code);overflow:hidden}
+.samples details{position:relative;margin:.7rem 0 0;border:1px solid var(--line);border-radius:8px;background:var(--code);overflow:hidden}
 .samples summary{padding:.4rem .8rem;font-size:.87rem}
 pre{margin:0;padding:.3rem .8rem .8rem;white-space:pre-wrap;overflow-wrap:anywhere}
-.samples pre{position:relative}
 .samples code{background:none;padding:0}
 button,input{font:inherit;min-height:36px;padding:.2rem .8rem;border:1px solid var(--line);border-radius:7px;background:var(--paper);color:var(--ink)}
 input{border-color:var(--soft);min-width:0}
 button{cursor:pointer}
 button.send,button.try{border-color:var(--accent);background:var(--accent);color:var(--paper);font-weight:600}
 button.try{margin-top:.9rem}
-button.copy{position:absolute;top:0;right:.5rem;min-height:26px;padding:0 .6rem;font:13px system-ui,sans-serif}
+button.copy{position:absolute;top:.3rem;right:.4rem;min-height:26px;padding:0 .6rem;font:13px system-ui,sans-serif}
 form{display:grid;gap:.7rem;margin-top:.9rem;padding:.9rem;border:1px solid var(--line);border-radius:8px}
 form label{display:grid;gap:.25rem;font-size:.87rem;font-weight:600}
 form label small{font-weight:400;color:var(--soft)}
@@ -80,6 +81,7 @@ output dt{color:var(--soft)}output dd{margin:0;overflow-wrap:anywhere}
 [hidden]{display:none!important}
 @media (min-width:75rem){.cols{grid-template-columns:minmax(0,1fr) minmax(0,30rem)}.samples>:first-child{margin-top:1rem}}
 @media (max-width:56rem){
+button.copy{min-height:26px}
 body{display:block}
 html{scroll-padding-top:4.2rem}
 .bar{display:flex;position:sticky;top:0;z-index:5;align-items:center;justify-content:space-between;gap:1rem;padding:.5rem 1rem;background:var(--paper);border-bottom:1px solid var(--line)}

@@ -69,7 +69,7 @@ function addCopyButtons(): void {
       void navigator.clipboard.writeText(code).then(() => (button.textContent = 'Copied'))
     })
     // Only where the browser lets pages write there.
-    if ('clipboard' in navigator) pre.append(button)
+    if ('clipboard' in navigator) pre.after(button)
   }
 }
 
