@@ -1,5 +1,6 @@
 import type { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
+import { keyUsage } from './accounts/key-usage.ts'
 import { openAuthority } from './authority/authority.ts'
 import type { KeyFiles } from './authority/key-files.ts'
 import type { CloudConfig } from './config.ts'
@@ -35,7 +36,7 @@ export interface CloudParts {
 export async function createCloud({ config, platform, log, database, keyFiles, images }: CloudParts): Promise<Cloud> {
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
-  const services: Services = { platform, config, log, authority, agents: messages.channel, images }
+  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage() }
   const jobs = startJobs(database, services, messages.refresh)
   return {
     app: createApp(OPERATION_TABLE, database, services),
@@ -44,6 +45,7 @@ export async function createCloud({ config, platform, log, database, keyFiles, i
     attachBroker: (broker) => messages.attach(broker),
     async stop() {
       await jobs.stop()
+      await services.keyUsage.flush(database)
       await messages.settled()
     },
   }

@@ -6,7 +6,11 @@ export interface CodeSample {
   readonly code: string
 }
 
-const KEY = 'untag_test_sk_…'
+/** What stands where the reader's key goes. */
+function keyOf({ callers }: Operation): string {
+  if (callers.includes('secret')) return 'untag_test_sk_…'
+  return callers.includes('admin') ? 'untag_live_ak_…' : '<access token of agentLogin>'
+}
 
 /** How an operation is called with curl, with the client of this package, and with Python's requests. */
 export function codeSamples(operation: Operation, baseUrl: string): CodeSample[] {
@@ -36,7 +40,7 @@ function isFormOnly({ multipart }: Operation): boolean {
 
 function curl(operation: Operation, baseUrl: string): string {
   const { name, example, getOnly, multipart } = operation
-  const key = needsKey(operation) ? ` \\\n  -H 'authorization: Bearer ${KEY}'` : ''
+  const key = needsKey(operation) ? ` \\\n  -H 'authorization: Bearer ${keyOf(operation)}'` : ''
   if (getOnly) return `curl ${shellQuoted(`${baseUrl}/${name}?${queryOf(operation)}`)}${key}`
   if (multipart && isFormOnly(operation)) {
     const fields = [...Object.entries(example).filter(([field]) => field !== multipart.fileField).map(([field, value]) => `${field}=${String(value)}`), `${multipart.fileField}=@FILE`]
@@ -46,7 +50,7 @@ function curl(operation: Operation, baseUrl: string): string {
 }
 
 function typescript(operation: Operation, baseUrl: string): string {
-  const key = needsKey(operation) ? `, key: '${KEY}'` : ''
+  const key = needsKey(operation) ? `, key: '${keyOf(operation)}'` : ''
   const { name, example, multipart } = operation
   const file = multipart && isFormOnly(operation) ? { [multipart.fileField]: RAW_FILE } : {}
   const request = literal({ ...example, ...file }).replace(`'${RAW_FILE}'`, 'file')
@@ -67,7 +71,7 @@ function literal(value: unknown): string {
 
 function python(operation: Operation, baseUrl: string): string {
   const { name, example, getOnly, multipart } = operation
-  const key = needsKey(operation) ? `,\n    headers={"Authorization": "Bearer ${KEY}"}` : ''
+  const key = needsKey(operation) ? `,\n    headers={"Authorization": "Bearer ${keyOf(operation)}"}` : ''
   const called = `${getOnly ? 'get' : 'post'}(\n    "${baseUrl}/${name}"${key}`
   const sent = getOnly ? `params=${pythonLiteral(example)}` : multipart && isFormOnly(operation) ? `data=${pythonLiteral(withoutFile(operation))},\n    files={"${multipart.fileField}": open("FILE", "rb")}` : `json=${pythonLiteral(example)}`
   return `import requests\n\nanswer = requests.${called},\n    ${sent},\n    timeout=30,\n).json()`

@@ -138,11 +138,17 @@ export function exampleAnswer(schema: JsonSchema, components: Components, reques
     if (option) return valueOf(option, of, name, depth)
     if (node.enum) return node.enum.find((value) => PREFERRED.has(value)) ?? node.enum[0]
     if (node.type === 'array') return depth > DEPTH || node.maxItems === 0 ? [] : [valueOf(node.items ?? {}, of, name.replace(/s$/, ''), depth + 1)]
-    if (node.type === 'object' || node.properties) return { ...objectOf(node, name, depth), ...(isPlain(request[name]) && request[name]) }
+    if (node.type === 'object' || node.properties) return { ...objectOf(node, name, depth), ...askedFor(request[name], node) }
     if (node.type === 'boolean') return node.default ?? false
     if (node.type === 'integer' || node.type === 'number') return /(?:At|Ms)$/.test(name) ? UNIX_MS : name === 'total' && node.type === 'number' ? 39.9 : Math.max(node.minimum ?? 0, 1)
     if (node.type === 'string') return textOf(node, name)
     return null
+  }
+
+  /** Of an object that was sent, what this one has too. */
+  function askedFor(sent: unknown, { properties }: JsonSchema): Record<string, unknown> {
+    if (!isPlain(sent)) return {}
+    return Object.fromEntries(Object.entries(sent).filter(([name, value]) => properties === undefined || fits(value, resolved(properties[name] ?? { enum: [] }, components))))
   }
 
   function objectOf(node: JsonSchema, of: string, depth: number): Record<string, unknown> {

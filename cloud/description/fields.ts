@@ -21,7 +21,7 @@ const ID_DESCRIPTION = 'An opaque id'
 
 /** The fields of a schema, those of its parts included. With `expand` shared schemas are listed too, else named. */
 export function fieldsOf(schema: JsonSchema, components: Components, expand: boolean, prefix = '', depth = 0): Field[] {
-  const whole = depth === 0 || expand ? resolved(schema, components) : schema
+  const whole = depth === 0 ? mergeForms(resolved(schema, components)) : expand ? resolved(schema, components) : schema
   const parts = (whole.allOf ?? []).flatMap((part) => (componentOf(part) !== undefined && !expand ? [] : fieldsOf(part, components, expand, prefix, depth)))
   const own = Object.entries(whole.properties ?? {}).flatMap(([name, field]) => {
     const path = `${prefix}${name}`
@@ -32,6 +32,14 @@ export function fieldsOf(schema: JsonSchema, components: Components, expand: boo
     return [describeField(path, field, whole.required?.includes(name) === true, components, expand), ...below]
   })
   return [...parts, ...own]
+}
+
+/** Answers of several forms as one: required is what all of them have. */
+function mergeForms(schema: JsonSchema): JsonSchema {
+  const forms = schema.anyOf ?? []
+  if (schema.properties || schema.allOf || forms.length === 0 || forms.some((form) => !form.properties)) return schema
+  const properties: Record<string, JsonSchema> = Object.assign({}, ...forms.map((form) => form.properties))
+  return { properties, required: Object.keys(properties).filter((name) => forms.every((form) => form.required?.includes(name))) }
 }
 
 /** The shared schemas all of whose fields the schema has beside its own. */

@@ -1,12 +1,13 @@
 import type { z } from 'zod'
 import type { Platform } from '../../policy/platform.ts'
+import type { KeyUsage } from '../accounts/key-usage.ts'
 import type { Authority } from '../authority/authority.ts'
 import type { CloudConfig } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
 import type { Db } from '../persistence/database.ts'
-import type { Caller } from './caller.ts'
+import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
 
 export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents'] as const
@@ -25,6 +26,7 @@ export interface Services {
   readonly log: Log
   readonly authority: Authority
   readonly agents: AgentChannel
+  readonly keyUsage: KeyUsage
   readonly images: ImageStore
 }
 
@@ -53,8 +55,8 @@ export interface Call<C extends Caller = Caller> {
   readonly services: Services
   /** Puts an event into the outbox of this transaction. */
   emit(event: OutgoingEvent): void
-  /** Names what was changed, for the audit row of this transaction. */
-  changed(entityId: string): void
+  /** Names what was changed, for the audit row of this transaction; with its owner when that is not the caller. */
+  changed(entityId: string, owner?: Tenant): void
   /** Notes that the answer rests on this row (answers without an Idempotency-Key, decisions §9). */
   restsOn(basis: Basis): void
   /** The answer is no longer true from this moment on. */
@@ -117,6 +119,8 @@ export interface Operation {
   readonly emits: readonly string[]
   /** The answer holds a secret: a kept copy is sealed under the Idempotency-Key itself. */
   readonly secretAnswer: boolean
+  /** The request itself proves who asks, so that an Idempotency-Key works without an API key. */
+  readonly proofInBody: boolean
   /** Without an Idempotency-Key the request's hash serves as one for as long as the answer is true. */
   readonly answersRepeats: boolean
   /** Body at most, bytes. */
@@ -155,6 +159,7 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   refusals?: readonly string[]
   emits?: readonly string[]
   secretAnswer?: boolean
+  proofInBody?: boolean
   answersRepeats?: boolean
   bodyLimit?: number
   get?: OlderForm
@@ -176,6 +181,7 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     emits: [],
     audited: declaration.changes,
     secretAnswer: false,
+    proofInBody: false,
     answersRepeats: false,
     bodyLimit: JSON_BODY_LIMIT,
     get: undefined,
@@ -189,6 +195,11 @@ export function operation<const N extends string, I extends z.ZodType, O extends
 
 function inSteps(): never {
   throw new Error('this operation is carried out in steps')
+}
+
+/** The same operation by another name. */
+export function alsoNamed<const N extends string, I extends z.ZodType, O extends z.ZodType>(name: N, { name: first, ...operation }: TypedOperation<string, I, O>): TypedOperation<N, I, O> {
+  return { ...operation, name, summary: `Another name of ${first}.` }
 }
 
 /** Declares the older GET form of a listing (decisions §1). */

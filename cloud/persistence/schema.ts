@@ -1,4 +1,4 @@
-import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, InstallationRow, OutboxEventRow } from './tables/accounts.ts'
+import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow } from './tables/accounts.ts'
 import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, OperatorRow } from './tables/agents.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
 import type {
@@ -22,6 +22,7 @@ import type { ProductRow, StoreProductRow, StoreRow } from './tables/stores.ts'
 export interface Schema {
   account: AccountRow
   api_key: ApiKeyRow
+  registration: RegistrationRow
   audit_entry: AuditEntryRow
   idempotency: IdempotencyRow
   store: StoreRow

@@ -4,7 +4,7 @@ import { originOf } from '../config.ts'
 import type { Tenant } from '../operations/caller.ts'
 import { notFound, precondition } from '../operations/failure.ts'
 import { Id, Success, text } from '../operations/fields.ts'
-import { operation, type Call } from '../operations/operation.ts'
+import { alsoNamed, operation, type Call } from '../operations/operation.ts'
 import { ownPurchase, purchaseIdOf, wholePurchase } from '../scan-and-go/own-purchase.ts'
 import { toTransactionData } from '../scan-and-go/present.ts'
 import { findPurchaseOfReceipt } from '../scan-and-go/queries.ts'
@@ -42,6 +42,9 @@ export const generateReceiptQR = operation({
     return { success: true as const, token: purchase.receipt_token, url, expiresAt, imageBase64: qrPngBase64(url) }
   },
 })
+
+/** The other name of the same operation (specification). */
+export const generateReceiptWithQR = alsoNamed('generateReceiptWithQR', generateReceiptQR)
 
 /** The purchase behind a receipt token, whoever's it is: having the receipt is the permission. */
 export async function readPublicReceipt(call: Pick<Call, 'db' | 'services' | 'nowMs'>, token: string): Promise<TransactionData> {
