@@ -17,12 +17,19 @@ function titled(text: string): string {
 
 /** What there is, as Markdown with a line each (llmstxt.org). */
 export function llmsText(description: Description, guide: readonly GuideSection[]): string {
+  const { origin } = new URL(description.baseUrl)
   const calls = guide.find((section) => section.id === 'calls')?.text.join('\n\n') ?? ''
   const areas = areasOf(description).map((area) => {
-    const rows = description.operations.filter((o) => o.operation.area === area).map(({ operation }) => `- [${operation.name}](/docs#${operation.name}): ${operation.summary}`)
+    const rows = description.operations.filter((o) => o.operation.area === area).map(({ operation }) => `- [${operation.name}](${origin}/docs#${operation.name}): ${operation.summary}`)
     return `## ${titled(area)}\n\n${rows.join('\n')}`
   })
-  const more = '## Documents\n\n- [Everything in one page](/llms-full.txt): all operations with their fields\n- [OpenAPI 3.0.3](/openapi.json)\n- [Reference](/docs)\n- [Postman collection](/postman.json)'
+  const documents = [
+    ['Everything in one page', '/llms-full.txt'],
+    ['OpenAPI 3.0.3', '/openapi.json'],
+    ['Reference for people', '/docs'],
+    ['Postman collection', '/postman.json'],
+  ]
+  const more = `## Documents\n\n${documents.map(([name, path]) => `- [${name}](${origin}${path})`).join('\n')}`
   return `${[INTRODUCTION, calls, ...areas, more].join('\n\n')}\n`
 }
 

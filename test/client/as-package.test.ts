@@ -1,5 +1,5 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -21,6 +21,8 @@ for await (const product of api.pages('fetchProducts', { storeId: stores[0]?.sto
 const refused = await api.fetchStore({ storeId: 'st_nobody' }).catch((error: unknown) => error)
 console.log(JSON.stringify({ stores: stores.length, many: names.length > 50, code: refused instanceof UntagError && refused.code }))
 `
+/** The TypeScript of the page about the API. */
+const ON_THE_PAGE = [...readFileSync(join(ROOT, 'docs/api.md'), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```/gm)].map((m) => m[1] ?? '')
 const WRONG = `
 import { createClient } from 'untag/client'
 const api = createClient({ baseUrl: '' })
@@ -66,7 +68,10 @@ describe('untag as a package', () => {
 
   it('gives its types to others without skipLibCheck, and runs', async () => {
     writeFileSync(join(folder, 'program.ts'), PROGRAM)
-    expect(compile('program.ts')).toBe('')
+    expect(ON_THE_PAGE.length).toBeGreaterThan(1)
+    // One program, as the page is read: from top to bottom.
+    writeFileSync(join(folder, 'page.ts'), ON_THE_PAGE.join('\n'))
+    expect(compile('program.ts', 'page.ts')).toBe('')
     expect(JSON.parse(await run('program.js'))).toEqual({ stores: 1, many: true, code: 'not-found' })
   })
 

@@ -115,7 +115,7 @@ function startTrying(): void {
     const samples = all<HTMLElement>('.samples', article)[0]
     const open = element('button', 'Try it', 'try')
     open.type = 'button'
-    open.setAttribute('aria-label', `Try ${article.id}`)
+    open.setAttribute('aria-label', `Try it: ${article.id}`)
     samples?.append(open)
     open.addEventListener('click', () => {
       const form = (template.content.cloneNode(true) as DocumentFragment).firstElementChild as HTMLFormElement
