@@ -11,6 +11,7 @@ import type { Log } from './log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
 import type { Broker } from './messaging/embedded-broker.ts'
 import type { Services } from './operations/operation.ts'
+import { signal } from './operations/signal.ts'
 import { OPERATION_TABLE } from './operations/table.ts'
 import type { Database } from './persistence/database.ts'
 
@@ -36,7 +37,7 @@ export interface CloudParts {
 export async function createCloud({ config, platform, log, database, keyFiles, images }: CloudParts): Promise<Cloud> {
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
-  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage() }
+  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage(), offersChanged: signal() }
   const jobs = startJobs(database, services, messages.refresh)
   return {
     app: createApp(OPERATION_TABLE, database, services),

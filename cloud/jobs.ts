@@ -1,5 +1,6 @@
 import type { Cancel } from '../policy/platform.ts'
 import { pruneLogins } from './agents/sessions.ts'
+import { startDueOffers } from './offers/due-offers.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
 import type { Database } from './persistence/database.ts'
@@ -55,11 +56,13 @@ export function startJobs(database: Database, services: Services, refresh: () =>
   })
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
 
+  const dueOffers = startDueOffers(database, services)
+
   return {
     async stop() {
       stopped = true
       for (const cancel of cancels) cancel()
-      await Promise.all(running)
+      await Promise.all([...running, dueOffers.stop()])
     },
   }
 }

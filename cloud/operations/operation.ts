@@ -9,8 +9,9 @@ import type { AgentChannel } from '../messaging/agent-channel.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
+import type { Signal } from './signal.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents'] as const
+export const AREAS = ['accounts', 'stores', 'catalogue', 'offers', 'scan and go', 'receipts', 'protection', 'agents'] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */
@@ -28,6 +29,8 @@ export interface Services {
   readonly agents: AgentChannel
   readonly keyUsage: KeyUsage
   readonly images: ImageStore
+  /** Given after a commit that changed offers: what is due next may have changed. */
+  readonly offersChanged: Signal
 }
 
 /** An event for webhooks; `protection.*` events go through cloud/protection/events.ts. */

@@ -6,6 +6,7 @@ import { approveStoreRegistration, rejectStoreRegistration } from '../accounts/r
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
+import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -50,6 +51,11 @@ export const OPERATIONS = {
   fetchProducts,
   fetchProduct,
   uploadImageToProduct,
+  createOffer,
+  updateOffer,
+  deleteOffer,
+  getManagerOffers,
+  cloneOffer,
   checkIn,
   startCheckout,
   completeTestCheckout,

@@ -29,6 +29,17 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchProducts: ({ storeId }) => ({ storeId }),
   fetchProduct: ({ products }) => ({ productId: products[0].productId }),
   uploadImageToProduct: ({ products }) => ({ productId: products[0].productId, imageBase64: PIXEL }),
+  createOffer: ({ storeId }) => ({
+    storeIds: [storeId],
+    title: 'Herbstwochen',
+    validFrom: '2026-11-20T08:00:00Z',
+    validTo: '2026-12-04T08:00:00Z',
+    products: [{ name: 'Schirm', price: 9.99 }],
+  }),
+  updateOffer: () => ({ offerId: 'off_x', title: 'Winterwochen' }),
+  deleteOffer: () => ({ offerId: 'off_x' }),
+  getManagerOffers: () => ({ limit: 10 }),
+  cloneOffer: ({ storeId }) => ({ offerId: 'off_x', targetStoreIds: [storeId] }),
   checkIn: ({ storeId }) => ({ storeId }),
   startCheckout: ({ products }) => ({ sessionId: 'ses_x', items: [{ ean: products[0].ean, quantity: 1 }] }),
   completeTestCheckout: () => ({ transactionId: 'pur_x' }),
@@ -66,7 +77,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
 
 /** A PNG of one pixel. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId'] as const
+const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId', 'offerId'] as const
 const BAD_BODIES = ['', '{', '[]', 'null', '42', '"text"', '{"a":}', '{"storeId":', '\u0000', '{"storeId":"a\\u0000b"}', '{"storeId":"\\ud800"}', '{}{}', '<xml/>', 'storeId=1', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`, `{"a":${'{"b":'.repeat(100_000)}1${'}'.repeat(100_000)}}`]
 
 onEveryDatabase('every operation', (kind) => {

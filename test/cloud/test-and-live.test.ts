@@ -30,6 +30,8 @@ onEveryDatabase('test and live', (kind) => {
     const { database } = shop.cloud.db
     tables = await tablesWith(database.reads, 'tenant', kind)
     for (const table of tables) await database.write((db) => sql`UPDATE ${sql.table(table)} SET tenant = replace(tenant, '.test', '.live')`.execute(db))
+    // The sandbox stores no offers.
+    await shop.cloud.ok(live, 'createOffer', { storeIds: [shop.storeId], title: 'Herbst', validFrom: '2020-01-01T00:00:00Z', validTo: '2099-01-01T00:00:00Z', products: [{ name: 'Schirm', price: 9.99 }] })
     for (const table of tables) {
       for (const row of await rowsOf(database.reads, table)) {
         for (const [column, value] of Object.entries(row)) {
