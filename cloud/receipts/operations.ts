@@ -28,6 +28,7 @@ export const generateReceiptQR = operation({
   minimumPackage: 'GROW',
   summary: 'Answers the QR code of a receipt.',
   description: 'The same receipt every time: a reprint is no second one.',
+  refusals: ['purchase_not_paid'],
   changes: false,
   request: z.strictObject({ purchaseId: Id.optional(), transactionId: Id.optional(), id: Id.optional() }),
   response: ReceiptQr,

@@ -5,6 +5,7 @@ import { requestOfArguments } from '../../bin/api/request-of-arguments.ts'
 import type { JsonSchema } from '../../cloud/description/json-schema.ts'
 import { describeApi } from '../../cloud/operations/openapi.ts'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { readSources } from '../house/sources.ts'
 import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
@@ -73,6 +74,18 @@ describe('arguments of untag api', () => {
     expect(faults('--lines.9999.ean', '1')).toHaveLength(1)
     expect(() => requestOfArguments([], schema, components)).toThrow('--name is needed')
   })
+})
+
+it('untag api loads nothing of the cloud but how fields are described', () => {
+  const sources = new Map(readSources(['bin', 'client', 'cloud', 'policy']).map((source) => [source.path, source]))
+  const loaded = new Set<string>()
+  const visit = (path: string) => {
+    if (loaded.has(path)) return
+    loaded.add(path)
+    for (const next of sources.get(path)?.imports ?? []) if (!next.isType) visit(next.path)
+  }
+  visit('bin/commands/api.ts')
+  expect([...loaded].filter((path) => path.startsWith('cloud/')).sort()).toEqual(['cloud/description/fields.ts', 'cloud/description/json-schema.ts'])
 })
 
 describe('untag api', () => {

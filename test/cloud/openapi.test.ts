@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, expect, it, describe } from 'vitest'
 import { ERROR_STATUS, type ErrorCode } from '../../cloud/operations/failure.ts'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { ROOT } from '../support/built.ts'
 import { startTestCloud, type Json, type TestCloud } from '../support/cloud.ts'
 
 describe('the description of the API', () => {
@@ -63,6 +66,14 @@ describe('the description of the API', () => {
       expect(examples.length).toBeGreaterThan(0)
       for (const { value } of examples) expect([status, ERROR_STATUS[value.code as ErrorCode], typeof value.error, typeof value.requestId]).toEqual([status, Number(status), 'string', 'string'])
     }
+  })
+
+  it('shows refusals by reasons that docs/errors.md explains', () => {
+    const page = readFileSync(join(ROOT, 'docs/errors.md'), 'utf8')
+    const { content } = document.paths['/startCheckout'].post.responses['409']
+    expect(Object.keys(content['application/json'].examples)).toEqual(expect.arrayContaining(['price_changed', 'item_mismatch']))
+    const unknown = [...OPERATION_TABLE.values()].flatMap(({ name, refusals }) => refusals.filter((reason) => !page.includes(`\`${reason}\``)).map((reason) => `${name}: ${reason}`))
+    expect(unknown).toEqual([])
   })
 
   it('names what operations share once', () => {
