@@ -50,12 +50,12 @@ function curl(operation: Operation, baseUrl: string): string {
 }
 
 function typescript(operation: Operation, baseUrl: string): string {
-  const key = needsKey(operation) ? `, key: '${keyOf(operation)}'` : ''
+  const key = needsKey(operation) ? `  key: '${keyOf(operation)}',\n` : ''
   const { name, example, multipart } = operation
   const file = multipart && isFormOnly(operation) ? { [multipart.fileField]: RAW_FILE } : {}
   const request = literal({ ...example, ...file }).replace(`'${RAW_FILE}'`, 'file')
   const opened = multipart && isFormOnly(operation) ? `const file = await openAsBlob('FILE') // node:fs\n` : ''
-  return `import { createClient } from 'untag/client'\n\nconst untag = createClient({ baseUrl: '${baseUrl}'${key} })\n${opened}const answer = await untag.${name}(${request === '{}' ? '' : request})`
+  return `import { createClient } from 'untag/client'\n\nconst untag = createClient({\n  baseUrl: '${baseUrl}',\n${key}})\n${opened}const answer = await untag.${name}(${request === '{}' ? '' : request})`
 }
 
 const RAW_FILE = '<file>'

@@ -43,21 +43,21 @@ export function OperationEntry({ described, description }: { described: Describe
             {operation.emits.length > 0 ? ` Emits ${operation.emits.join(', ')}.` : ''}
           </p>
           <h4>Request</h4>
-          <FieldList fields={fieldsOf(request, components, false)} bases={basesOf(request, components)} />
+          <FieldList fields={fieldsOf(request, components, false)} bases={basesOf(request, components)} mark="required" />
           <details>
             <summary>Answer fields</summary>
-            <FieldList fields={fieldsOf(response, components, false)} bases={basesOf(response, components)} />
+            <FieldList fields={fieldsOf(response, components, false)} bases={basesOf(response, components)} mark="optional" />
           </details>
           <details>
             <summary>Errors</summary>
             <ul class="errors">
-              {errors.filter(({ status }) => !EVERYWHERE.has(status)).map(({ status, code, example }) => (
+              {errors.filter(({ status }) => !EVERYWHERE.has(status)).toSorted((a, b) => a.status - b.status).map(({ status, code, example }) => (
                 <li>
                   <b>{status}</b> <code>{example.reason ?? code}</code> {example.error}
                 </li>
               ))}
               <li>
-                And <a href="#errors">those of every operation</a>: {[...new Set(errors.map((e) => e.status).filter((status) => EVERYWHERE.has(status)))].join(', ')}.
+                And <a href="#errors">those of every operation</a>: {[...new Set(errors.map((e) => e.status).filter((status) => EVERYWHERE.has(status)))].toSorted((a, b) => a - b).join(', ')}.
               </li>
             </ul>
           </details>

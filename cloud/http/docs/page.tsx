@@ -42,7 +42,9 @@ export function DocsPage({ description, guide, script }: Parts) {
         <main id="content" tabindex={-1}>
           <h1>untag API reference</h1>
           <div class="lead">
-            <p>Stores, products, scan and go, receipts and security tags. Version {API_VERSION}.</p>
+            <p>
+              Version {API_VERSION}, {description.operations.length} operations: {areas.join(', ')}.
+            </p>
             <ul class="links">
               <li><a href="/openapi.json">OpenAPI 3.0.3</a></li>
               <li><a href="/postman.json">Postman collection</a></li>
@@ -73,7 +75,7 @@ export function DocsPage({ description, guide, script }: Parts) {
             {shared.map(([name, schema]) => (
               <article id={schemaId(name)}>
                 <h3>{name}</h3>
-                <FieldList fields={fieldsOf(schema, description.components, false)} bases={[]} />
+                <FieldList fields={fieldsOf(schema, description.components, false)} bases={[]} mark="optional" />
               </article>
             ))}
           </section>

@@ -60,7 +60,7 @@ summary{cursor:pointer;font-weight:600;font-size:.95rem;padding:.25rem 0}
 pre{margin:0;padding:.3rem .8rem .8rem;white-space:pre-wrap;overflow-wrap:anywhere}
 .samples code{background:none;padding:0}
 button,input{font:inherit;min-height:36px;padding:.2rem .8rem;border:1px solid var(--line);border-radius:7px;background:var(--paper);color:var(--ink)}
-input{border-color:var(--soft);min-width:0}
+input{border-color:var(--soft);min-width:0;font-weight:400}
 button{cursor:pointer}
 button.send,button.try{border-color:var(--accent);background:var(--accent);color:var(--paper);font-weight:600}
 button.try{margin-top:.9rem}
