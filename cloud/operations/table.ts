@@ -34,7 +34,7 @@ import { assert } from '../../policy/assert.ts'
 import type { Operation } from './operation.ts'
 
 /** Every operation of the API, in the order of the documentation. A new one is one line here. */
-const OPERATIONS: readonly Operation[] = [
+export const OPERATIONS = {
   fetchStores,
   fetchStore,
   insertStore,
@@ -99,7 +99,8 @@ const OPERATIONS: readonly Operation[] = [
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,
-]
+}
+export type Operations = typeof OPERATIONS
 
-export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(OPERATIONS.map((operation) => [operation.name, operation]))
-assert(OPERATION_TABLE.size === OPERATIONS.length, 'two operations have one name')
+export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(Object.entries(OPERATIONS))
+for (const [name, { name: declared }] of OPERATION_TABLE) assert(name === declared, `${name} is declared as ${declared}`)
