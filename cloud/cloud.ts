@@ -5,6 +5,7 @@ import type { KeyFiles } from './authority/key-files.ts'
 import { refreshDocuments } from './catalogue/documents.ts'
 import type { CloudConfig } from './config.ts'
 import { createApp } from './http/app.ts'
+import type { ImageStore } from './images/image-store.ts'
 import { startJobs } from './jobs.ts'
 import type { Log } from './log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
@@ -28,14 +29,15 @@ export interface CloudParts {
   log: Log
   database: Database
   keyFiles: KeyFiles
+  images: ImageStore
 }
 
 /** Puts the rooms of the cloud together on an open database; nothing listens yet. */
-export async function createCloud({ config, platform, log, database, keyFiles }: CloudParts): Promise<Cloud> {
+export async function createCloud({ config, platform, log, database, keyFiles, images }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
-  const services: Services = { platform, config, log, authority, agents: messages.channel }
+  const services: Services = { platform, config, log, authority, agents: messages.channel, images }
   const jobs = startJobs(database, services, messages.refresh)
   return {
     app: createApp(OPERATION_TABLE, database, services),

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
 import type { CloudConfig } from '../../cloud/config.ts'
+import type { ImageStore } from '../../cloud/images/image-store.ts'
 import type { Log } from '../../cloud/log.ts'
 import { startBroker, type Broker } from '../../cloud/messaging/embedded-broker.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
@@ -10,6 +11,8 @@ import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { explain, listen } from '../http-server.ts'
+import { imageBucket } from '../image-bucket.ts'
+import { imageFolder } from '../image-folder.ts'
 import { newLog } from '../log.ts'
 import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
@@ -52,7 +55,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
     })
     stops.push(() => database.close())
     const { config, attach } = await withBroker(settings, server.port, log)
-    const cloud = await createCloud({ config, platform, log, database, keyFiles: loadKeyFiles(data, secretFiles, platform.random) })
+    const cloud = await createCloud({ config, platform, log, database, keyFiles: loadKeyFiles(data, secretFiles, platform.random), images: imagesOf(settings) })
     stops.push(cloud.stop)
     const broker = await attach(cloud)
     stops.push(broker.close)
@@ -62,6 +65,15 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
     await stop()
     throw error
   }
+}
+
+/** A folder beside the database, unless a bucket is set. */
+function imagesOf({ data, imagesBucket: url, imagesRegion: region, imagesAccessKeyId: accessKeyId, imagesSecretAccessKey: secretAccessKey }: CloudSettings): ImageStore {
+  if (url === undefined) return imageFolder(join(data, 'images'))
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    throw new Error('--images-bucket needs UNTAG_IMAGES_ACCESS_KEY_ID and UNTAG_IMAGES_SECRET_ACCESS_KEY')
+  }
+  return imageBucket({ url, region, accessKeyId, secretAccessKey })
 }
 
 /** The broker's port must be known before the addresses are, and the cloud before the broker may let anybody in. */

@@ -2,7 +2,8 @@ import { knownCaller } from '../operations/caller.ts'
 import { invalid, notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
-import { findSharedProduct, listListings } from './queries.ts'
+import { isSoldIn } from './is-sold-in.ts'
+import { findSharedProduct } from './queries.ts'
 
 export interface ProductNames {
   productId?: string | undefined
@@ -33,8 +34,7 @@ export async function namedProduct(call: Call, names: ProductNames): Promise<Pro
   if (byEan && byEan.product_id !== product.product_id) throw invalid('ean', 'names another product than productId')
   const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
   if (bound === null) return product
-  const listings = (await listListings(call.db, [product.product_id])).get(product.product_id) ?? []
-  if (!listings.some(({ store_id }) => bound.includes(store_id))) throw notFound('product')
+  if (!(await isSoldIn(call.db, product.product_id, bound))) throw notFound('product')
   return product
 }
 

@@ -6,11 +6,14 @@ import { ERROR_STATUS, Failure } from '../operations/failure.ts'
 import { readIdempotencyKey } from '../operations/idempotency.ts'
 import type { Operation, Services } from '../operations/operation.ts'
 import { perform } from '../operations/perform.ts'
+import type { Report } from '../operations/perform-steps.ts'
 import { WriterBusy } from '../persistence/group-commit.ts'
 import type { Database } from '../persistence/database.ts'
 import { authenticate } from './authentication.ts'
 import { readJsonBody } from './body.ts'
 import { clientAddress } from './client-address.ts'
+import { streamProgress } from './event-stream.ts'
+import { isMultipart, readMultipart } from './multipart.ts'
 import { rateLimiter, type Allowance, type Verdict } from './rate-limit.ts'
 
 /**
@@ -47,9 +50,14 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
       const address = clientAddress(c, config.trustedProxies)
       takeFromBucket(caller, operation, address, headers)
       const who: Caller = pickCaller(caller, operation, address)
-      const input = form === 'get' ? c.req.query() : await readJsonBody(c, operation.bodyLimit)
+      const input = form === 'get' ? c.req.query() : await readBody(c, operation)
       const idempotencyKey = operation.changes ? readIdempotencyKey(c.req.header('idempotency-key')) : undefined
-      const { status, body, replayed } = await perform({ operation, caller: who, input, older, idempotencyKey, requestId }, database, services)
+      const request = { operation, caller: who, input, older, idempotencyKey, requestId }
+      const carryOut = (report?: Report) => perform(request, database, services, report)
+      const isStream = operation.steps !== undefined && c.req.header('accept')?.includes('text/event-stream') === true
+      const performed = isStream ? await streamProgress(carryOut, asFailure, requestId, headers) : await carryOut()
+      if (performed instanceof Response) return performed
+      const { status, body, replayed } = performed
       if (replayed) headers['idempotency-replayed'] = 'true'
       return new Response(body, { status, headers: { 'content-type': 'application/json', ...headers } })
     } catch (error) {
@@ -91,6 +99,13 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
     }
     return new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } })
   }
+}
+
+/** The body in the form that it says it has, if the operation takes that. */
+function readBody(c: Context, { multipart, bodyLimit, name }: Operation): Promise<Record<string, unknown>> {
+  if (multipart && isMultipart(c)) return readMultipart(c, multipart)
+  if (multipart && !multipart.alsoJson) throw new Failure('unsupported-media-type', `send ${name} as multipart/form-data with the file in "${multipart.fileField}"`)
+  return readJsonBody(c, bodyLimit)
 }
 
 /** Whose hands the operation is in: 403 for a key of a kind that may not call it. */

@@ -13,8 +13,10 @@ import { apiHandler } from './api.ts'
 import { checkoutRoutes } from './checkout.ts'
 import { clientAddress } from './client-address.ts'
 import { DocsPage } from './docs-page.tsx'
+import { imageRoutes } from './images.ts'
 import { rateLimiter } from './rate-limit.ts'
 import { NoReceiptPage, ReceiptPage } from './receipt-page.tsx'
+import { templateRoutes } from './templates.ts'
 
 /** What pages may do: nothing but show themselves. */
 const PAGE_HEADERS = {
@@ -36,6 +38,8 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   const docs = String(DocsPage({ operations, document: document as unknown as Parameters<typeof DocsPage>[0]['document'], baseUrl: config.baseUrl }))
 
   app.get(`${base}/time`, (c) => answerTime(c))
+  // {upload_url} of the specification.
+  app.post(`${base}/upload`, (c) => handle(c, 'uploadImageToProduct'))
   app.all(`${base}/:operation`, (c) => handle(c, c.req.param('operation')))
   app.get('/openapi.json', (c) => c.body(openApiText, 200, { 'content-type': 'application/json', 'access-control-allow-origin': '*' }))
   app.get('/docs', (c) => c.html(`<!doctype html>${docs}`, 200, PAGE_HEADERS))
@@ -45,7 +49,9 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   app.get('/.well-known/jwks/:file', (c) => jwks(c, c.req.param('file').replace(/\.json$/, '')))
   app.get('/R/:token', (c) => receiptPage(c, c.req.param('token')))
   app.get('/r/:token', (c) => receiptPage(c, c.req.param('token')))
+  imageRoutes(app, services.images)
   checkoutRoutes(app, database, services, PAGE_HEADERS)
+  templateRoutes(app)
   app.notFound((c) => refuse(c, new Failure('not-found', 'there is nothing at this address; the API reference is at /docs')))
   app.onError((error, c) => {
     services.log.error({ err: error, path: c.req.path }, 'a page failed')

@@ -8,25 +8,31 @@ export async function readJsonBody(c: Context, limit: number): Promise<Record<st
   if (type !== undefined && !/^application\/([\w.+-]+\+)?json *(;|$)/i.test(type)) {
     throw new Failure('unsupported-media-type', `send the body as application/json, not ${type.slice(0, 80)}`)
   }
-  const text = await readText(c, limit).catch((error: unknown) => {
-    // Whoever hung up hears nothing of it; it is no fault of ours either.
-    throw error instanceof Failure ? error : new Failure('invalid-argument', 'the body was cut off')
-  })
-  return parseJsonBody(text)
+  return parseJsonBody(decode(await readBytes(c, limit)))
 }
 
 function tooLarge(limit: number): Failure {
   return new Failure('payload-too-large', `the body is over ${limit} bytes`)
 }
 
-async function readText(c: Context, limit: number): Promise<string> {
+/** The body, never more than `limit` bytes of it. */
+export async function readBytes(c: Context, limit: number): Promise<Uint8Array> {
+  try {
+    return await collect(c, limit)
+  } catch (error) {
+    // Whoever hung up hears nothing of it; it is no fault of ours either.
+    throw error instanceof Failure ? error : new Failure('invalid-argument', 'the body was cut off')
+  }
+}
+
+async function collect(c: Context, limit: number): Promise<Uint8Array> {
   const announced = c.req.header('content-length')
   if (announced !== undefined) {
     if (Number(announced) > limit) throw tooLarge(limit)
-    return decode(await c.req.arrayBuffer())
+    return new Uint8Array(await c.req.arrayBuffer())
   }
   const body = c.req.raw.body
-  if (!body) return ''
+  if (!body) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
@@ -34,13 +40,13 @@ async function readText(c: Context, limit: number): Promise<string> {
     if (size > limit) throw tooLarge(limit)
     chunks.push(chunk)
   }
-  return decode(Buffer.concat(chunks))
+  return Buffer.concat(chunks)
 }
 
 const strictly = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
 /** What is no UTF-8 must not become part of a name or an id. */
-function decode(bytes: ArrayBuffer | Uint8Array): string {
+function decode(bytes: Uint8Array): string {
   try {
     return strictly.decode(bytes)
   } catch {

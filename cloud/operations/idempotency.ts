@@ -12,6 +12,11 @@ import type { Basis } from './operation.ts'
 /** How long an answer is kept, ms. */
 export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
 
+/** How long work of several transactions is believed to go on without a word, ms. */
+export const RUNNING_LEASE_MS = 60_000
+/** In place of a status: the request is being carried out. */
+const RUNNING = 0
+
 /** What makes two requests the same. */
 export interface RequestIdentity {
   tenant: string
@@ -37,6 +42,11 @@ export function readIdempotencyKey(header: string | undefined): string | undefin
 /** SHA-256, base64url. */
 export function hashOf(text: string): string {
   return hash('sha256', text, 'base64url')
+}
+
+/** SHA-256 of bytes, base64url. */
+export function hashOfBytes(bytes: Uint8Array): string {
+  return hash('sha256', bytes, 'base64url')
 }
 
 /** JSON with sorted names, so that the same request written otherwise is the same. The depth was bounded at reading. */
@@ -71,7 +81,40 @@ export async function findAnswer(db: Db, request: RequestIdentity, nowMs: number
   if (row.request_hash !== request.requestHash) {
     throw new Failure('already-exists', 'this Idempotency-Key was used for another request', { reason: 'idempotency_key_reused' })
   }
+  if (row.status === RUNNING) {
+    if ((row.valid_until_ms ?? 0) <= nowMs) return undefined
+    const retryAfter = Math.ceil(((row.valid_until_ms ?? 0) - nowMs) / 1_000)
+    throw new Failure('already-exists', 'the same request is being carried out', { reason: 'idempotency_in_progress', retryAfter: Math.min(retryAfter, 5) })
+  }
   return { status: row.status, body: row.body }
+}
+
+/** Marks a request of several transactions as being carried out, until its lease ends. */
+export async function claimRunning(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
+  await keepAnswer(db, request, { status: RUNNING, body: '' }, { basis: [], untilMs: nowMs + RUNNING_LEASE_MS }, nowMs)
+}
+
+/** The work goes on: its lease with it. */
+export async function renewRunning(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
+  await db
+    .updateTable('idempotency')
+    .set({ valid_until_ms: nowMs + RUNNING_LEASE_MS })
+    .where('tenant', '=', request.tenant)
+    .where('operation', '=', request.operation)
+    .where('key_hash', '=', request.keyHash)
+    .where('status', '=', RUNNING)
+    .execute()
+}
+
+/** The work has failed: the same key may try again. */
+export async function forgetRunning(db: Db, request: RequestIdentity): Promise<void> {
+  await db
+    .deleteFrom('idempotency')
+    .where('tenant', '=', request.tenant)
+    .where('operation', '=', request.operation)
+    .where('key_hash', '=', request.keyHash)
+    .where('status', '=', RUNNING)
+    .execute()
 }
 
 /** The kept answer to a request without key, if everything it rests on is as it was. */

@@ -3,6 +3,7 @@ import type { Platform } from '../../policy/platform.ts'
 import type { Authority } from '../authority/authority.ts'
 import type { CloudConfig } from '../config.ts'
 import type { Log } from '../log.ts'
+import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
@@ -25,6 +26,7 @@ export interface Services {
   readonly log: Log
   readonly authority: Authority
   readonly agents: AgentChannel
+  readonly images: ImageStore
 }
 
 /** An event for webhooks; `protection.*` events go through cloud/protection/events.ts. */
@@ -62,6 +64,31 @@ export interface Call<C extends Caller = Caller> {
   afterCommit(task: () => void): void
 }
 
+/**
+ * What an operation works with that is too long for one transaction, or that waits for more than the database. Each step is
+ * durable by itself and sends its events; the whole may be begun again after a crash and must then do no harm.
+ */
+export interface Work {
+  readonly operation: Operation
+  readonly caller: Caller
+  readonly services: Services
+  /** Looks at what is committed. */
+  read<T>(look: (call: Call) => Promise<T>): Promise<T>
+  /** One transaction. */
+  step<T>(change: (call: Call) => Promise<T>): Promise<T>
+  /** Tells whoever listens how far it is. */
+  progress(report: Readonly<Record<string, unknown>>): void
+}
+
+/** How an operation takes multipart/form-data: text fields arrive as text, the file as an `UploadedFile`. */
+export interface Multipart {
+  readonly fileField: string
+  /** Of the whole body, bytes. */
+  readonly limit: number
+  /** Whether it takes JSON as well. */
+  readonly alsoJson: boolean
+}
+
 export interface OlderForm {
   readonly request: z.ZodType
   readonly response: z.ZodType
@@ -94,7 +121,10 @@ export interface Operation {
   /** The older listing form over GET, or GET as the only form (`only`). */
   readonly get: OlderForm | undefined
   readonly getOnly: boolean
+  readonly multipart: Multipart | undefined
   run(call: Call, input: unknown): Promise<object>
+  /** Instead of `run`: several transactions, with progress as server-sent events for who accepts them. */
+  readonly steps: ((work: Work, input: unknown) => Promise<object>) | undefined
 }
 
 const JSON_BODY_LIMIT = 1024 * 1024
@@ -117,11 +147,15 @@ interface Declaration<I extends z.ZodType, O extends z.ZodType> {
   bodyLimit?: number
   get?: OlderForm
   getOnly?: boolean
-  run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>>
+  multipart?: Multipart
 }
 
+type Running<I extends z.ZodType, O extends z.ZodType> =
+  | { run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>> }
+  | { steps(work: Work, input: z.output<I>): Promise<Answerable<z.input<O>>> }
+
 /** Declares an operation. Routes, checks, documentation and tests all come from this. */
-export function operation<I extends z.ZodType, O extends z.ZodType>(declaration: Declaration<I, O>): Operation {
+export function operation<I extends z.ZodType, O extends z.ZodType>(declaration: Declaration<I, O> & Running<I, O>): Operation {
   return {
     description: declaration.summary,
     callers: ['secret'],
@@ -132,9 +166,15 @@ export function operation<I extends z.ZodType, O extends z.ZodType>(declaration:
     bodyLimit: JSON_BODY_LIMIT,
     get: undefined,
     getOnly: false,
+    multipart: undefined,
     ...declaration,
-    run: declaration.run as Operation['run'],
+    run: 'run' in declaration ? (declaration.run as Operation['run']) : inSteps,
+    steps: 'steps' in declaration ? (declaration.steps as Operation['steps']) : undefined,
   }
+}
+
+function inSteps(): never {
+  throw new Error('this operation is carried out in steps')
 }
 
 /** Declares the older GET form of a listing (decisions §1). */

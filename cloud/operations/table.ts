@@ -1,6 +1,9 @@
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
+import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
+import { importProducts } from '../catalogue/import-operation.ts'
 import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
 import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
+import { uploadImageToProduct } from '../images/operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -29,6 +32,9 @@ const OPERATIONS: readonly Operation[] = [
   updateProduct,
   registerProductToStore,
   removeProductFromStore,
+  bulkImportProducts,
+  importProducts,
+  uploadImageToProduct,
   checkIn,
   startCheckout,
   completeTestCheckout,

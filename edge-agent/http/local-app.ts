@@ -136,7 +136,8 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
 
   app.get('/healthz', (c) => {
     const { fault, clock } = agent.status()
-    return c.json({ ok: fault === null, ledger: fault ?? 'ok', clock }, fault === null ? 200 : 503)
+    const isWell = fault === null && clock !== 'none'
+    return c.json({ ok: isWell, ledger: fault ?? 'ok', clock }, isWell ? 200 : 503)
   })
   app.get('/readyz', (c) => {
     const { fault, policyVersion, devices, online } = agent.status()

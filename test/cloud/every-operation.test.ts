@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listen } from '../../bin/http-server.ts'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
 import type { Answer, Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { limitsOf } from '../support/limits-of.ts'
 import { newEan, newEpc, openShop, type Shop } from '../support/shop.ts'
 
 /** A request of each operation that is good but for the ids in it. A new operation without its row fails. */
@@ -15,6 +17,9 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   updateProduct: ({ storeId, products }) => ({ storeId, productId: products[0].productId, unit: 'Stück' }),
   registerProductToStore: ({ storeId, products }) => ({ storeId, productId: products[0].productId }),
   removeProductFromStore: ({ storeId, products }) => ({ storeId, productId: products.at(-1).productId }),
+  bulkImportProducts: ({ storeId }) => ({ storeId, products: [{ ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }] }),
+  importProducts: ({ storeId }) => ({ storeId }),
+  uploadImageToProduct: ({ products }) => ({ productId: products[0].productId, imageBase64: PIXEL }),
   checkIn: ({ storeId }) => ({ storeId }),
   startCheckout: ({ products }) => ({ sessionId: 'ses_x', items: [{ ean: products[0].ean, quantity: 1 }] }),
   completeTestCheckout: () => ({ transactionId: 'pur_x' }),
@@ -46,6 +51,8 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchSignedDocuments: () => ({}),
 }
 
+/** A PNG of one pixel. */
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId'] as const
 const BAD_BODIES = ['', '{', '[]', 'null', '42', '"text"', '{"a":}', '{"storeId":', '\u0000', '{"storeId":"a\\u0000b"}', '{"storeId":"\\ud800"}', '{}{}', '<xml/>', 'storeId=1', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`, `{"a":${'{"b":'.repeat(100_000)}1${'}'.repeat(100_000)}}`]
 
@@ -105,6 +112,24 @@ onEveryDatabase('every operation', (kind) => {
         const answer = await shop.call(name, { ...good, [field]: { wrong: true } })
         expect([field, answer.status]).toEqual([field, 400])
         expect(answer.body.details[0].path).toContain(field)
+      }
+    })
+
+    it('400 for each field that is missing, and one step beyond each limit; not at it', async () => {
+      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
+      const good = requestOf(name)
+      const { required, probes } = limitsOf(operation)
+      for (const field of required) {
+        const { [field]: _left, ...rest } = good
+        const answer = await shop.call(name, rest)
+        expect([field, answer.status, JSON.stringify(answer.body.details)]).toEqual([field, 400, expect.stringContaining(field)])
+      }
+      for (const { field, what, value, isAllowed } of probes) {
+        const answer = await shop.call(name, { ...good, [field]: value })
+        const isRefused = answer.status === 400 && (answer.body.details ?? []).some((d: Json) => d.path.startsWith(field) && d.code.startsWith('too_'))
+        if (isAllowed) expect([field, what, isRefused]).toEqual([field, what, false])
+        else expect([field, what, answer.status, JSON.stringify(answer.body.details)]).toEqual([field, what, 400, expect.stringContaining(field)])
+        expect(answer.status).toBeLessThan(500)
       }
     })
 
@@ -192,6 +217,27 @@ onEveryDatabase('every operation', (kind) => {
     const test = await shop.cloud.key('secret', 'test', { account: 'Poor' })
     const { stores } = await shop.cloud.ok(test, 'fetchStores')
     expect((await shop.cloud.call(test, 'checkIn', { storeId: stores[0].storeId })).status).toBe(200)
+  })
+
+  it('answers over a real socket what it answers without one', async () => {
+    const server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
+    server.serve(shop.cloud.cloud.app)
+    const over = async (name: string, body: Json) => {
+      const headers = { authorization: `Bearer ${shop.key}`, 'content-type': 'application/json' }
+      const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1/${name}`, { method: 'POST', headers, body: JSON.stringify(body) })
+      const { requestId: _id, ...rest } = (await answer.json()) as Json
+      return { status: answer.status, ...rest }
+    }
+    const within = async (name: string, body: Json) => {
+      const answer = await shop.call(name, body)
+      const { requestId: _id, ...rest } = answer.body
+      return { status: answer.status, ...rest }
+    }
+    for (const { name, changes } of posts) {
+      const bodies = [{ ...requestOf(name), nonsense: 1 }, ...(changes ? [] : [requestOf(name)])]
+      for (const body of bodies) expect(await over(name, body), name).toEqual(await within(name, body))
+    }
+    await server.close()
   })
 
   it('names what was meant by a misspelt field', async () => {

@@ -6,6 +6,7 @@ import { ensureAccount } from '../../cloud/accounts/accounts.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
 import type { CloudConfig } from '../../cloud/config.ts'
+import type { ImageStore } from '../../cloud/images/image-store.ts'
 import type { Mode } from '../../cloud/operations/caller.ts'
 import type { Package } from '../../cloud/operations/packages.ts'
 import type { Log } from '../../cloud/log.ts'
@@ -47,14 +48,22 @@ export const TEST_CONFIG: CloudConfig = {
   trustedProxies: [],
 }
 
-export async function startTestCloud(kind: DatabaseKind, options: { config?: Partial<CloudConfig>; platform?: Platform } = {}): Promise<TestCloud> {
+function imagesInMemory(): ImageStore {
+  const kept = new Map<string, Uint8Array>()
+  return {
+    put: async (name, bytes) => void kept.set(name, bytes),
+    get: async (name) => kept.get(name),
+  }
+}
+
+export async function startTestCloud(kind: DatabaseKind, options: { config?: Partial<CloudConfig>; platform?: Platform; images?: ImageStore } = {}): Promise<TestCloud> {
   const platform = options.platform ?? realPlatform()
   const db = await newDatabase(kind)
   const folder = temporaryFolder('keys')
   const errors: unknown[] = []
   const log: Log = { info: () => undefined, warn: () => undefined, error: (fields) => void errors.push(fields) }
   const config = { ...TEST_CONFIG, ...options.config }
-  const cloud = await createCloud({ config, platform, log, database: db.database, keyFiles: loadKeyFiles(folder, secretFiles, platform.random) })
+  const cloud = await createCloud({ config, platform, log, database: db.database, keyFiles: loadKeyFiles(folder, secretFiles, platform.random), images: options.images ?? imagesInMemory() })
 
   const read = async (response: Response): Promise<Answer> => {
     const text = await response.text()

@@ -1,0 +1,77 @@
+import { Readable } from 'node:stream'
+import { CsvError, parse } from 'csv-parse'
+import { Failure, invalid } from '../../operations/failure.ts'
+import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, type Sheet, type SheetRow } from './sheet.ts'
+
+/** Comma-separated text as spreadsheet programs save it: in several encodings, and with other separators than commas. */
+
+const SEPARATORS = [',', ';', '\t'] as const
+/** Characters of a row at most: every field at its limit has under 2,000. */
+const ROW_LIMIT = 100_000
+const PIECE = 64 * 1024
+
+/** The rows of a CSV file. Throws 400 for a file that is no text. */
+export function readCsvSheet(file: Buffer): Sheet {
+  const { text, warnings } = decode(file)
+  return { rows: rowsOf(text), warnings }
+}
+
+function decode(file: Buffer): { text: string; warnings: string[] } {
+  const [a, b] = file
+  if ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)) {
+    return { text: new TextDecoder(a === 0xff ? 'utf-16le' : 'utf-16be').decode(file), warnings: [] }
+  }
+  if (file.includes(0)) throw invalid('file', 'is neither an .xlsx workbook nor a .csv text', 'not_a_spreadsheet')
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(file), warnings: [] }
+  } catch {
+    return { text: new TextDecoder('windows-1252').decode(file), warnings: ['the file is not UTF-8: it was read as Windows-1252'] }
+  }
+}
+
+/** The separator that the first line has most of, outside of quotes. */
+function separatorOf(text: string): string {
+  const counts = new Map<string, number>(SEPARATORS.map((separator) => [separator, 0]))
+  let isQuoted = false
+  for (const char of text.slice(0, ROW_LIMIT)) {
+    if (char === '"') isQuoted = !isQuoted
+    else if (!isQuoted && (char === '\n' || char === '\r') && [...counts.values()].some((n) => n > 0)) break
+    else if (!isQuoted) counts.set(char, (counts.get(char) ?? -Infinity) + 1)
+  }
+  return SEPARATORS.reduce((best, separator) => ((counts.get(separator) ?? 0) > (counts.get(best) ?? 0) ? separator : best))
+}
+
+function* pieces(text: string): Generator<string> {
+  for (let at = 0; at < text.length; at += PIECE) yield text.slice(at, at + PIECE)
+}
+
+async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
+  const parser = Readable.from(pieces(text)).pipe(
+    parse({ delimiter: separatorOf(text), relax_column_count: true, max_record_size: ROW_LIMIT, skip_empty_lines: false }),
+  )
+  let [row, empty] = [0, 0]
+  try {
+    for await (const cells of parser as AsyncIterable<string[]>) {
+      row++
+      if (isEmptyRow(cells)) {
+        if (++empty > EMPTY_ROWS_LIMIT) throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows: delete them`, 'too_many_rows')
+        continue
+      }
+      if (cells.length > COLUMNS_LIMIT && !isEmptyRow(cells.slice(COLUMNS_LIMIT))) {
+        throw invalid('file', `row ${row} has over ${COLUMNS_LIMIT} columns`, 'too_many_columns')
+      }
+      yield { row, cells: cells.slice(0, COLUMNS_LIMIT) }
+    }
+  } catch (error) {
+    if (error instanceof Failure || !(error instanceof CsvError)) throw error
+    throw invalid('file', `cannot be read as CSV at row ${row + 1}: ${whatIsWrong(error.code)}`, 'damaged')
+  } finally {
+    parser.destroy()
+  }
+}
+
+function whatIsWrong(code: string): string {
+  if (code === 'CSV_QUOTE_NOT_CLOSED') return 'a quotation mark is never closed'
+  if (code === 'CSV_MAX_RECORD_SIZE') return `it has over ${ROW_LIMIT} characters`
+  return 'a quotation mark stands where none may'
+}

@@ -1,0 +1,59 @@
+import { errorBody } from '../operations/error-body.ts'
+import type { Failure } from '../operations/failure.ts'
+import type { Performed } from '../operations/open-call.ts'
+import type { Report } from '../operations/perform-steps.ts'
+
+/** Reports that wait for a slow reader at most; more are dropped, as each tells all that the one before it told. */
+const WAITING_LIMIT = 16
+
+/**
+ * Work with its progress as server-sent events: `progress` …, then `result` or `error`. What is refused before anything
+ * was done is answered as everywhere, with its own status. A reader who leaves does not stop the work.
+ */
+export async function streamProgress(
+  work: (report: Report) => Promise<Performed>,
+  asFailure: (error: unknown) => Failure,
+  requestId: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response | Performed> {
+  const encoder = new TextEncoder()
+  const reports: string[] = []
+  let sink: ReadableStreamDefaultController<Uint8Array> | undefined
+  let started: () => void = () => undefined
+  const first = new Promise<'progress'>((resolve) => (started = () => resolve('progress')))
+  const send = (event: string, data: string) => {
+    const text = `event: ${event}\ndata: ${data}\n\n`
+    if (sink) {
+      if ((sink.desiredSize ?? 0) > -WAITING_LIMIT || event !== 'progress') sink.enqueue(encoder.encode(text))
+    } else if (reports.push(text) > WAITING_LIMIT) reports.shift()
+  }
+  const ended = work((report) => {
+    send('progress', JSON.stringify(report))
+    started()
+  })
+  // Refused or done before the first report: an ordinary answer.
+  if ((await Promise.race([first, ended.then(() => 'ended' as const)])) === 'ended') return ended
+
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      sink = controller
+      for (const text of reports) controller.enqueue(encoder.encode(text))
+      void ended
+        .then(
+          (performed) => send('result', performed.body),
+          (error: unknown) => send('error', JSON.stringify(errorBody(asFailure(error), requestId))),
+        )
+        .finally(() => {
+          const open = sink
+          sink = undefined
+          open?.close()
+        })
+        // The reader has left.
+        .catch(() => undefined)
+    },
+    cancel() {
+      sink = undefined
+    },
+  })
+  return new Response(body, { status: 200, headers: { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store' } })
+}

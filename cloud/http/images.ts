@@ -1,0 +1,22 @@
+import type { Hono } from 'hono'
+import { IMAGE_NAME, IMAGE_TYPES, type ImageStore } from '../images/image-store.ts'
+
+/** Serves images under the hash of their content: they never change, so everybody may keep them for good. */
+export function imageRoutes(app: Hono, images: ImageStore): void {
+  app.get('/images/:name', async (c) => {
+    const name = c.req.param('name')
+    if (!IMAGE_NAME.test(name)) return c.notFound()
+    const etag = `"${name}"`
+    const headers = {
+      'cache-control': 'public, max-age=31536000, immutable',
+      etag,
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'cross-origin-resource-policy': 'cross-origin',
+    }
+    if (c.req.header('if-none-match') === etag) return c.body(null, 304, headers)
+    const bytes = await images.get(name)
+    if (!bytes) return c.notFound()
+    return c.body(bytes as Uint8Array<ArrayBuffer>, 200, { ...headers, 'content-type': IMAGE_TYPES[name.slice(44)] ?? 'application/octet-stream' })
+  })
+}

@@ -1,0 +1,45 @@
+import type { Context } from 'hono'
+import { Failure, invalid } from '../operations/failure.ts'
+import type { Multipart } from '../operations/operation.ts'
+import { UploadedFile } from '../operations/uploaded-file.ts'
+import { readBytes } from './body.ts'
+
+/** Parts of one body at most: a form has a handful of fields. */
+const PART_LIMIT = 50
+
+/** Whether the request says that its body is a form. */
+export function isMultipart(c: Context): boolean {
+  return /^multipart\/form-data *(;|$)/i.test(c.req.header('content-type') ?? '')
+}
+
+/** The fields of a multipart/form-data body: text as text, the file as an `UploadedFile`. */
+export async function readMultipart(c: Context, { fileField, limit }: Multipart): Promise<Record<string, unknown>> {
+  const type = c.req.header('content-type') ?? ''
+  const bytes = await readBytes(c, limit)
+  checkParts(bytes, type)
+  const form = await new Response(bytes as Uint8Array<ArrayBuffer>, { headers: { 'content-type': type } }).formData().catch(() => {
+    throw new Failure('invalid-argument', 'the body is not valid multipart/form-data')
+  })
+  const fields: Record<string, unknown> = {}
+  for (const [name, value] of form) {
+    if (Object.hasOwn(fields, name)) throw invalid(name, 'is there twice')
+    if (typeof value === 'string') {
+      if (value.includes('\0') || !value.isWellFormed()) throw invalid(name, 'holds a NUL or half a character')
+      if (name === fileField) throw invalid(name, 'must be a file: give its part a filename')
+      fields[name] = value
+    } else fields[name] = new UploadedFile(value.name, new Uint8Array(await value.arrayBuffer()))
+  }
+  return fields
+}
+
+/** Counted before anything parses them: a small body can hold very many empty parts. */
+function checkParts(bytes: Uint8Array, type: string): void {
+  const boundary = /boundary=(?:"([^"]{1,70})"|([^;\s]{1,70}))/i.exec(type)
+  const delimiter = Buffer.from(`--${boundary?.[1] ?? boundary?.[2] ?? ''}`)
+  if (!boundary) throw new Failure('invalid-argument', 'multipart/form-data needs a boundary in its content type')
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let parts = 0
+  for (let at = body.indexOf(delimiter); at >= 0; at = body.indexOf(delimiter, at + delimiter.length)) {
+    if (++parts > PART_LIMIT + 1) throw new Failure('invalid-argument', `a form has at most ${PART_LIMIT} parts`)
+  }
+}

@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { findProduct } from '../catalogue/queries.ts'
+import { isSoldIn } from '../catalogue/is-sold-in.ts'
+import { setProductImage } from '../catalogue/set-product-image.ts'
+import { originOf } from '../config.ts'
+import { knownCaller } from '../operations/caller.ts'
+import { Failure, invalid, notFound } from '../operations/failure.ts'
+import { Id, Success } from '../operations/fields.ts'
+import { hashOfBytes } from '../operations/idempotency.ts'
+import { operation, type Call, type Services } from '../operations/operation.ts'
+import { FileField, type UploadedFile } from '../operations/uploaded-file.ts'
+import { imageQueue } from './image-queue.ts'
+import { IMAGE_TYPES } from './image-store.ts'
+import { IMAGE_BYTES_LIMIT, reencode, type KeptImage } from './reencode.ts'
+
+const MULTIPART_LIMIT = IMAGE_BYTES_LIMIT + 64 * 1024
+const JSON_LIMIT = 11 * 1024 * 1024
+const queue = imageQueue()
+
+/** The product, if one of the stores that the key may touch sells it. */
+async function assertOwn(call: Call, productId: string): Promise<string> {
+  const { tenant, ...caller } = knownCaller(call.caller)
+  const product = await findProduct(call.db, tenant, { productId })
+  const storeIds = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
+  if (!product || (storeIds !== null && !(await isSoldIn(call.db, productId, storeIds)))) throw notFound('product')
+  return tenant
+}
+
+function bytesOf({ imageBase64, snapshot }: { imageBase64?: string | undefined; snapshot?: UploadedFile | undefined }): { bytes: Uint8Array; field: string } {
+  if (snapshot && imageBase64 !== undefined) throw invalid('snapshot', 'send the image once: as snapshot or as imageBase64')
+  if (snapshot) return { bytes: snapshot.bytes, field: 'snapshot' }
+  if (imageBase64 === undefined) throw invalid('imageBase64', 'is missing: send the image as Base64, or as the file "snapshot" of multipart/form-data', 'missing')
+  const text = imageBase64.replace(/^data:image\/[a-z+.-]{1,20};base64,/, '').replaceAll(/\s/g, '')
+  if (text.length % 4 === 1 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw invalid('imageBase64', 'is not Base64')
+  return { bytes: Buffer.from(text, 'base64'), field: 'imageBase64' }
+}
+
+async function store({ images, log }: Services, name: string, image: KeptImage): Promise<void> {
+  try {
+    await images.put(name, image.bytes, IMAGE_TYPES[image.extension] ?? '')
+  } catch (error) {
+    log.error({ err: error }, 'a picture could not be stored')
+    throw new Failure('unavailable', 'pictures cannot be stored at the moment; try again', { reason: 'images_unavailable', retryAfter: 10 })
+  }
+}
+
+export const uploadImageToProduct = operation({
+  name: 'uploadImageToProduct',
+  area: 'catalogue',
+  minimumPackage: 'DISCOVER',
+  summary: 'Sets the picture of a product.',
+  description:
+    'JPEG, PNG or WebP, known by its content; at most 8 MiB and 40 megapixels. As Base64 in JSON, or as the file `snapshot` of multipart/form-data, also at `{base_url}/upload`. ' +
+    'Pictures are turned upright, scaled to 2,048 pixels at most and freed of metadata.',
+  changes: true,
+  bodyLimit: JSON_LIMIT,
+  multipart: { fileField: 'snapshot', limit: MULTIPART_LIMIT, alsoJson: true },
+  request: z.strictObject({
+    productId: Id,
+    imageBase64: z.string().min(1).max(JSON_LIMIT).optional().describe('The picture as Base64, with or without data: prefix.'),
+    snapshot: FileField.optional(),
+  }),
+  response: z.strictObject({
+    ...Success,
+    productId: z.string(),
+    imageUrl: z.string(),
+    media: z.strictObject({ snapshot: z.string() }),
+    width: z.int(),
+    height: z.int(),
+  }),
+  example: { productId: 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B', imageBase64: '/9j/4AAQSkZJRgABAQ…' },
+  async steps(work, { productId, ...sent }) {
+    const { services } = work
+    const { bytes, field } = bytesOf(sent)
+    await work.read((call) => assertOwn(call, productId))
+    const image = await queue(() => reencode(bytes, field))
+    const name = `${hashOfBytes(image.bytes)}.${image.extension}`
+    // Before any row names it; a picture that no row names does no harm.
+    await store(services, name, image)
+    const imageUrl = `${originOf(services.config)}/images/${name}`
+    await work.step(async (call) => {
+      const tenant = await assertOwn(call, productId)
+      await setProductImage(call.db, tenant, productId, imageUrl, call.nowMs)
+      call.changed(productId)
+    })
+    return { success: true as const, productId, imageUrl, media: { snapshot: imageUrl }, width: image.width, height: image.height }
+  },
+})

@@ -1,0 +1,66 @@
+import { Failure, invalid } from '../operations/failure.ts'
+
+/** An image as it is kept: turned upright, bounded, without metadata. */
+export interface KeptImage {
+  readonly bytes: Uint8Array
+  readonly extension: 'jpg' | 'png' | 'webp'
+  readonly width: number
+  readonly height: number
+}
+
+/** Of the file, bytes. */
+export const IMAGE_BYTES_LIMIT = 8 * 1024 * 1024
+/** Before decoding: a small file can unfold into gigabytes. */
+const PIXEL_LIMIT = 40_000_000
+/** Longer sides are scaled down to this, pixels: four times what a phone shows. */
+const SIDE_LIMIT = 2_048
+
+/** The part of `sharp` that is used. It is an optional dependency: the build must not need its types. */
+interface Sharp {
+  rotate(): Sharp
+  resize(options: { width: number; height: number; fit: 'inside'; withoutEnlargement: boolean }): Sharp
+  toFormat(format: 'jpeg' | 'png' | 'webp', options: object): Sharp
+  toBuffer(options: { resolveWithObject: true }): Promise<{ data: Buffer; info: { width: number; height: number } }>
+}
+type MakeSharp = (bytes: Uint8Array, options: { limitInputPixels: number; failOn: 'error'; sequentialRead: boolean }) => Sharp
+
+const FORMATS = [
+  { extension: 'jpg', format: 'jpeg', options: { quality: 85, mozjpeg: true }, begins: (b: Uint8Array) => b[0] === 0xff && b[1] === 0xd8 && b[2] === 0xff },
+  { extension: 'png', format: 'png', options: { compressionLevel: 9 }, begins: (b: Uint8Array) => ascii(b, 1, 'PNG\r\n\x1a\n') && b[0] === 0x89 },
+  { extension: 'webp', format: 'webp', options: { quality: 85 }, begins: (b: Uint8Array) => ascii(b, 0, 'RIFF') && ascii(b, 8, 'WEBP') },
+] as const
+
+function ascii(bytes: Uint8Array, at: number, text: string): boolean {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1', at, at + text.length) === text
+}
+
+/**
+ * Checks an upload by its content and makes it anew, which leaves out metadata (where a photo was taken) and whatever
+ * else hides in a file. Throws 400 for what is no such image, 413 for one that is too large.
+ */
+export async function reencode(bytes: Uint8Array, field: string): Promise<KeptImage> {
+  if (bytes.length > IMAGE_BYTES_LIMIT) throw new Failure('payload-too-large', `${field}: an image has at most ${IMAGE_BYTES_LIMIT} bytes`)
+  const found = FORMATS.find((format) => format.begins(bytes))
+  if (!found) throw invalid(field, 'must be a JPEG, PNG or WebP image', 'not_an_image')
+  const sharp = await loadSharp()
+  try {
+    const { data, info } = await sharp(bytes, { limitInputPixels: PIXEL_LIMIT, failOn: 'error', sequentialRead: true })
+      .rotate()
+      .resize({ width: SIDE_LIMIT, height: SIDE_LIMIT, fit: 'inside', withoutEnlargement: true })
+      .toFormat(found.format, found.options)
+      .toBuffer({ resolveWithObject: true })
+    return { bytes: data, extension: found.extension, width: info.width, height: info.height }
+  } catch (error) {
+    if (/pixel limit/i.test(String(error))) throw invalid(field, `an image has at most ${PIXEL_LIMIT / 1_000_000} megapixels`, 'too_many_pixels')
+    throw invalid(field, `is damaged: it says it is ${found.format} but cannot be read as such`, 'damaged_image')
+  }
+}
+
+async function loadSharp(): Promise<MakeSharp> {
+  const name: string = 'sharp'
+  try {
+    return ((await import(name)) as { default: MakeSharp }).default
+  } catch {
+    throw new Failure('unavailable', 'images cannot be taken on this machine: the optional package sharp is not installed', { reason: 'images_unavailable' })
+  }
+}

@@ -1,0 +1,111 @@
+import { newId } from '../../policy/ids.ts'
+import type { Db } from '../persistence/database.ts'
+import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
+import { actorOf, type Caller } from './caller.ts'
+import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
+import type { Basis, Call, Operation, OutgoingEvent, Services } from './operation.ts'
+import { writeAnswer } from './raw-json.ts'
+import { UploadedFile } from './uploaded-file.ts'
+
+/** A request, whatever wire it came over. */
+export interface Request {
+  readonly operation: Operation
+  readonly caller: Caller
+  /** The parsed body, or the query of the older form. */
+  readonly input: unknown
+  readonly older: boolean
+  readonly idempotencyKey: string | undefined
+  readonly requestId: string
+}
+
+export interface Performed {
+  readonly status: number
+  readonly body: string
+  readonly replayed: boolean
+}
+
+const NO_TENANT = '-'
+
+/** What the request is known by: its Idempotency-Key, or where the operation says so its own hash. */
+export function identityOf({ operation, caller, input, idempotencyKey }: Request): RequestIdentity | undefined {
+  if (caller.kind === 'anyone') return undefined
+  const requestHash = hashOf(canonicalJson(withHashes(input)))
+  const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
+  if (idempotencyKey !== undefined) return { keyHash: hashOf(`key\0${idempotencyKey}`), ...scope }
+  if (!operation.answersRepeats) return undefined
+  const who = caller.kind === 'agent' ? caller.agentId : 'key'
+  return { keyHash: hashOf(`repeat\0${who}\0${requestHash}`), ...scope }
+}
+
+/** Files count by what is in them. */
+function withHashes(input: unknown): unknown {
+  if (typeof input !== 'object' || input === null) return input
+  const fields = Object.entries(input).map(([name, value]) => [name, value instanceof UploadedFile ? hashOfBytes(value.bytes) : (value as unknown)])
+  return Object.fromEntries(fields) as unknown
+}
+
+/** A call with what came of it. */
+export interface OpenCall {
+  call: Call
+  events: OutgoingEvent[]
+  after: (() => void)[]
+  entityId(): string | null
+  rests(): { basis: Basis[]; untilMs: number | undefined }
+}
+
+/** Opens the call of a request on this transaction. */
+export function openCall({ operation, caller, requestId }: Request, db: Db, services: Services): OpenCall {
+  const events: OutgoingEvent[] = []
+  const after: (() => void)[] = []
+  const basis = new Map<string, Basis>()
+  let entityId: string | null = null
+  let untilMs: number | undefined
+  const call: Call = {
+    operation,
+    caller,
+    db,
+    nowMs: services.platform.clock.wall(),
+    requestId,
+    services,
+    emit: (event) => void events.push(event),
+    changed: (id) => void (entityId = id),
+    restsOn: (row) => void basis.set(`${row.kind} ${row.id}`, row),
+    trueUntil: (ms) => void (untilMs = Math.min(untilMs ?? ms, ms)),
+    afterCommit: (task) => void after.push(task),
+  }
+  return { call, events, after, entityId: () => entityId, rests: () => ({ basis: [...basis.values()], untilMs }) }
+}
+
+/** The answer as it is sent: checked against its schema where tests ask for that. */
+export function answerOf({ response }: Pick<Operation, 'response'>, made: object, { config }: Services): string {
+  const body = writeAnswer(made)
+  if (config.checkAnswers) response.parse(JSON.parse(body))
+  return body
+}
+
+const insertAudit = prepared((db, p: AuditEntryRow) =>
+  db.insertInto('audit_entry').values(fieldsOf(p, ['entry_id', 'tenant', 'at_ms', 'actor', 'operation', 'entity_id', 'request_id'])),
+)
+
+/** The audit row of a change, in the transaction of the change. */
+export async function writeAudit(db: Db, request: Request, entityId: string | null, nowMs: number, { platform }: Services): Promise<void> {
+  const { caller, operation, requestId } = request
+  const tenant = caller.kind === 'anyone' ? NO_TENANT : caller.tenant
+  const what = { operation: operation.name, entity_id: entityId, request_id: requestId }
+  await insertAudit(db, { entry_id: newId('aud', platform), tenant, at_ms: nowMs, actor: actorOf(caller), ...what })
+}
+
+/** Puts events where webhooks are sent from, in the transaction that they come from. */
+export async function writeOutbox(db: Db, caller: Caller, events: readonly OutgoingEvent[], nowMs: number, { platform }: Services): Promise<void> {
+  if (events.length === 0 || caller.kind === 'anyone') return
+  const rows = events.map((event) => ({
+    event_id: newId('whe', platform),
+    tenant: caller.tenant,
+    store_id: event.storeId,
+    type: event.type,
+    at_ms: nowMs,
+    data: JSON.stringify(event.data),
+  }))
+  await db.insertInto('outbox_event').values(rows).execute()
+}

@@ -1,0 +1,75 @@
+import { assert } from '../../policy/assert.ts'
+import type { Database } from '../persistence/database.ts'
+import { claimRunning, findAnswer, forgetRunning, keepAnswer, renewRunning, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
+import { keepRefusal } from './keep-refusal.ts'
+import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type Performed, type Request } from './open-call.ts'
+import type { Services, Work } from './operation.ts'
+
+/**
+ *   [ kept answer? ─ else: running ] ─ step ─ step ─ … ─ [ audit ─ keep answer ]
+ *
+ * Work of several transactions. Who sends the same Idempotency-Key meanwhile is told to wait; after a crash the lease
+ * runs out and a successor begins again.
+ */
+export async function performSteps(request: Request, input: unknown, database: Database, services: Services, report: Report): Promise<Performed> {
+  const { operation } = request
+  assert(operation.steps !== undefined && !operation.secretAnswer, `${operation.name} is not carried out in steps`)
+  const identity = identityOf(request)
+  const kept = identity && (await database.write((db) => findOrClaim(db, identity, services.platform.clock.wall())))
+  if (kept) return { replayed: true, ...kept }
+  const { work, entityId } = openWork(request, identity, database, services, report)
+  try {
+    const answer: KeptAnswer = { status: 200, body: answerOf(operation, await operation.steps(work, input), services) }
+    await database.write(async (db) => {
+      const nowMs = services.platform.clock.wall()
+      if (operation.audited) await writeAudit(db, request, entityId(), nowMs, services)
+      if (identity) await keepAnswer(db, identity, answer, { basis: [] }, nowMs)
+    })
+    return { replayed: false, ...answer }
+  } catch (error) {
+    if (identity) await database.write((db) => forgetRunning(db, identity))
+    return keepRefusal(error, identity, request, database, services)
+  }
+}
+
+/** Hears how far the work is. */
+export type Report = (report: Readonly<Record<string, unknown>>) => void
+
+async function findOrClaim(db: Parameters<typeof claimRunning>[0], identity: RequestIdentity, nowMs: number): Promise<KeptAnswer | undefined> {
+  const kept = await findAnswer(db, identity, nowMs)
+  if (!kept) await claimRunning(db, identity, nowMs)
+  return kept
+}
+
+function openWork(
+  request: Request,
+  identity: RequestIdentity | undefined,
+  database: Database,
+  services: Services,
+  report: Report,
+): { work: Work; entityId(): string | null } {
+  let entityId: string | null = null
+  const work: Work = {
+    operation: request.operation,
+    caller: request.caller,
+    services,
+    read: (look) => look(openCall(request, database.reads, services).call),
+    async step(change) {
+      let after: (() => void)[] = []
+      const made = await database.write(async (db) => {
+        const nowMs = services.platform.clock.wall()
+        const opened = openCall(request, db, services)
+        const result = await change(opened.call)
+        await writeOutbox(db, request.caller, opened.events, nowMs, services)
+        if (identity) await renewRunning(db, identity, nowMs)
+        entityId = opened.entityId() ?? entityId
+        after = opened.after
+        return result
+      })
+      for (const task of after) task()
+      return made
+    },
+    progress: report,
+  }
+  return { work, entityId: () => entityId }
+}
