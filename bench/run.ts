@@ -5,6 +5,7 @@ import { realPlatform } from '../bin/platform.ts'
 import { catalogueSize } from './catalogue/catalogue-size.ts'
 import { memory } from './catalogue/memory.ts'
 import { productByEan } from './catalogue/product-by-ean.ts'
+import { productImport } from './catalogue/product-import.ts'
 import { productInsert } from './catalogue/product-insert.ts'
 import { productPage } from './catalogue/product-page.ts'
 import type { Figure, Result } from './figure.ts'
@@ -14,7 +15,7 @@ import { verifyAndRedeem } from './verify-and-redeem.ts'
 import { verifyProtectedItem } from './verify-protected-item.ts'
 import { verifyToken } from './verify-token.ts'
 
-const FIGURES: readonly Figure[] = [verifyToken, verifyAndRedeem, verifyProtectedItem, productPage, productByEan, productInsert, memory, catalogueSize]
+const FIGURES: readonly Figure[] = [verifyToken, verifyAndRedeem, verifyProtectedItem, productPage, productByEan, productInsert, memory, catalogueSize, productImport]
 
 const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.
 

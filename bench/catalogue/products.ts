@@ -28,7 +28,7 @@ export function benchProduct(number: number): BenchProduct {
   return {
     ean: eanOf(number),
     name: `${capital(thing)} ${kind} ${((number % 50) + 1) * 20} g`,
-    price: ((number * 37) % 4_900) / 100 + 0.99,
+    price: (((number * 37) % 4_900) + 99) / 100,
     vat: number % 3 === 0 ? 19 : 7,
     brand,
     category: CATEGORIES[number % CATEGORIES.length] as string,
