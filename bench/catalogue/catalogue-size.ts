@@ -11,7 +11,6 @@ const SIZES = [1_000, 100_000, 1_000_000] as const
 const QUICK_SIZES = [1_000, 100_000] as const
 /** Most that the largest may cost over the smallest. */
 const LIMIT = 1.5
-const CALLS = 400
 
 /** Whether a store with a thousand times as many products is slower. */
 export const catalogueSize: Figure = { name: 'catalogue-size', run }
@@ -44,6 +43,7 @@ function wordsOf(number: number): string[] {
 
 async function run({ quick, folder, random, note }: Bench): Promise<Result> {
   const sizes = quick ? QUICK_SIZES : SIZES
+  const [calls, rounds] = quick ? [100, 7] : [300, 21]
   const [smallest, largest] = [sizes[0], sizes.at(-1) as number]
   const clouds: FilledCloud[] = []
   try {
@@ -54,13 +54,13 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
       const contenders: Contender[] = clouds.map((cloud) => ({
         name: nameFor(cloud.size),
         slice: async () => {
-          const bodies = Array.from({ length: CALLS }, () => JSON.stringify({ storeId: cloud.storeId, ...body(random, cloud.size, cloud.cursors) }))
-          return cpuTime(CALLS, async () => {
+          const bodies = Array.from({ length: calls }, () => JSON.stringify({ storeId: cloud.storeId, ...body(random, cloud.size, cloud.cursors) }))
+          return cpuTime(calls, async () => {
             for (const each of bodies) await cloud.call(operation, each)
           })
         },
       }))
-      const samples = await takeTurns(contenders, quick ? 9 : 25, random, 3)
+      const samples = await takeTurns(contenders, rounds, random, 3)
       perQuestion.push({ name, samples, base: nameFor(smallest), most: nameFor(largest) })
     }
     return {

@@ -39,8 +39,8 @@ async function run(bench: Bench): Promise<Result> {
       ...work(NAMES.ours, cloud, ['fetchProducts', 'fetchProduct', 'insertProduct']),
       ...(vendure
         ? [
-            contender(`${NAMES.vendure}, page`, vendure, '/shop-api', pages / 10, () => searchBody(PAGE)),
-            contender(`${NAMES.vendure}, product`, vendure, '/shop-api', reads / 10, () => productBody(some() + 1)),
+            contender(`${NAMES.vendure}, page`, vendure, '', pages / 10, () => searchBody(PAGE)),
+            contender(`${NAMES.vendure}, product`, vendure, '', reads / 10, () => productBody(some() + 1)),
           ]
         : []),
     ]

@@ -29,7 +29,7 @@ async function run(bench: Bench): Promise<Result> {
     const contenders: HttpContender[] = [
       contender(NAMES.bare, bare, '/product', ours),
       contender(NAMES.ours, cloud, 'fetchProduct', ours),
-      ...(vendure ? [contender(NAMES.vendure, vendure, '/shop-api', (number) => productBody(number + 1), requests / 20)] : []),
+      ...(vendure ? [contender(NAMES.vendure, vendure, '', (number) => productBody(number + 1), requests / 4)] : []),
     ]
     const samples = await takeTurns(contenders, rounds, random)
     return {

@@ -34,7 +34,7 @@ async function run(bench: Bench): Promise<Result> {
       contender(NAMES.bare, bare, '/page', body),
       contender(NAMES.documents, bare, '/page-of-documents', body),
       contender(NAMES.ours, cloud, 'fetchProducts', body),
-      ...(vendure ? [contender(NAMES.vendure, vendure, '/shop-api', searchBody(PAGE), requests / 10)] : []),
+      ...(vendure ? [contender(NAMES.vendure, vendure, '', searchBody(PAGE), requests / 4)] : []),
     ]
     const samples = await takeTurns(contenders, rounds, random)
     return {

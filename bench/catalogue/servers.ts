@@ -4,6 +4,7 @@ import type { Bench } from '../figure.ts'
 import type { Address } from '../http-contender.ts'
 import type { BareProduct } from '../peers/bare-products.ts'
 import { startVendure } from '../peers/vendure.ts'
+import { productBody, searchBody } from './vendure-questions.ts'
 
 /** Products of the shop that all sell. */
 export const PRODUCTS = 1_000
@@ -29,7 +30,7 @@ export interface Shops {
   readonly vendure: Shop | undefined
 }
 
-export async function openShops({ folder, vendure, note }: Bench, keep: (program: Promise<Program>) => Promise<Program>): Promise<Shops> {
+export async function openShops({ quick, folder, vendure, note }: Bench, keep: (program: Promise<Program>) => Promise<Program>): Promise<Shops> {
   const start = (file: string, core: number, args: string[] = []) => keep(startProgram(file, core, args))
   const load = await start('load-program.js', CORES.load)
   const server = await start('cloud-program.js', CORES.server, [folder])
@@ -46,7 +47,11 @@ export async function openShops({ folder, vendure, note }: Bench, keep: (program
   async function openVendure(): Promise<Shop> {
     const program = await keep(startVendure(folder, PRODUCTS, note))
     const { port } = await program.ask<{ port: number }>({ kind: 'prepare' })
-    return { server: program, at: (path) => ({ port, path, authorization: 'none' }) }
+    const address: Address = { port, path: '/shop-api', authorization: 'none' }
+    // It has far more code to compile than the others, and slices that are warm would come late.
+    const bodies = Array.from({ length: quick ? 300 : 1_500 }, (_, i) => (i % 3 === 0 ? searchBody(50) : productBody((i % PRODUCTS) + 1)))
+    await load.ask({ ...address, bodies, connections: CONNECTIONS, expected: '49999' })
+    return { server: program, at: () => address }
   }
 }
 
