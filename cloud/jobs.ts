@@ -3,6 +3,7 @@ import { pruneLogins } from './agents/sessions.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
 import type { Database } from './persistence/database.ts'
+import { cancelUnpaid } from './scan-and-go/approval.ts'
 import { settleRefunds } from './scan-and-go/cancel-purchase.ts'
 
 /** Work that is due by time. Each kind is safe to run twice, and in several processes. */
@@ -50,6 +51,7 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => pruneAnswers(db, nowMs))
     await database.write((db) => pruneLogins(db, nowMs))
     await database.write((db) => settleRefunds({ db, nowMs }))
+    await database.write((db) => cancelUnpaid({ db, nowMs }))
   })
 
   return {

@@ -4,7 +4,7 @@ import type { ProductRow } from '../persistence/tables/stores.ts'
 const WORDS_LIMIT = 40
 const LETTERS_LIMIT = 32
 /** Words of a question that are looked at. */
-const QUESTION_LIMIT = 6
+export const QUESTION_LIMIT = 6
 
 /** Lower case without accents, so that "kase" finds "Käse" as "käse" does. */
 function wordsIn(text: string): string[] {
@@ -20,4 +20,9 @@ export function wordsOf({ name_lower, brand_lower, ean }: Pick<ProductRow, 'name
 /** The words of a question, each of which must begin a word of the product. */
 export function wordsAsked(q: string): string[] {
   return [...new Set(wordsIn(q))].slice(0, QUESTION_LIMIT)
+}
+
+/** Words as they stand beside each of them, so that ` beginning` occurs where one of them begins so. */
+export function joinWords(words: readonly string[]): string {
+  return words.map((word) => ` ${word}`).join('')
 }

@@ -1,7 +1,7 @@
 import type { Db } from '../persistence/database.ts'
-import type { ProductRow, StoreProductRow } from '../persistence/tables/stores.ts'
+import type { ProductRow, ProductWordRow, StoreProductRow } from '../persistence/tables/stores.ts'
 import { renderListing, type Listing } from './render.ts'
-import { wordsOf } from './words.ts'
+import { joinWords, wordsOf } from './words.ts'
 
 /**
  *   product ─┬─▶ store_product.doc of every store that sells it
@@ -34,7 +34,7 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
   for (const rows of inChunks(changed.map((write) => write.after))) await upsertProducts(db, rows)
 
   const listings: StoreProductRow[] = []
-  const words: { gone: Word[]; come: Word[] } = { gone: [], come: [] }
+  const words: { gone: ProductWordRow[]; come: ProductWordRow[] } = { gone: [], come: [] }
   const counts = new Map<string, { store_id: string; category: string; products: number }>()
   const count = (store_id: string, category: string | null, by: number) => {
     if (category === null) return
@@ -44,14 +44,15 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
   for (const { before, after, known, listing } of writes) {
     const oldWords = before ? wordsOf(before) : []
     const newWords = wordsOf(after)
+    const joined = joinWords(newWords)
+    const isSameWords = joined === joinWords(oldWords)
     const touched = known.filter((row) => row.store_id !== listing?.store_id && before !== after)
     for (const row of listing ? [...touched, listing] : touched) {
       const isNew = !known.some(({ store_id }) => store_id === row.store_id)
       listings.push(renderListing(after, { ...row, product_id: after.product_id }))
-      const had = isNew ? [] : oldWords
-      const word = (text: string): Word => ({ store_id: row.store_id, word: text, product_id: after.product_id })
-      words.come.push(...newWords.filter((w) => !had.includes(w)).map(word))
-      words.gone.push(...had.filter((w) => !newWords.includes(w)).map(word))
+      const word = (text: string): ProductWordRow => ({ store_id: row.store_id, word: text, product_id: after.product_id, words: joined })
+      if (isNew || !isSameWords) words.come.push(...newWords.map(word))
+      if (!isNew) words.gone.push(...oldWords.filter((w) => !newWords.includes(w)).map(word))
       if (isNew) count(row.store_id, '', 1)
       if (!isNew) count(row.store_id, before?.category ?? null, -1)
       count(row.store_id, after.category, 1)
@@ -66,16 +67,10 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
 /** Takes a product out of a store. The product itself stays: purchases and other stores may have it. */
 export async function removeListing(db: Db, storeId: string, product: ProductRow): Promise<void> {
   await db.deleteFrom('store_product').where('store_id', '=', storeId).where('product_id', '=', product.product_id).execute()
-  const words = wordsOf(product).map((word) => ({ store_id: storeId, word, product_id: product.product_id }))
+  const words = wordsOf(product).map((word) => ({ store_id: storeId, word, product_id: product.product_id, words: '' }))
   for (const rows of inChunks(words)) await deleteWords(db, rows)
   const categories = ['', ...(product.category === null ? [] : [product.category])]
   await addToCounts(db, categories.map((category) => ({ store_id: storeId, category, products: -1 })))
-}
-
-interface Word {
-  store_id: string
-  word: string
-  product_id: string
 }
 
 async function upsertProducts(db: Db, rows: readonly ProductRow[]): Promise<void> {
@@ -104,15 +99,15 @@ async function upsertListings(db: Db, rows: readonly StoreProductRow[]): Promise
     .execute()
 }
 
-async function insertWords(db: Db, rows: readonly Word[]): Promise<void> {
+async function insertWords(db: Db, rows: readonly ProductWordRow[]): Promise<void> {
   await db
     .insertInto('product_word')
     .values(rows)
-    .onConflict((c) => c.columns(['store_id', 'word', 'product_id']).doNothing())
+    .onConflict((c) => c.columns(['store_id', 'word', 'product_id']).doUpdateSet((eb) => ({ words: eb.ref('excluded.words') })))
     .execute()
 }
 
-async function deleteWords(db: Db, rows: readonly Word[]): Promise<void> {
+async function deleteWords(db: Db, rows: readonly ProductWordRow[]): Promise<void> {
   await db
     .deleteFrom('product_word')
     .where((eb) => eb.or(rows.map(({ store_id, word, product_id }) => eb.and({ store_id, word, product_id }))))

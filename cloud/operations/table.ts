@@ -15,8 +15,11 @@ import { fetchProtectionEvents, reportProtectionEvents } from '../protection/eve
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../protection/operator-operations.ts'
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy-operations.ts'
-import { generateReceiptQR, getReceiptFromToken } from '../receipts/operations.ts'
+import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from '../receipts/operations.ts'
 import { checkIn, completeTestCheckout, fetchPurchase, markPurchaseCancelled, startCheckout } from '../scan-and-go/operations.ts'
+import { approveCheckout } from '../scan-and-go/approval-operations.ts'
+import { generateCodes } from '../scan-and-go/code-operations.ts'
+import { fetchPurchaseHistory } from '../scan-and-go/history-operations.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Operation } from './operation.ts'
@@ -38,9 +41,13 @@ const OPERATIONS: readonly Operation[] = [
   checkIn,
   startCheckout,
   completeTestCheckout,
+  approveCheckout,
   fetchPurchase,
+  fetchPurchaseHistory,
   markPurchaseCancelled,
+  generateCodes,
   generateReceiptQR,
+  generateReceiptWithQR,
   getReceiptFromToken,
   verifySecurityTagDeactivation,
   verifyProtectedItem,

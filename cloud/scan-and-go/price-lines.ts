@@ -28,6 +28,8 @@ export interface PricedLine {
   priceOrigin: 'catalogue' | 'item' | 'client'
   /** Whether its units carry tags, where the store uses any. */
   tagged: boolean
+  /** Whether staff must look at who buys it. */
+  requiresHumanVerification: boolean
   items: ProtectedItemRow[]
 }
 
@@ -94,6 +96,7 @@ async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: rea
       brand: product.brand,
       priceOrigin: 'catalogue',
       tagged: product.tagged === 1,
+      requiresHumanVerification: product.requires_human_verification === 1,
     }
   }
   const own = ownPrice(items, path)
@@ -113,6 +116,7 @@ async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: rea
     brand: first?.brand ?? null,
     priceOrigin: own === undefined ? 'client' : 'item',
     tagged: true,
+    requiresHumanVerification: false,
   }
 }
 

@@ -24,7 +24,10 @@ export function readHeader({ row, cells }: SheetRow): ColumnPlaces {
     else if (places.has(column)) faults.push({ path: 'file', code: 'repeated_column', message: `the column "${shown}" is there twice` })
     else places.set(column, at)
   }
-  if (places.size === 0) throw invalid('file', `has no header: row ${row} of the first sheet must name the columns ${COLUMNS.join(', ')}`, 'no_header')
+  if (places.size === 0) {
+    const found = faults.slice(0, 5).map((fault) => fault.message.replace('unknown column ', ''))
+    throw invalid('file', `has no header: row ${row} of the first sheet must name the columns ${COLUMNS.join(', ')}, and it holds ${found.join(', ')}`, 'no_header')
+  }
   for (const column of REQUIRED) {
     if (!places.has(column)) faults.push({ path: 'file', code: 'missing_column', message: `the column "${column}" is missing` })
   }

@@ -25,8 +25,15 @@ function decode(file: Buffer): { text: string; warnings: string[] } {
   try {
     return { text: new TextDecoder('utf-8', { fatal: true }).decode(file), warnings: [] }
   } catch {
-    return { text: new TextDecoder('windows-1252').decode(file), warnings: ['the file is not UTF-8: it was read as Windows-1252'] }
+    return { text: fromWindows1252(file), warnings: ['the file is not UTF-8: it was read as Windows-1252'] }
   }
+}
+
+/** 0x80 … 0x9f of Windows-1252. The decoder of some versions of Node takes them for control characters, as Latin-1 has them. */
+const HIGH = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ'
+
+function fromWindows1252(file: Buffer): string {
+  return file.toString('latin1').replaceAll(/[\u0080-\u009f]/g, (char) => HIGH[char.charCodeAt(0) - 0x80] ?? char)
 }
 
 /** The separator that the first line has most of, outside of quotes. */
@@ -64,7 +71,7 @@ async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
     }
   } catch (error) {
     if (error instanceof Failure || !(error instanceof CsvError)) throw error
-    throw invalid('file', `cannot be read as CSV at row ${row + 1}: ${whatIsWrong(error.code)}`, 'damaged')
+    throw invalid('file', `cannot be read as CSV at row ${(error['records'] as number) + 1}: ${whatIsWrong(error.code)}`, 'damaged')
   } finally {
     parser.destroy()
   }

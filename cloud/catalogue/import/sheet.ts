@@ -20,7 +20,7 @@ export const ROWS_LIMIT = 10_000
 /** Columns that are looked at. */
 export const COLUMNS_LIMIT = 100
 /** Empty rows that are passed over before the file is refused. */
-export const EMPTY_ROWS_LIMIT = 50_000
+export const EMPTY_ROWS_LIMIT = 20_000
 
 /** Whether nobody wrote anything into the row. */
 export function isEmptyRow(cells: readonly Cell[]): boolean {

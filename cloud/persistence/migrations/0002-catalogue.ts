@@ -16,9 +16,10 @@ export const CATALOGUE: Migration = {
     `ALTER TABLE store_product ADD COLUMN doc text NOT NULL DEFAULT ''`,
     `CREATE INDEX store_product_by_product ON store_product (product_id, store_id)`,
     `CREATE INDEX store_product_by_category ON store_product (store_id, category, product_id)`,
-    // Prefixes are ranges, which is true of bytes only, not of a language's order.
+    // Prefixes are ranges, which is true of bytes only, not of a language's order. Each word has all words of its product
+    // beside it, so that a question of several words is answered out of this table alone.
     `CREATE TABLE product_word (
-      store_id text NOT NULL, word text COLLATE "C" NOT NULL, product_id text NOT NULL,
+      store_id text NOT NULL, word text COLLATE "C" NOT NULL, product_id text NOT NULL, words text NOT NULL,
       PRIMARY KEY (store_id, word, product_id)) /* clustered */`,
     // The category '' stands for all.
     `CREATE TABLE product_count (

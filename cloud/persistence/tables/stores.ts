@@ -83,6 +83,8 @@ export interface ProductWordRow {
   store_id: string
   word: string
   product_id: string
+  /** All words of the product, each after a space. */
+  words: string
 }
 
 /** How many products a store has in a category; '' counts all. */
