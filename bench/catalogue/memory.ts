@@ -19,7 +19,8 @@ async function run(bench: Bench): Promise<Result> {
   const { quick, random } = bench
   const rounds = quick ? 2 : 6
   return withPrograms(async (keep) => {
-    const { load, cloud, bare, vendure } = await openShops(bench, keep)
+    const { load, cloud, vendure, ...shops } = await openShops(bench, keep)
+    const bare = await shops.bare('single')
     const some = () => Math.floor(fraction(random) * PRODUCTS)
     const contender = (name: string, shop: Shop, path: string, count: number, body: () => string) => {
       const bodies = () => Array.from({ length: count }, body)

@@ -17,10 +17,11 @@ export const productByEan: Figure = { name: 'product-by-ean', run }
 
 async function run(bench: Bench): Promise<Result> {
   const { quick, random } = bench
-  const requests = quick ? 1_000 : 5_000
+  const requests = quick ? 400 : 5_000
   const rounds = quick ? 3 : 9
   return withPrograms(async (keep) => {
-    const { load, cloud, bare, vendure } = await openShops(bench, keep)
+    const { load, cloud, vendure, ...shops } = await openShops(bench, keep)
+    const bare = await shops.bare('single')
     const contender = (name: string, shop: Shop, path: string, body: (number: number) => string, count = requests) => {
       const bodies = () => Array.from({ length: count }, () => body(Math.floor(fraction(random) * PRODUCTS)))
       return httpContender({ name, load, server: shop.server, address: shop.at(path), connections: CONNECTIONS, expected: '49999', bodies })

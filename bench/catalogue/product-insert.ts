@@ -17,13 +17,17 @@ async function run(bench: Bench): Promise<Result> {
   const requests = quick ? 500 : 2_000
   const rounds = quick ? 3 : 9
   return withPrograms(async (keep) => {
-    const { load, cloud, bare, grouped } = await openShops({ ...bench, vendure: false }, keep)
+    const { load, cloud, bare } = await openShops({ ...bench, vendure: false }, keep)
     const contender = (name: string, shop: Shop, path: string) => {
       let next = PRODUCTS
       const bodies = () => Array.from({ length: requests }, () => JSON.stringify({ storeId: cloud.storeId, ...benchProduct(next++) }))
       return httpContender({ name, load, server: shop.server, address: shop.at(path), connections: CONNECTIONS, expected: '49999', bodies })
     }
-    const contenders = [contender(NAMES.bare, bare, '/insert'), contender(NAMES.grouped, grouped, '/insert'), contender(NAMES.ours, cloud, 'insertProduct')]
+    const contenders = [
+      contender(NAMES.bare, await bare('single'), '/insert'),
+      contender(NAMES.grouped, await bare('grouped'), '/insert'),
+      contender(NAMES.ours, cloud, 'insertProduct'),
+    ]
     const samples = await takeTurns(contenders, rounds, random)
     return {
       title: `6  A new product over HTTP, ${CONNECTIONS} connections (SQLite, synchronous=FULL)`,

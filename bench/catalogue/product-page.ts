@@ -24,7 +24,8 @@ async function run(bench: Bench): Promise<Result> {
   const requests = quick ? 500 : 2_000
   const rounds = quick ? 3 : 9
   return withPrograms(async (keep) => {
-    const { load, cloud, bare, vendure } = await openShops(bench, keep)
+    const { load, cloud, vendure, ...shops } = await openShops(bench, keep)
+    const bare = await shops.bare('single')
     const contender = (name: string, shop: Shop, path: string, body: string, count = requests) => {
       const bodies = new Array<string>(count).fill(body)
       return httpContender({ name, load, server: shop.server, address: shop.at(path), connections: CONNECTIONS, expected: '49999', bodies: () => bodies })

@@ -22,10 +22,8 @@ export interface Shop {
 export interface Shops {
   readonly load: Program
   readonly cloud: Shop & { readonly storeId: string }
-  /** Routes with nothing but the query, a commit a request. */
-  readonly bare: Shop
-  /** The same with group commit. */
-  readonly grouped: Shop
+  /** Starts routes with nothing but the query. */
+  bare(commits: 'single' | 'grouped'): Promise<Shop>
   /** Undefined unless it was asked for. */
   readonly vendure: Shop | undefined
 }
@@ -37,12 +35,12 @@ export async function openShops({ quick, folder, vendure, note }: Bench, keep: (
   const { port, base, authorization, storeId } = await server.ask<PreparedCatalogue>({ kind: 'catalogue', products: PRODUCTS })
   const at = (name: string) => ({ port, path: `${base}/${name}`, authorization })
   const products = await allProducts(at('fetchProducts'), storeId)
-  const bare = async (commits: 'single' | 'grouped'): Promise<Shop> => {
+  const bare: Shops['bare'] = async (commits) => {
     const program = await start('peers/bare-catalogue.js', CORES.server, [folder, commits])
     const address = await program.ask<Omit<Address, 'path'>>({ kind: 'prepare', products })
     return { server: program, at: (path) => ({ ...address, path }) }
   }
-  return { load, cloud: { server, at, storeId }, bare: await bare('single'), grouped: await bare('grouped'), vendure: vendure ? await openVendure() : undefined }
+  return { load, cloud: { server, at, storeId }, bare, vendure: vendure ? await openVendure() : undefined }
 
   async function openVendure(): Promise<Shop> {
     const program = await keep(startVendure(folder, PRODUCTS, note))
