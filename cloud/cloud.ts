@@ -1,5 +1,6 @@
 import type { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
+import { keyUsage } from './accounts/key-usage.ts'
 import { openAuthority } from './authority/authority.ts'
 import type { KeyFiles } from './authority/key-files.ts'
 import { refreshDocuments } from './catalogue/documents.ts'
@@ -11,6 +12,7 @@ import type { Log } from './log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
 import type { Broker } from './messaging/embedded-broker.ts'
 import type { Services } from './operations/operation.ts'
+import { signal } from './operations/signal.ts'
 import { OPERATION_TABLE } from './operations/table.ts'
 import type { Database } from './persistence/database.ts'
 
@@ -37,7 +39,7 @@ export async function createCloud({ config, platform, log, database, keyFiles, i
   await refreshDocuments(database)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
-  const services: Services = { platform, config, log, authority, agents: messages.channel, images }
+  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage(), offersChanged: signal() }
   const jobs = startJobs(database, services, messages.refresh)
   return {
     app: createApp(OPERATION_TABLE, database, services),
@@ -46,6 +48,7 @@ export async function createCloud({ config, platform, log, database, keyFiles, i
     attachBroker: (broker) => messages.attach(broker),
     async stop() {
       await jobs.stop()
+      await services.keyUsage.flush(database)
       await messages.settled()
     },
   }

@@ -3,7 +3,7 @@ import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { eanWarning } from './ean.ts'
-import { checkRow, RowError, rowErrors } from './product-rows.ts'
+import { checkRow, RowError, rowErrors } from './row-errors.ts'
 import { ProductInput } from './schema.ts'
 import { BATCH_LIMIT, upsertProducts, type Upsert } from './upsert-products.ts'
 

@@ -29,7 +29,7 @@ function* inChunks<T>(rows: readonly T[]): Generator<readonly T[]> {
   for (const size of CHUNKS) for (; rows.length - at >= size; at += size) yield rows.slice(at, at + size)
 }
 
-/** Writes products and prices, each product once, and all that follows from them. */
+/** Writes products and prices, each product once (in one store each where it does not change itself), and all that follows from them. */
 export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Promise<void> {
   const changed = writes.filter(({ before, after }) => before !== after)
   for (const rows of inChunks(changed.map((write) => write.after))) await upsertProducts(db, rows)

@@ -18,7 +18,7 @@ export async function startPurchase(
 ): Promise<PurchaseRow> {
   const { db, nowMs, services } = call
   const caller = knownCaller(call.caller)
-  const priced = await priceLines(db, store, lines)
+  const priced = await priceLines(db, store, lines, nowMs)
   const units = priced.reduce((sum, line) => sum + line.quantity, 0)
   if (units > UNITS_LIMIT) throw invalid('items', `hold ${units} units; at most ${UNITS_LIMIT}`, 'too_many_units')
   const purchase: PurchaseRow = {

@@ -1,5 +1,5 @@
 import { invalid } from '../../operations/failure.ts'
-import { checkRow, rowErrors, type RowErrors } from '../product-rows.ts'
+import { checkRow, rowErrors, type RowErrors } from '../row-errors.ts'
 import type { ProductInput } from '../schema.ts'
 import { readHeader } from './columns.ts'
 import { readCsvSheet } from './csv-sheet.ts'

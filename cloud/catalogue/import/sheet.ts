@@ -22,7 +22,15 @@ export const COLUMNS_LIMIT = 100
 /** Empty rows that are passed over before the file is refused. */
 export const EMPTY_ROWS_LIMIT = 20_000
 
+/** Rows that are taken before others have their turn. */
+export const ROWS_AT_A_TIME = 100
+
 /** Whether nobody wrote anything into the row. */
 export function isEmptyRow(cells: readonly Cell[]): boolean {
   return cells.every((cell) => cell === null || cell === undefined || (typeof cell === 'string' && cell.trim() === ''))
+}
+
+/** Lets whatever else waits have its turn. */
+export function othersTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }

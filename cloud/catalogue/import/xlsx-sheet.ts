@@ -1,6 +1,6 @@
 import { streamXlsxRows, XlsxStreamWriter } from 'hucre/xlsx'
 import { Failure, invalid } from '../../operations/failure.ts'
-import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, type Cell, type Sheet, type SheetRow } from './sheet.ts'
+import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, othersTurn, ROWS_AT_A_TIME, type Cell, type Sheet, type SheetRow } from './sheet.ts'
 import { checkWorkbook } from './zip-preflight.ts'
 
 /** Workbooks (.xlsx), by hucre. Nothing else knows of it. */
@@ -12,9 +12,10 @@ export async function readXlsxSheet(file: Buffer): Promise<Sheet> {
 }
 
 async function* rowsOf(file: Buffer): AsyncGenerator<SheetRow> {
-  let empty = 0
+  let [seen, empty] = [0, 0]
   try {
     for await (const { index, values } of streamXlsxRows(file, { sheet: 0 })) {
+      if (++seen % ROWS_AT_A_TIME === 0) await othersTurn()
       if (isEmptyRow(values)) {
         if (++empty > EMPTY_ROWS_LIMIT) throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows: delete them`, 'too_many_rows')
         continue

@@ -12,6 +12,8 @@ import { ROWS_LIMIT } from './sheet.ts'
 const SIZE_LIMIT = 64 * 1024 * 1024
 /** What a part that is read into memory as a whole may unpack to: workbook, styles, relations. */
 const SMALL_PART_LIMIT = 4 * 1024 * 1024
+/** The texts are read whole too; those of 10,000 products with every field at its limit have 7 MB. */
+const TEXTS_SIZE_LIMIT = 16 * 1024 * 1024
 const ENTRIES_LIMIT = 1_000
 /** Honest sheets pack up to about 1:60; deflate can do 1:1032. */
 const RATIO_LIMIT = 200
@@ -59,6 +61,7 @@ export async function checkWorkbook(file: Buffer): Promise<void> {
     if (!/\.(?:xml|rels)$/i.test(entry.name)) continue
     const isTexts = /sharedstrings\.xml$/i.test(entry.name)
     const isSheet = /worksheets\//i.test(entry.name)
+    if (isTexts && entry.size > TEXTS_SIZE_LIMIT) throw refuse('too_many_texts', `holds over ${TEXTS_SIZE_LIMIT / 1024 / 1024} MB of texts: far more than ${ROWS_LIMIT} products have`)
     if (!isTexts && !isSheet && entry.size > SMALL_PART_LIMIT && !/drawings?\/|media\/|charts?\//i.test(entry.name)) {
       throw refuse('too_large_unpacked', `has a part of over ${SMALL_PART_LIMIT / 1024 / 1024} MB that is no sheet`)
     }
