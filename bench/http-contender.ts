@@ -19,14 +19,14 @@ export type Address = Pick<LoadQuestion, 'port' | 'path' | 'authorization'>
 
 /** A contender that notes what else there is to see than the wall time at the client. */
 export interface HttpContender extends Contender {
-  /** Medians over the slices after the one that warmed up. */
-  also(): Readonly<Record<string, number>>
+  /** Medians over its last `rounds` slices: the ones before warmed up. */
+  also(rounds: number): Readonly<Record<string, number>>
 }
 
 export function httpContender({ name, server, load, address, connections, expected, bodies }: Asked): HttpContender {
   const cpu: number[] = []
   const answers: LoadAnswer[] = []
-  const seen = (of: (answer: LoadAnswer) => number) => median(answers.slice(1).map(of))
+  const seen = (rounds: number, of: (answer: LoadAnswer) => number) => median(answers.slice(-rounds).map(of))
   return {
     name,
     async slice() {
@@ -38,11 +38,11 @@ export function httpContender({ name, server, load, address, connections, expect
       answers.push(answer)
       return answer.microseconds / sent.length
     },
-    also: () => ({
-      'server CPU µs': median(cpu.slice(1)),
-      'p50 ms': seen((a) => a.p50Ms),
-      'p99 ms': seen((a) => a.p99Ms),
-      bytes: seen((a) => a.bytes),
+    also: (rounds) => ({
+      'server CPU µs': median(cpu.slice(-rounds)),
+      'p50 ms': seen(rounds, (a) => a.p50Ms),
+      'p99 ms': seen(rounds, (a) => a.p99Ms),
+      bytes: seen(rounds, (a) => a.bytes),
     }),
   }
 }
@@ -63,6 +63,6 @@ export async function withPrograms<T>(work: (keep: (program: Promise<Program>) =
 }
 
 /** What the rows show beside their cost, by the contender's name. */
-export function alsoOf(contenders: readonly HttpContender[]): Record<string, Readonly<Record<string, number>>> {
-  return Object.fromEntries(contenders.map((contender) => [contender.name, contender.also()]))
+export function alsoOf(contenders: readonly HttpContender[], rounds: number): Record<string, Readonly<Record<string, number>>> {
+  return Object.fromEntries(contenders.map((contender) => [contender.name, contender.also(rounds)]))
 }

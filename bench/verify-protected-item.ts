@@ -45,7 +45,7 @@ async function run({ quick, folder, random, note }: Bench): Promise<Result> {
     return {
       title: `3  verifyProtectedItem over HTTP, ${CONNECTIONS} connections, every request a fresh grant (SQLite, synchronous=FULL)`,
       counts: `wall time at the client; ${SHARING}`,
-      rows: rowsOf(samples, NAMES.bare, alsoOf(contenders)),
+      rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
       targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE)],
       notes: ['the target is the bare route with a commit a request; that with group commit is shown because ours commits in groups too'],
     }

@@ -4,7 +4,7 @@ import { alsoOf, httpContender, withPrograms, type HttpContender } from '../http
 import { takeTurns } from '../measure.ts'
 import type { Memory } from '../memory-of.ts'
 import { benchProduct } from './products.ts'
-import { CONNECTIONS, openShops, peerNotes, PRODUCTS, SHARING, type Shop } from './servers.ts'
+import { CONNECTIONS, openShops, peerNotes, PRODUCTS, SHARING, WARM_UPS, type Shop } from './servers.ts'
 import { productBody, searchBody } from './vendure-questions.ts'
 
 const NAMES = { bare: 'bare Hono routes', ours: 'cloud', vendure: 'Vendure' }
@@ -45,12 +45,12 @@ async function run(bench: Bench): Promise<Result> {
           ]
         : []),
     ]
-    const samples = await takeTurns(contenders, rounds, random)
+    const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
     const held = new Map<string, Memory>()
     for (const [name, shop] of [[NAMES.bare, bare], [NAMES.ours, cloud], [NAMES.vendure, vendure]] as const) {
       if (shop) held.set(name, await shop.server.ask<Memory>({ kind: 'memory' }))
     }
-    const also = alsoOf(contenders)
+    const also = alsoOf(contenders, rounds)
     for (const [name, row] of Object.entries(also)) {
       const { rss = Number.NaN, peak = Number.NaN } = held.get(name.replace(/, \w+$/, '')) ?? {}
       also[name] = { ...row, 'RSS MB': rss, 'peak MB': peak }

@@ -3,7 +3,7 @@ import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from '../f
 import { alsoOf, httpContender, withPrograms, type HttpContender } from '../http-contender.ts'
 import { takeTurns } from '../measure.ts'
 import { benchProduct } from './products.ts'
-import { CONNECTIONS, openShops, peerNotes, PRODUCTS, SHARING, type Shop } from './servers.ts'
+import { CONNECTIONS, openShops, peerNotes, PRODUCTS, SHARING, WARM_UPS, type Shop } from './servers.ts'
 import { productBody } from './vendure-questions.ts'
 
 const NAMES = { bare: 'bare Hono route', ours: 'fetchProduct', vendure: 'Vendure product(id)' }
@@ -32,11 +32,11 @@ async function run(bench: Bench): Promise<Result> {
       contender(NAMES.ours, cloud, 'fetchProduct', ours),
       ...(vendure ? [contender(NAMES.vendure, vendure, '', (number) => productBody(number + 1), requests / 4)] : []),
     ]
-    const samples = await takeTurns(contenders, rounds, random)
+    const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
     return {
       title: `5  A product by its barcode over HTTP, ${CONNECTIONS} connections`,
       counts: `wall time at the client; ${SHARING}`,
-      rows: rowsOf(samples, NAMES.bare, alsoOf(contenders)),
+      rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
       targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE), ...(vendure ? [ratesAtLeast(samples, NAMES.ours, NAMES.vendure, TIMES)] : [])],
       notes: [...(vendure ? ['Vendure does not find a product by its barcode; by its id it is fastest'] : []), ...peerNotes(bench)],
     }

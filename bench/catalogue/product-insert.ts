@@ -2,7 +2,7 @@ import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from '../f
 import { alsoOf, httpContender, withPrograms } from '../http-contender.ts'
 import { takeTurns } from '../measure.ts'
 import { benchProduct } from './products.ts'
-import { openShops, PRODUCTS, SHARING, type Shop } from './servers.ts'
+import { openShops, PRODUCTS, SHARING, WARM_UPS, type Shop } from './servers.ts'
 
 const NAMES = { bare: 'bare Hono insert, a commit a request', grouped: 'bare Hono insert, group commit', ours: 'insertProduct' }
 const CONNECTIONS = 16
@@ -28,11 +28,11 @@ async function run(bench: Bench): Promise<Result> {
       contender(NAMES.grouped, await bare('grouped'), '/insert'),
       contender(NAMES.ours, cloud, 'insertProduct'),
     ]
-    const samples = await takeTurns(contenders, rounds, random)
+    const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
     return {
       title: `6  A new product over HTTP, ${CONNECTIONS} connections (SQLite, synchronous=FULL)`,
       counts: `wall time at the client; ${SHARING}`,
-      rows: rowsOf(samples, NAMES.bare, alsoOf(contenders)),
+      rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
       targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE)],
       notes: ['the target is the bare route with a commit a request; that with group commit is shown because ours commits in groups too'],
     }

@@ -1,7 +1,7 @@
 import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from '../figure.ts'
 import { alsoOf, httpContender, withPrograms, type HttpContender } from '../http-contender.ts'
 import { takeTurns } from '../measure.ts'
-import { CONNECTIONS, openShops, peerNotes, SHARING, type Shop } from './servers.ts'
+import { CONNECTIONS, openShops, peerNotes, SHARING, WARM_UPS, type Shop } from './servers.ts'
 import { searchBody } from './vendure-questions.ts'
 
 const NAMES = {
@@ -37,11 +37,11 @@ async function run(bench: Bench): Promise<Result> {
       contender(NAMES.ours, cloud, 'fetchProducts', body),
       ...(vendure ? [contender(NAMES.vendure, vendure, '', searchBody(PAGE), requests / 4)] : []),
     ]
-    const samples = await takeTurns(contenders, rounds, random)
+    const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
     return {
       title: `4  A page of ${PAGE} products over HTTP, ${CONNECTIONS} connections`,
       counts: `wall time at the client; ${SHARING}`,
-      rows: rowsOf(samples, NAMES.bare, alsoOf(contenders)),
+      rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
       targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE), ...(vendure ? [ratesAtLeast(samples, NAMES.ours, NAMES.vendure, TIMES)] : [])],
       notes: ['the target is the bare route that makes its answer of rows; that with kept documents is shown because ours keeps them too', ...peerNotes(bench)],
     }

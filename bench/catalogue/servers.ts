@@ -9,6 +9,8 @@ import { productBody, searchBody } from './vendure-questions.ts'
 /** Products of the shop that all sell. */
 export const PRODUCTS = 1_000
 export const CONNECTIONS = 16
+/** Rounds until all have compiled what they need: our cloud has more of it than a bare route. */
+export const WARM_UPS = 3
 
 export const SHARING = canPin ? 'each server on core 0, the client on core 1' : 'servers and client share the cores as the system likes'
 
