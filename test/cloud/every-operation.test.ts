@@ -34,7 +34,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   registerProductToStore: ({ storeId, products }) => ({ storeId, productId: products[0].productId }),
   removeProductFromStore: ({ storeId, products }) => ({ storeId, productId: products.at(-1).productId }),
   bulkImportProducts: ({ storeId }) => ({ storeId, products: [{ ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }] }),
-  importProducts: ({ storeId }) => ({ storeId }),
+  importProducts: ({ storeId }) => ({ storeId, file: 'ean,name,price,vat\n4006381333931,Marker,1.99,19\n' }),
   uploadImageToProduct: ({ products }) => ({ productId: products[0].productId, imageBase64: PIXEL }),
   createOffer: ({ storeId }) => ({
     storeIds: [storeId],
@@ -121,9 +121,14 @@ onEveryDatabase('every operation', (kind) => {
 
   describe.each(posts.map((o) => [o.name, o] as const))('%s', (name, operation) => {
     const isForAdmins = operation.callers.includes('admin') && !operation.callers.includes('secret')
+    /** Takes a form and no JSON: its text fields are texts, whatever stands in them. */
+    const isForm = operation.multipart?.alsoJson === false
     const isCallable = isForAdmins || operation.callers.includes('secret') || operation.callers.includes('anyone')
     /** With the kind of key that the operation is for. */
-    const ask = (body: unknown, headers?: Record<string, string>) => shop.cloud.call(isForAdmins ? adminKey : shop.key, name, body, headers)
+    const ask = (body: unknown, headers?: Record<string, string>) => {
+      const key = isForAdmins ? adminKey : shop.key
+      return isForm && typeof body === 'object' ? shop.cloud.sendForm(key, name, body as Json) : shop.cloud.call(key, name, body, headers)
+    }
 
     if (!operation.callers.includes('anyone')) {
       it('401 without a key, with nonsense, with a key that nobody has', async () => {
@@ -144,7 +149,7 @@ onEveryDatabase('every operation', (kind) => {
     })
 
     it('400 for a wrong type in each field, naming it', async () => {
-      if (!isCallable) return
+      if (!isCallable || isForm) return
       const good = requestOf(name)
       for (const field of Object.keys(good)) {
         const answer = await ask({ ...good, [field]: { wrong: true } })
@@ -182,7 +187,7 @@ onEveryDatabase('every operation', (kind) => {
 
     it('413 for a body that is too large', async () => {
       if (!isCallable) return
-      const answer = await ask(`{"a":"${'x'.repeat(operation.bodyLimit)}"}`)
+      const answer = await ask(isForm ? { ...requestOf(name), file: 'x'.repeat(operation.multipart?.limit ?? 0) } : `{"a":"${'x'.repeat(operation.bodyLimit)}"}`)
       expect(answer).toMatchObject({ status: 413, body: { code: 'payload-too-large' } })
     })
 
