@@ -21,8 +21,8 @@ for await (const product of api.pages('fetchProducts', { storeId: stores[0]?.sto
 const refused = await api.fetchStore({ storeId: 'st_nobody' }).catch((error: unknown) => error)
 console.log(JSON.stringify({ stores: stores.length, many: names.length > 50, code: refused instanceof UntagError && refused.code }))
 `
-/** The TypeScript of the page about the API. */
-const ON_THE_PAGE = [...readFileSync(join(ROOT, 'docs/api.md'), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```/gm)].map((m) => m[1] ?? '')
+/** The TypeScript of a page, as it is read: from top to bottom. */
+const onPage = (page: string) => [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```/gm)].map((m) => m[1] ?? '').join('\n')
 const WRONG = `
 import { createClient } from 'untag/client'
 const api = createClient({ baseUrl: '' })
@@ -68,10 +68,10 @@ describe('untag as a package', () => {
 
   it('gives its types to others without skipLibCheck, and runs', async () => {
     writeFileSync(join(folder, 'program.ts'), PROGRAM)
-    expect(ON_THE_PAGE.length).toBeGreaterThan(1)
-    // One program, as the page is read: from top to bottom.
-    writeFileSync(join(folder, 'page.ts'), ON_THE_PAGE.join('\n'))
-    expect(compile('program.ts', 'page.ts')).toBe('')
+    writeFileSync(join(folder, 'page.ts'), onPage('docs/api.md'))
+    writeFileSync(join(folder, 'readme.ts'), onPage('README.md'))
+    for (const page of ['docs/api.md', 'README.md']) expect(onPage(page)).toContain('createClient')
+    expect(compile('program.ts', 'page.ts', 'readme.ts')).toBe('')
     expect(JSON.parse(await run('program.js'))).toEqual({ stores: 1, many: true, code: 'not-found' })
   })
 
