@@ -1,9 +1,11 @@
 import type { Cancel } from '../policy/platform.ts'
 import { pruneLogins } from './agents/sessions.ts'
+import { expireEarnings } from './loyalty/expire.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
 import type { Database } from './persistence/database.ts'
 import { settleRefunds } from './scan-and-go/cancel-purchase.ts'
+import { lapseReservations } from './stock/lapse.ts'
 
 /** Work that is due by time. Each kind is safe to run twice, and in several processes. */
 
@@ -50,6 +52,8 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => pruneAnswers(db, nowMs))
     await database.write((db) => pruneLogins(db, nowMs))
     await database.write((db) => settleRefunds({ db, nowMs }))
+    await database.write((db) => lapseReservations(db, nowMs))
+    await expireEarnings(database, services)
   })
 
   return {

@@ -9,7 +9,7 @@ import type { Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
 import type { Package } from './packages.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents'] as const
+export const AREAS = ['accounts', 'stores', 'catalogue', 'click and collect', 'loyalty', 'scan and go', 'receipts', 'protection', 'agents'] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */

@@ -1,6 +1,15 @@
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
+import { getLoyaltyAnalytics } from '../loyalty/analytics-operations.ts'
+import { addLoyaltyPoints, loyaltyCheckIn, redeemLoyaltyPoints } from '../loyalty/points-operations.ts'
+import {
+  createLoyaltyProgram,
+  getLoyaltyProgram,
+  getLoyaltyPrograms,
+  getStoreLoyaltyPrograms,
+  updateLoyaltyProgram,
+} from '../loyalty/program-operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -14,6 +23,7 @@ import { fetchOperators, registerOperator, removeOperator } from '../protection/
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy-operations.ts'
 import { generateReceiptQR, getReceiptFromToken } from '../receipts/operations.ts'
 import { checkIn, completeTestCheckout, fetchPurchase, markPurchaseCancelled, startCheckout } from '../scan-and-go/operations.ts'
+import { setStock } from '../stock/operations.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Operation } from './operation.ts'
@@ -25,6 +35,16 @@ const OPERATIONS: readonly Operation[] = [
   fetchProducts,
   fetchProduct,
   uploadImageToProduct,
+  setStock,
+  createLoyaltyProgram,
+  updateLoyaltyProgram,
+  getLoyaltyProgram,
+  getStoreLoyaltyPrograms,
+  getLoyaltyPrograms,
+  getLoyaltyAnalytics,
+  addLoyaltyPoints,
+  redeemLoyaltyPoints,
+  loyaltyCheckIn,
   checkIn,
   startCheckout,
   completeTestCheckout,

@@ -5,6 +5,7 @@ import { Id, iso, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
 import { originOf } from '../config.ts'
 import { ownStore } from '../stores/own-store.ts'
+import { releaseStock } from '../stock/reserve.ts'
 import { cancelPurchase } from './cancel-purchase.ts'
 import { completePurchase } from './complete-purchase.ts'
 import { ownPurchase, purchaseIdOf, wholePurchase } from './own-purchase.ts'
@@ -131,7 +132,10 @@ export async function endTestCheckout(call: Call, { purchase, store }: WholePurc
     throw precondition('checkout_ended', `the purchase is ${purchase.status} already`, { allowedNext: [] })
   }
   if (result === 'paid') await completePurchase(call, purchase, store)
-  else await updatePurchase(call.db, purchase, { status: 'CANCELLED', cancel_reason: result })
+  else {
+    await releaseStock(call.db, purchase.purchase_id)
+    await updatePurchase(call.db, purchase, { status: 'CANCELLED', cancel_reason: result })
+  }
   call.changed(purchase.purchase_id)
 }
 
