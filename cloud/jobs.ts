@@ -1,5 +1,6 @@
 import type { Cancel } from '../policy/platform.ts'
 import { pruneLogins } from './agents/sessions.ts'
+import { cancelOverdueOrders } from './click-and-collect/expire.ts'
 import { expireEarnings } from './loyalty/expire.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
@@ -53,6 +54,7 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => pruneLogins(db, nowMs))
     await database.write((db) => settleRefunds({ db, nowMs }))
     await database.write((db) => lapseReservations(db, nowMs))
+    await cancelOverdueOrders(database, services)
     await expireEarnings(database, services)
   })
 

@@ -5,6 +5,7 @@ import type { CloudConfig } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
+import type { PushSender } from '../messaging/push.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
 import type { Package } from './packages.ts'
@@ -26,6 +27,7 @@ export interface Services {
   readonly authority: Authority
   readonly agents: AgentChannel
   readonly images: ImageStore
+  readonly push: PushSender
 }
 
 /** An event for webhooks; `protection.*` events go through cloud/protection/events.ts. */

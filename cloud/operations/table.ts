@@ -1,6 +1,7 @@
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
+import { fetchClickCollectOrders, submitClickCollectOrder, updateClickCollectStatus } from '../click-and-collect/operations.ts'
 import { getLoyaltyAnalytics } from '../loyalty/analytics-operations.ts'
 import { addLoyaltyPoints, loyaltyCheckIn, redeemLoyaltyPoints } from '../loyalty/points-operations.ts'
 import {
@@ -36,6 +37,9 @@ const OPERATIONS: readonly Operation[] = [
   fetchProduct,
   uploadImageToProduct,
   setStock,
+  submitClickCollectOrder,
+  updateClickCollectStatus,
+  fetchClickCollectOrders,
   createLoyaltyProgram,
   updateLoyaltyProgram,
   getLoyaltyProgram,

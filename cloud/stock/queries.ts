@@ -87,6 +87,11 @@ export async function deleteReservations(db: Db, ownerId: string): Promise<Stock
   return rows.sort((a, b) => (a.product_id < b.product_id ? -1 : 1))
 }
 
+/** Keeps what is held for longer, or shorter. */
+export async function extendReservations(db: Db, ownerId: string, expires_ms: number): Promise<void> {
+  await db.updateTable('stock_reservation').set({ expires_ms }).where('owner_id', '=', ownerId).where('state', '=', 'held').execute()
+}
+
 /** Reservations whose time is over, the oldest first. */
 export function overdueReservations(db: Db, nowMs: number, limit: number): Promise<StockReservationRow[]> {
   return db.selectFrom('stock_reservation').selectAll().where('state', '=', 'held').where('expires_ms', '<=', nowMs).orderBy('expires_ms').limit(limit).execute()

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import jsQR from 'jsqr'
+import jsqr from 'jsqr'
 import { PNG } from 'pngjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expireEarnings } from '../../cloud/loyalty/expire.ts'
@@ -73,7 +73,8 @@ onEveryDatabase('loyalty', (kind) => {
     const answer = await shop.cloud.ok(key, 'getLoyaltyProgram', { programId: shop.programId })
     expect(answer.checkInCode).toBe(`untag://loyalty/${shop.storeId}/${shop.programId}`)
     const png = PNG.sync.read(Buffer.from(answer.qrCodeImage, 'base64'))
-    expect(jsQR(new Uint8ClampedArray(png.data), png.width, png.height)?.data).toBe(answer.checkInCode)
+    const read = (typeof jsqr === 'function' ? jsqr : (jsqr as unknown as { default: typeof jsqr }).default) as unknown as (data: Uint8ClampedArray, width: number, height: number) => { data: string } | null
+    expect(read(new Uint8ClampedArray(png.data), png.width, png.height)?.data).toBe(answer.checkInCode)
     expect((await shop.cloud.call(key, 'getLoyaltyProgram', { programId: shop.programId, userId: 'a' })).status).toBe(403)
   })
 
