@@ -10,7 +10,7 @@ import { freeItems, handOver, pickItems, type PickedItems } from './kept-items.t
 import { isFinal, nextOrderStatuses, type OrderStatus } from './order-state.ts'
 import { isPickupCode } from './pickup-code.ts'
 import { updateOrder } from './queries.ts'
-import { keptUntil } from './submit-order.ts'
+import { keptUntil, stockKeptUntil } from './submit-order.ts'
 
 export interface Move extends PickedItems {
   to: OrderStatus
@@ -42,7 +42,7 @@ export async function moveOrder(call: Call, order: PickupOrderRow, store: StoreR
     await consumeStock(db, order.order_id)
     await earnAutomatically(call, store, { transactionId: order.order_id, userId: order.user_id, totalCent: order.total_cent, source: 'click_collect' })
   }
-  if (estimatedMs !== order.estimated_ms) await extendReservations(db, order.order_id, keptUntil(estimatedMs))
+  if (estimatedMs !== order.estimated_ms) await extendReservations(db, order.order_id, stockKeptUntil(estimatedMs))
   const moved = await updateOrder(db, order, {
     status: to,
     estimated_ms: estimatedMs,

@@ -23,6 +23,11 @@ export function keptUntil(estimatedMs: number): number {
   return estimatedMs + KEPT_MS
 }
 
+/** Until when its stock is, ms: a day longer, so that the order always ends first and takes its stock with it. */
+export function stockKeptUntil(estimatedMs: number): number {
+  return keptUntil(estimatedMs) + 86_400_000
+}
+
 type Submission = Omit<z.output<typeof OrderRequest>, 'storeId'>
 
 /** Takes an order at the store's prices: stock and tagged items are kept for it from now on, or nothing is. */
@@ -58,7 +63,7 @@ export async function submitOrder(call: Call, store: StoreRow, input: Submission
   const rows = lines.map((line, n) => rowOf(orderId, line, n))
   await insertOrder(db, order, rows)
   const stock = lines.map(({ productId, name, quantity, path }) => ({ productId, name, quantity, path }))
-  await reserveStock(db, { ownerId: orderId, storeId: store.store_id, lines: stock, expiresMs: keptUntil(estimatedMs) })
+  await reserveStock(db, { ownerId: orderId, storeId: store.store_id, lines: stock, expiresMs: stockKeptUntil(estimatedMs) })
   if (store.security_tag_mode !== 'none') await keepItems(call, order, rows.filter((_, n) => lines[n]?.tagged))
   tell(call, order, rows)
   return { order, code }

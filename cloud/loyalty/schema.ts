@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Id, text } from '../operations/fields.ts'
+import { text } from '../operations/fields.ts'
 
 export const PROGRAM_TYPES = ['stamps', 'points', 'cashback', 'tier'] as const
 export type ProgramType = (typeof PROGRAM_TYPES)[number]
@@ -21,7 +21,8 @@ const Threshold = z.number().min(0).max(AMOUNT_LIMIT).describe('Points, stamps, 
 
 export const UserId = text(128).describe('The customer, by your own id.')
 
-const RewardInput = z.strictObject({ rewardId: Id.optional().describe('Given by the server when left out.'), name: text(120), cost: Amount })
+const RewardId = z.string().regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 printable characters without spaces')
+const RewardInput = z.strictObject({ rewardId: RewardId.optional().describe('Given by the server when left out.'), name: text(120), cost: Amount })
 const Reward = z.strictObject({ rewardId: z.string(), name: z.string(), cost: z.number() })
 const Tier = z.strictObject({ name: text(60), threshold: Threshold })
 

@@ -24,7 +24,7 @@ import { fetchOperators, registerOperator, removeOperator } from '../protection/
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy-operations.ts'
 import { generateReceiptQR, getReceiptFromToken } from '../receipts/operations.ts'
 import { checkIn, completeTestCheckout, fetchPurchase, markPurchaseCancelled, startCheckout } from '../scan-and-go/operations.ts'
-import { setStock } from '../stock/operations.ts'
+import { fetchStock, setStock } from '../stock/operations.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Operation } from './operation.ts'
@@ -37,6 +37,7 @@ const OPERATIONS: readonly Operation[] = [
   fetchProduct,
   uploadImageToProduct,
   setStock,
+  fetchStock,
   submitClickCollectOrder,
   updateClickCollectStatus,
   fetchClickCollectOrders,

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { Page } from '../operations/paging.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { StockLevelRow, StockReservationRow } from '../persistence/tables/stock.ts'
@@ -13,6 +14,19 @@ export async function stockedProducts(db: Db, storeId: string, productIds: reado
 /** What the store has of a product; undefined when it was never counted there. */
 export function findStock(db: Db, storeId: string, productId: string): Promise<StockLevelRow | undefined> {
   return db.selectFrom('stock_level').selectAll().where('store_id', '=', storeId).where('product_id', '=', productId).executeTakeFirst()
+}
+
+/** A page of what a store counts, in the order of the product ids. */
+export function listStock(db: Db, storeId: string, { after = '', limit, offset }: Page): Promise<StockLevelRow[]> {
+  const counted = db.selectFrom('stock_level').selectAll().where('store_id', '=', storeId).where('on_hand', 'is not', null)
+  return counted.where('product_id', '>', after).orderBy('product_id').limit(limit).offset(offset).execute()
+}
+
+/** How many products a store counts. */
+export async function countStock(db: Db, storeId: string): Promise<number> {
+  const counted = db.selectFrom('stock_level').where('store_id', '=', storeId).where('on_hand', 'is not', null)
+  const { count } = await counted.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+  return Number(count)
 }
 
 /** Writes the count; what is reserved stays reserved. */

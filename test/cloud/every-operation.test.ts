@@ -12,6 +12,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchProduct: ({ products }) => ({ productId: products[0].productId }),
   uploadImageToProduct: ({ products }) => ({ productId: products[0].productId, imageBase64: PIXEL }),
   setStock: ({ products, storeId }) => ({ productId: products[0].productId, storeId, quantity: 5 }),
+  fetchStock: ({ products, storeId }) => ({ storeId, productId: products[0].productId }),
   submitClickCollectOrder: ({ products, storeId }) => ({ storeId, userId: 'shopper-1', items: [{ productId: products[0].productId, quantity: 1 }] }),
   updateClickCollectStatus: () => ({ orderId: 'ord_x', status: 'confirmed' }),
   fetchClickCollectOrders: ({ storeId }) => ({ storeId }),

@@ -58,7 +58,13 @@ onEveryDatabase('stock', (kind) => {
     expect(await levelOf(b)).toEqual({ on_hand: 10, reserved: 0 })
     expect((await shop.call('setStock', { productId: 'prd_x', storeId: shop.storeId, quantity: 1 })).status).toBe(404)
     expect((await shop.call('setStock', { productId: a.productId, storeId: shop.storeId, quantity: -1 })).status).toBe(400)
+    const { stock, total } = await shop.ok('fetchStock', { storeId: shop.storeId, limit: 1 })
+    expect([stock.length, total]).toEqual([1, 2])
+    const list = async (fields: Json) => (await shop.ok('fetchStock', { storeId: shop.storeId, ...fields })).stock
+    expect([...stock, ...(await list({ cursor: stock[0].productId }))]).toEqual(await list({}))
+    expect(await list({ productId: b.productId })).toMatchObject([{ quantity: 10, reserved: 0, available: 10 }])
     for (const each of [a, b]) await set(each, null)
+    expect(await list({ productId: b.productId })).toEqual([])
   })
 
   it('never promises more than there is to 32 orders and checkouts at once', async () => {
@@ -132,7 +138,7 @@ onEveryDatabase('stock', (kind) => {
             await lapse()
             await cancelOverdueOrders(shop.cloud.db.database, shop.cloud.cloud.services)
             for (const o of open) if (!o.isOrder) o.held = false
-          } else {
+          } else if ('at' in s) {
             const o = open[s.at]
             if (!o || o.isOrder !== (s.kind !== 'decline')) continue
             open.splice(open.indexOf(o), 1)
