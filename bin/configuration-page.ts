@@ -1,10 +1,13 @@
-import { CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, SIMULATE_OPTIONS, START_OPTIONS } from './settings.ts'
+import { CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, SIMULATE_OPTIONS, START_OPTIONS } from './settings.ts'
 import type { Options } from './options.ts'
 
 const COMMANDS: Record<string, Options> = {
   'untag start': START_OPTIONS,
   'untag cloud': CLOUD_OPTIONS,
   'untag keys create': KEYS_CREATE_OPTIONS,
+  'untag keys list': KEYS_LIST_OPTIONS,
+  'untag keys roll': KEYS_ROLL_OPTIONS,
+  'untag keys revoke': KEYS_REVOKE_OPTIONS,
   'untag edge': EDGE_OPTIONS,
   'untag edge enrol': EDGE_ENROL_OPTIONS,
   'untag edge pair': EDGE_PAIR_OPTIONS,

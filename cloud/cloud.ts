@@ -1,5 +1,6 @@
 import type { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
+import { keyUsage } from './accounts/key-usage.ts'
 import { openAuthority } from './authority/authority.ts'
 import type { KeyFiles } from './authority/key-files.ts'
 import type { CloudConfig } from './config.ts'
@@ -11,6 +12,7 @@ import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts
 import type { Broker } from './messaging/embedded-broker.ts'
 import { logPush, type PushSender } from './messaging/push.ts'
 import type { Services } from './operations/operation.ts'
+import { signal } from './operations/signal.ts'
 import { OPERATION_TABLE } from './operations/table.ts'
 import type { Database } from './persistence/database.ts'
 
@@ -38,7 +40,17 @@ export interface CloudParts {
 export async function createCloud({ config, platform, log, database, keyFiles, images, push = logPush(log) }: CloudParts): Promise<Cloud> {
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
-  const services: Services = { platform, config, log, authority, agents: messages.channel, images, push }
+  const services: Services = {
+    platform,
+    config,
+    log,
+    authority,
+    agents: messages.channel,
+    images,
+    push,
+    keyUsage: keyUsage(),
+    offersChanged: signal(),
+  }
   const jobs = startJobs(database, services, messages.refresh)
   return {
     app: createApp(OPERATION_TABLE, database, services),
@@ -47,6 +59,7 @@ export async function createCloud({ config, platform, log, database, keyFiles, i
     attachBroker: (broker) => messages.attach(broker),
     async stop() {
       await jobs.stop()
+      await services.keyUsage.flush(database)
       await messages.settled()
     },
   }

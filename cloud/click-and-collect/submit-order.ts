@@ -71,11 +71,11 @@ export async function submitOrder(call: Call, store: StoreRow, input: Submission
 
 type OrderLine = PricedLine & { productId: string; ean: string; path: string }
 
-async function pricedLines({ db }: Call, store: StoreRow, items: Submission['items']): Promise<OrderLine[]> {
+async function pricedLines({ db, nowMs }: Call, store: StoreRow, items: Submission['items']): Promise<OrderLine[]> {
   for (const [i, { productId, ean }] of items.entries()) {
     if (productId === undefined && ean === undefined) throw invalid(`items[${i}].productId`, 'is missing', 'missing')
   }
-  const priced = await priceLines(db, store, items)
+  const priced = await priceLines(db, store, items, nowMs)
   return priced.flatMap((line, i) => (line.productId === null || line.ean === null ? [] : [{ ...line, productId: line.productId, ean: line.ean, path: `items[${i}]` }]))
 }
 

@@ -1,6 +1,12 @@
+import { fetchAuditLog } from '../accounts/audit-operations.ts'
+import { claimRegistration } from '../accounts/claim.ts'
+import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../accounts/key-operations.ts'
+import { fetchRegistrations, submitStoreRegistration, submitStoreRegistrationRequest } from '../accounts/registration-operations.ts'
+import { approveStoreRegistration, rejectStoreRegistration } from '../accounts/review.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
+import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
 import { fetchClickCollectOrders, submitClickCollectOrder, updateClickCollectStatus } from '../click-and-collect/operations.ts'
 import { getLoyaltyAnalytics } from '../loyalty/analytics-operations.ts'
 import { addLoyaltyPoints, loyaltyCheckIn, redeemLoyaltyPoints } from '../loyalty/points-operations.ts'
@@ -22,10 +28,16 @@ import { fetchProtectionEvents, reportProtectionEvents } from '../protection/eve
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../protection/operator-operations.ts'
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy-operations.ts'
-import { generateReceiptQR, getReceiptFromToken } from '../receipts/operations.ts'
+import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from '../receipts/operations.ts'
 import { checkIn, completeTestCheckout, fetchPurchase, markPurchaseCancelled, startCheckout } from '../scan-and-go/operations.ts'
+import { insertStore } from '../stores/insert-store.ts'
+import { approveCheckout } from '../scan-and-go/approval-operations.ts'
+import { generateCodes } from '../scan-and-go/code-operations.ts'
+import { fetchPurchaseHistory } from '../scan-and-go/history-operations.ts'
 import { fetchStock, setStock } from '../stock/operations.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
+import { setStorePackage } from '../stores/set-store-package.ts'
+import { updateStore } from '../stores/update-store.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Operation } from './operation.ts'
 
@@ -33,9 +45,28 @@ import type { Operation } from './operation.ts'
 const OPERATIONS: readonly Operation[] = [
   fetchStores,
   fetchStore,
+  insertStore,
+  updateStore,
+  setStorePackage,
+  submitStoreRegistration,
+  submitStoreRegistrationRequest,
+  claimRegistration,
+  fetchRegistrations,
+  approveStoreRegistration,
+  rejectStoreRegistration,
+  createApiKey,
+  fetchApiKeys,
+  rollApiKey,
+  revokeApiKey,
+  fetchAuditLog,
   fetchProducts,
   fetchProduct,
   uploadImageToProduct,
+  createOffer,
+  updateOffer,
+  deleteOffer,
+  getManagerOffers,
+  cloneOffer,
   setStock,
   fetchStock,
   submitClickCollectOrder,
@@ -53,9 +84,13 @@ const OPERATIONS: readonly Operation[] = [
   checkIn,
   startCheckout,
   completeTestCheckout,
+  approveCheckout,
   fetchPurchase,
+  fetchPurchaseHistory,
   markPurchaseCancelled,
+  generateCodes,
   generateReceiptQR,
+  generateReceiptWithQR,
   getReceiptFromToken,
   verifySecurityTagDeactivation,
   verifyProtectedItem,

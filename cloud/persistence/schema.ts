@@ -1,8 +1,9 @@
-import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, InstallationRow, OutboxEventRow } from './tables/accounts.ts'
+import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow } from './tables/accounts.ts'
 import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, OperatorRow } from './tables/agents.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
 import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from './tables/click-and-collect.ts'
 import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from './tables/loyalty.ts'
+import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
 import type {
   AuthorizationUnitRow,
   DenyEntryRow,
@@ -25,6 +26,7 @@ import type { ProductRow, StoreProductRow, StoreRow } from './tables/stores.ts'
 export interface Schema {
   account: AccountRow
   api_key: ApiKeyRow
+  registration: RegistrationRow
   audit_entry: AuditEntryRow
   idempotency: IdempotencyRow
   store: StoreRow
@@ -62,4 +64,8 @@ export interface Schema {
   signed_document: SignedDocumentRow
   installation: InstallationRow
   outbox_event: OutboxEventRow
+  offer_group: OfferGroupRow
+  offer: OfferRow
+  offer_list: OfferListRow
+  offer_price: OfferPriceRow
 }

@@ -7,7 +7,7 @@ import { raiseException } from '../protection/events.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
 import { revoke } from '../protection/leases.ts'
 import { hasAgents } from '../protection/receipt-rights.ts'
-import { releaseStock } from '../stock/reserve.ts'
+import { endUnpaid } from './end-unpaid.ts'
 import { readUnits, updatePurchase } from './queries.ts'
 import { viewRight, findRight } from '../protection/rights.ts'
 
@@ -17,10 +17,7 @@ import { viewRight, findRight } from '../protection/rights.ts'
  */
 export async function cancelPurchase(call: Call, purchase: PurchaseRow, reason: string | undefined): Promise<PurchaseRow> {
   const change = { status: 'CANCELLED', cancel_reason: reason ?? null }
-  if (purchase.status === 'PENDING_PAYMENT') {
-    await releaseStock(call.db, purchase.purchase_id)
-    return updatePurchase(call.db, purchase, change)
-  }
+  if (purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED') return endUnpaid(call.db, purchase, change)
   if (purchase.status === 'CANCELLED' && purchase.refund_status === 'failed') return updatePurchase(call.db, purchase, { refund_status: 'pending' })
   if (purchase.status !== 'SUCCESS') {
     throw precondition('purchase_not_cancellable', `a purchase that is ${purchase.status} cannot be cancelled`, { allowedNext: [] })

@@ -5,12 +5,11 @@ import { Id, iso, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
 import { originOf } from '../config.ts'
 import { ownStore } from '../stores/own-store.ts'
-import { releaseStock } from '../stock/reserve.ts'
 import { cancelPurchase } from './cancel-purchase.ts'
 import { completePurchase } from './complete-purchase.ts'
+import { endUnpaid } from './end-unpaid.ts'
 import { ownPurchase, purchaseIdOf, wholePurchase } from './own-purchase.ts'
 import { toPurchase, toTransactionData, type WholePurchase } from './present.ts'
-import { updatePurchase } from './queries.ts'
 import { CheckoutRequest, Purchase, TransactionData } from './schema.ts'
 import { openSession, ownSession } from './sessions.ts'
 import { startPurchase } from './start-checkout.ts'
@@ -128,14 +127,15 @@ export type TestResult = (typeof TEST_RESULTS)[number]
 export async function endTestCheckout(call: Call, { purchase, store }: WholePurchase, result: TestResult): Promise<void> {
   const done = result === 'paid' ? ['SUCCESS', 'UNLOADED'] : ['CANCELLED']
   if (done.includes(purchase.status)) return
-  if (purchase.status !== 'PENDING_PAYMENT') {
-    throw precondition('checkout_ended', `the purchase is ${purchase.status} already`, { allowedNext: [] })
+  if (purchase.approval === 'awaiting' && purchase.status === 'CREATED' && result === 'paid') {
+    throw precondition('awaiting_approval', 'staff must look at this basket first')
+  }
+  const isLate = purchase.payment_by_ms !== null && purchase.payment_by_ms <= call.nowMs
+  if ((purchase.status !== 'PENDING_PAYMENT' && purchase.status !== 'CREATED') || isLate) {
+    throw precondition('checkout_ended', isLate ? 'the time for the payment is over' : `the purchase is ${purchase.status} already`, { allowedNext: [] })
   }
   if (result === 'paid') await completePurchase(call, purchase, store)
-  else {
-    await releaseStock(call.db, purchase.purchase_id)
-    await updatePurchase(call.db, purchase, { status: 'CANCELLED', cancel_reason: result })
-  }
+  else await endUnpaid(call.db, purchase, { cancel_reason: result })
   call.changed(purchase.purchase_id)
 }
 

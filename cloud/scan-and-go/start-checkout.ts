@@ -5,11 +5,9 @@ import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { reserveStock } from '../stock/reserve.ts'
+import { approvalNeeded, firstState, stockKeptUntil } from './approval.ts'
 import { priceLines, type PricedLine } from './price-lines.ts'
 import { UNITS_LIMIT, type CheckoutLine } from './schema.ts'
-
-/** How long stock is kept for a checkout that nobody pays, ms (decisions §8). */
-const RESERVED_MS = 30 * 60_000
 
 /** Makes the purchase, its lines and its tagged units; only counted stock is reserved, and nothing is paid yet. */
 export async function startPurchase(
@@ -21,7 +19,7 @@ export async function startPurchase(
 ): Promise<PurchaseRow> {
   const { db, nowMs, services } = call
   const caller = knownCaller(call.caller)
-  const priced = await priceLines(db, store, lines)
+  const priced = await priceLines(db, store, lines, nowMs)
   const units = priced.reduce((sum, line) => sum + line.quantity, 0)
   if (units > UNITS_LIMIT) throw invalid('items', `hold ${units} units; at most ${UNITS_LIMIT}`, 'too_many_units')
   const purchase: PurchaseRow = {
@@ -31,7 +29,7 @@ export async function startPurchase(
     session_id: session.session_id,
     user_id: userId ?? session.user_id,
     checkout_session_id: newId('chk', services.platform),
-    status: 'PENDING_PAYMENT',
+    ...firstState(approvalNeeded(priced, store, services.platform.random), nowMs),
     currency: 'EUR',
     total_cent: priced.reduce((sum, line) => sum + line.priceCent * line.quantity, 0),
     security_tag_mode: store.security_tag_mode,
@@ -43,6 +41,7 @@ export async function startPurchase(
     cancel_reason: null,
     refund_status: null,
     deny_seq: null,
+    approved_by: null,
     created_ms: nowMs,
     completed_ms: null,
     rev: 1,
@@ -50,7 +49,7 @@ export async function startPurchase(
   await db.insertInto('purchase').values(purchase).execute()
   for (const [n, line] of priced.entries()) await insertLine(call, purchase, line, n)
   const stock = priced.map(({ productId, name, quantity }, n) => ({ productId, name, quantity, path: `items[${n}]` }))
-  await reserveStock(db, { ownerId: purchase.purchase_id, storeId: store.store_id, lines: stock, expiresMs: nowMs + RESERVED_MS })
+  await reserveStock(db, { ownerId: purchase.purchase_id, storeId: store.store_id, lines: stock, expiresMs: stockKeptUntil(purchase, nowMs) })
   return purchase
 }
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cancelOverdueOrders } from '../../cloud/click-and-collect/expire.ts'
+import { cancelUnpaid } from '../../cloud/scan-and-go/approval.ts'
 import { lapseReservations } from '../../cloud/stock/lapse.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -29,7 +30,13 @@ onEveryDatabase('stock', (kind) => {
     const { reads } = shop.cloud.db.database
     return reads.selectFrom('stock_level').select(['on_hand', 'reserved']).where('product_id', '=', product.productId).where('store_id', '=', shop.storeId).executeTakeFirst()
   }
-  const lapse = () => shop.cloud.db.database.write((db) => lapseReservations(db, platform.clock.wall()))
+  /** What the jobs do when time has passed. */
+  const endLate = async () => {
+    const { database } = shop.cloud.db
+    await database.write((db) => cancelUnpaid({ db, nowMs: platform.clock.wall() }))
+    await database.write((db) => lapseReservations(db, platform.clock.wall()))
+    await cancelOverdueOrders(database, shop.cloud.cloud.services)
+  }
 
   it('changes nothing where nobody counts', async () => {
     const [product] = shop.products
@@ -85,43 +92,68 @@ onEveryDatabase('stock', (kind) => {
     for (const each of [product, other]) await set(each, null)
   })
 
-  it('frees what a checkout keeps for too long, and tells staff when it is paid after all and others were promised the rest', async () => {
+  it('frees what a checkout keeps for too long, once', async () => {
     const [product] = shop.products
     await set(product, 1)
-    const late = await checkout([{ ean: product.ean, quantity: 1 }])
+    await checkout([{ ean: product.ean, quantity: 1 }])
     forward(29 * MINUTE)
-    await lapse()
+    await endLate()
     expect((await order(one(product))).status).toBe(409)
     forward(2 * MINUTE)
-    await Promise.all([lapse(), lapse()])
+    await Promise.all([endLate(), endLate()])
     expect(await levelOf(product)).toEqual({ on_hand: 1, reserved: 0 })
-    const { body } = await order(one(product))
-    expect(body.status).toBe('pending')
-    const paid = await shop.ok('completeTestCheckout', { transactionId: late.body.transactionId })
-    expect(paid.status).toBe('SUCCESS')
-    const raised = await shop.cloud.db.database.reads.selectFrom('protection_exception').selectAll().where('kind', '=', 'stock_oversold').execute()
-    expect(raised.map((e) => e.purchase_id)).toEqual([late.body.transactionId])
-    expect(await levelOf(product)).toEqual({ on_hand: 0, reserved: 1 })
-    await move(body.orderId, 'cancelled')
     await set(product, null)
+  })
+
+  it('keeps stock while staff are awaited; what is paid when others were promised the rest stays paid, and staff are told', async () => {
+    const { products } = await shop.ok('fetchProducts', { storeId: shop.storeId, limit: 500 })
+    const wine = products.find((p: Json) => p.flags.requiresHumanVerification)
+    await set(wine, 1)
+    const { body: late } = await checkout([{ ean: wine.ean, quantity: 1 }])
+    expect(late).toMatchObject({ status: 'CREATED', awaitingApproval: true })
+    forward(3 * 60 * MINUTE)
+    await endLate()
+    expect(await levelOf(wine)).toEqual({ on_hand: 1, reserved: 1 })
+    forward(61 * MINUTE)
+    await Promise.all([endLate(), endLate()])
+    expect(await levelOf(wine)).toEqual({ on_hand: 1, reserved: 0 })
+    const { body } = await order(one(wine))
+    expect(body.status).toBe('pending')
+    const { operatorId } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
+    await shop.ok('approveCheckout', { transactionId: late.transactionId, operatorId })
+    expect((await shop.ok('completeTestCheckout', { transactionId: late.transactionId })).status).toBe('SUCCESS')
+    const raised = await shop.cloud.db.database.reads.selectFrom('protection_exception').selectAll().where('kind', '=', 'stock_oversold').execute()
+    expect(raised.map((e) => e.purchase_id)).toEqual([late.transactionId])
+    expect(await levelOf(wine)).toEqual({ on_hand: 0, reserved: 1 })
+    await move(body.orderId, 'cancelled')
+    // Approved in time, the clock of the payment begins anew, and with it that of the stock; refused, it is free at once.
+    await set(wine, 2)
+    const [yes, no] = [await checkout([{ ean: wine.ean, quantity: 1 }]), await checkout([{ ean: wine.ean, quantity: 1 }])]
+    await shop.ok('approveCheckout', { transactionId: yes.body.transactionId, operatorId })
+    await shop.ok('approveCheckout', { transactionId: no.body.transactionId, operatorId, approved: false })
+    expect(await levelOf(wine)).toEqual({ on_hand: 2, reserved: 1 })
+    forward(31 * MINUTE)
+    await endLate()
+    expect(await levelOf(wine)).toEqual({ on_hand: 2, reserved: 0 })
+    await set(wine, null)
   })
 
   it('agrees with a model of it, whatever happens', async () => {
     const products = shop.products.slice(0, 2)
-    type Step = { kind: 'set'; product: number; quantity: number | null } | { kind: 'order' | 'basket'; quantities: [number, number] } | { kind: 'pickUp' | 'cancel' | 'decline'; at: number } | { kind: 'wait' }
+    type Step = { kind: 'set'; product: number; quantity: number | null } | { kind: 'order' | 'basket'; quantities: [number, number] } | { kind: 'pickUp' | 'cancel' | 'pay' | 'decline'; at: number } | { kind: 'wait' }
     const product = fc.nat(1)
     const step = fc.oneof(
       fc.record({ kind: fc.constant('set' as const), product, quantity: fc.option(fc.nat(6)) }),
       fc.record({ kind: fc.constantFrom('order' as const, 'basket' as const), quantities: fc.tuple(fc.nat(3), fc.nat(3)) }),
-      fc.record({ kind: fc.constantFrom('pickUp' as const, 'cancel' as const, 'decline' as const), at: fc.nat(5) }),
+      fc.record({ kind: fc.constantFrom('pickUp' as const, 'cancel' as const, 'pay' as const, 'decline' as const), at: fc.nat(5) }),
       fc.constant({ kind: 'wait' as const }),
     )
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 16 }), async (steps: Step[]) => {
         for (const each of products) await set(each, 3)
         const onHand: (number | null)[] = [3, 3]
-        const open: { id: string; isOrder: boolean; quantities: [number, number]; held: boolean }[] = []
-        const reserved = (p: number) => open.reduce((sum, o) => sum + (o.held ? (o.quantities[p] ?? 0) : 0), 0)
+        const open: { id: string; isOrder: boolean; quantities: [number, number] }[] = []
+        const reserved = (p: number) => open.reduce((sum, o) => sum + (o.quantities[p] ?? 0), 0)
         for (const s of steps) {
           if (s.kind === 'set') {
             await set(products[s.product], s.quantity)
@@ -132,21 +164,22 @@ onEveryDatabase('stock', (kind) => {
             const fits = s.quantities.every((quantity, p) => quantity === 0 || onHand[p] === null || (onHand[p] ?? 0) - reserved(p) >= quantity)
             const answer = s.kind === 'order' ? await order(items) : await checkout(items)
             expect([answer.status, answer.body.reason]).toEqual(fits ? [200, undefined] : [409, 'out_of_stock'])
-            if (fits) open.push({ id: answer.body.orderId ?? answer.body.transactionId, isOrder: s.kind === 'order', quantities: s.quantities, held: true })
+            if (fits) open.push({ id: answer.body.orderId ?? answer.body.transactionId, isOrder: s.kind === 'order', quantities: s.quantities })
           } else if (s.kind === 'wait') {
             forward(31 * MINUTE)
-            await lapse()
-            await cancelOverdueOrders(shop.cloud.db.database, shop.cloud.cloud.services)
-            for (const o of open) if (!o.isOrder) o.held = false
+            await endLate()
+            open.splice(0, open.length, ...open.filter((o) => o.isOrder))
           } else if ('at' in s) {
             const o = open[s.at]
-            if (!o || o.isOrder !== (s.kind !== 'decline')) continue
+            if (!o || o.isOrder !== (s.kind === 'pickUp' || s.kind === 'cancel')) continue
             open.splice(open.indexOf(o), 1)
             if (s.kind === 'pickUp') {
               for (const status of ['confirmed', 'ready', 'picked_up']) await move(o.id, status)
+            } else if (s.kind === 'pay') await shop.ok('completeTestCheckout', { transactionId: o.id })
+            if (s.kind === 'pickUp' || s.kind === 'pay') {
               o.quantities.forEach((quantity, p) => void (onHand[p] = onHand[p] === null ? null : Math.max(0, (onHand[p] ?? 0) - quantity)))
             } else if (s.kind === 'cancel') await move(o.id, 'cancelled')
-            else await shop.ok('completeTestCheckout', { transactionId: o.id, result: 'declined' })
+            else if (s.kind === 'decline') await shop.ok('completeTestCheckout', { transactionId: o.id, result: 'declined' })
           }
           for (const p of [0, 1]) expect(await levelOf(products[p])).toEqual({ on_hand: onHand[p], reserved: reserved(p) })
         }
