@@ -4,6 +4,7 @@ import { CLICK_AND_COLLECT_EVENTS } from '../../cloud/click-and-collect/events.t
 import { cancelOverdueOrders } from '../../cloud/click-and-collect/expire.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
+import { liveStores } from '../support/live-store.ts'
 import { movablePlatform } from '../support/movable-platform.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
@@ -177,6 +178,18 @@ onEveryDatabase('click and collect', (kind) => {
     const dump = JSON.stringify(await Promise.all((['pickup_order', 'idempotency', 'audit_entry', 'outbox_event'] as const).map((t) => reads.selectFrom(t).selectAll().execute())))
     expect(dump).not.toContain(first.pickupCode)
     await walk(first.orderId, 'cancelled')
+  })
+
+  it('works in live mode too, and where nothing has a tag', async () => {
+    const live = await shop.cloud.key('secret', 'live')
+    const [storeId] = await liveStores(shop.cloud, live, { package: 'GO', products: [{ ean: '4017265103243', name: 'Schirm', priceCent: 1999 }] })
+    const order = await shop.cloud.ok(live, 'submitClickCollectOrder', { storeId, userId: 'u', items: [{ ean: '4017265103243', quantity: 2 }] })
+    expect(order).toMatchObject({ status: 'pending', total: 39.98, items: [{ reservedTags: [] }] })
+    for (const status of ['confirmed', 'ready', 'picked_up']) await shop.cloud.ok(live, 'updateClickCollectStatus', { orderId: order.orderId, status })
+    expect((await move(order.orderId, 'cancelled')).status).toBe(404)
+    const [poor] = await liveStores(shop.cloud, live, { package: 'ASSIST', products: [{ ean: '4017265103243', name: 'Schirm', priceCent: 1999 }] })
+    const refused = await shop.cloud.call(live, 'submitClickCollectOrder', { storeId: poor, userId: 'u', items: [{ ean: '4017265103243', quantity: 2 }] })
+    expect(refused).toMatchObject({ status: 403, body: { requiredUpgrade: 'GO', currentPackage: 'ASSIST' } })
   })
 
   it('refuses what is no order', async () => {

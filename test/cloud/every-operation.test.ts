@@ -40,7 +40,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   deleteOffer: () => ({ offerId: 'off_x' }),
   getManagerOffers: () => ({ limit: 10 }),
   cloneOffer: ({ storeId }) => ({ offerId: 'off_x', targetStoreIds: [storeId] }),
-  setStock: ({ products, storeId }) => ({ productId: products[0].productId, storeId, quantity: 5 }),
+  setStock: ({ products, storeId }) => ({ productId: products[1].productId, storeId, quantity: 5 }),
   fetchStock: ({ products, storeId }) => ({ storeId, productId: products[0].productId }),
   submitClickCollectOrder: ({ products, storeId }) => ({ storeId, userId: 'shopper-1', items: [{ productId: products[0].productId, quantity: 1 }] }),
   updateClickCollectStatus: () => ({ orderId: 'ord_x', status: 'confirmed' }),
