@@ -56,10 +56,10 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => pruneLogins(db, nowMs))
     await database.write((db) => settleRefunds({ db, nowMs }))
     await database.write((db) => cancelUnpaid({ db, nowMs }))
-    await database.write((db) => lapseReservations(db, nowMs))
-    await cancelOverdueOrders(database, services)
-    await expireEarnings(database, services)
   })
+  every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
+  every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
+  every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
 
   const dueOffers = startDueOffers(database, services)

@@ -1,5 +1,6 @@
 import { assert } from '../../policy/assert.ts'
-import type { Tenant } from '../operations/caller.ts'
+import type { KeyCaller, Tenant } from '../operations/caller.ts'
+import { oneByOne } from '../operations/one-by-one.ts'
 import { writeOutbox } from '../operations/open-call.ts'
 import type { OutgoingEvent, Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
@@ -7,22 +8,29 @@ import type { LoyaltyMemberRow } from '../persistence/tables/loyalty.ts'
 import { findStore } from '../stores/queries.ts'
 import { takeBack, type Scope } from './ledger.ts'
 import { openProgram } from './program.ts'
-import { expiredUnits, membersToExpire, nextExpiry, setNextExpiry } from './queries.ts'
-
-const AT_ONCE = 100
+import { expiredUnits, findMember, membersToExpire, nextExpiry, setNextExpiry } from './queries.ts'
 
 /** Expires what is due, member by member, each in a transaction of its own. Safe to run twice and in several processes. */
-export async function expireEarnings(database: Database, services: Services): Promise<void> {
-  for (const { program_id, user_id } of await membersToExpire(database.reads, services.platform.clock.wall(), AT_ONCE)) {
-    await database.write(async (db) => {
-      const nowMs = services.platform.clock.wall()
-      const member = await db.selectFrom('loyalty_member').selectAll().where('program_id', '=', program_id).where('user_id', '=', user_id).executeTakeFirst()
-      if (!member || member.next_expiry_ms === null || member.next_expiry_ms > nowMs) return
-      const events: OutgoingEvent[] = []
-      const tenant = await expireMember({ db, nowMs, services, emit: (event) => void events.push(event) }, member)
-      await writeOutbox(db, { kind: 'secret', keyId: 'loyalty-expiry', accountId: '', mode: 'live', tenant, storeIds: null, package: 'PRIME' }, events, nowMs, services)
-    })
-  }
+export function expireEarnings(database: Database, services: Services): Promise<void> {
+  return oneByOne(services, {
+    job: 'loyalty expiry',
+    read: (limit) => membersToExpire(database.reads, services.platform.clock.wall(), limit),
+    carryOut: ({ program_id, user_id }) =>
+      database.write(async (db) => {
+        const nowMs = services.platform.clock.wall()
+        const member = await findMember(db, program_id, user_id)
+        if (!member || member.next_expiry_ms === null || member.next_expiry_ms > nowMs) return
+        const events: OutgoingEvent[] = []
+        const tenant = await expireMember({ db, nowMs, services, emit: (event) => void events.push(event) }, member)
+        await writeOutbox(db, clockCaller(tenant), events, nowMs, services)
+      }),
+  })
+}
+
+/** Whose events they are: nobody with a key made them. */
+function clockCaller(tenant: Tenant): KeyCaller {
+  const [accountId = '', mode] = tenant.split('.')
+  return { kind: 'secret', keyId: 'loyalty-expiry', accountId, mode: mode === 'live' ? 'live' : 'test', tenant, storeIds: null, package: 'PRIME' }
 }
 
 async function expireMember(scope: Scope, member: LoyaltyMemberRow): Promise<Tenant> {

@@ -130,10 +130,11 @@ onEveryDatabase('click and collect', (kind) => {
 
   it('gives each tagged item to one of many orders at once', async () => {
     const other = shop.products[1]
+    for (let i = 0; i < 5; i++) await shop.newItem(other)
     const orders = await Promise.all(Array.from({ length: 12 }, () => ordered({ items: [{ productId: other.productId, quantity: 1 }] })))
     const epcs = orders.flatMap((o) => o.items[0].reservedTags.map((t: Json) => t.epc))
     expect(new Set(epcs).size).toBe(epcs.length)
-    expect(epcs.length).toBeGreaterThan(0)
+    expect(epcs.length).toBeGreaterThanOrEqual(5)
     await Promise.all(orders.map((o) => move(o.orderId, 'cancelled')))
   })
 
