@@ -1,11 +1,13 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS } from './settings.ts'
+import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS } from './settings.ts'
 
 interface Command {
   readonly words: readonly string[]
   readonly does: string
   readonly options: Options
-  run(args: readonly string[]): Promise<void>
+  run(args: readonly string[]): Promise<number | void>
+  /** Where the options are not all. */
+  help?(args: readonly string[]): Promise<string>
 }
 
 function command<O extends Options>(words: readonly string[], does: string, options: O, run: (settings: Values<O>, words: readonly string[]) => Promise<void>): Command {
@@ -23,6 +25,13 @@ const COMMANDS: readonly Command[] = [
   command(['edge', 'enrol'], 'enrols this machine’s agent in a store', EDGE_ENROL_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEnrol(settings)),
   command(['edge', 'pair'], 'makes a credential for a program that uses the agent', EDGE_PAIR_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runPair(settings)),
   command(['edge'], 'runs the agent', EDGE_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEdge(settings)),
+  {
+    words: ['api'],
+    does: 'calls an operation of the API: untag api OPERATION --field value',
+    options: API_OPTIONS,
+    run: async (args) => (await import('./commands/api.ts')).runApi(args, process.env),
+    help: async (args) => (await import('./commands/api.ts')).apiHelp(args),
+  },
   ...SIMULATORS.map((name) => command(['simulate', name], `a simulated ${name} on a TCP port`, SIMULATE_OPTIONS, async (settings) => (await import('./commands/simulate.ts')).runSimulate(name, settings))),
   command(['doctor'], 'what is missing or wrong on this machine, with its fix', DOCTOR_OPTIONS, async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings)),
 ]
@@ -49,13 +58,13 @@ export async function main(args: readonly string[]): Promise<number | undefined>
     return 2
   }
   const rest = args.slice(found.words.length)
-  if (rest.includes('--help')) {
-    process.stdout.write(`untag ${found.words.join(' ')}: ${found.does}\n\n${describeOptions(found.options)}\n`)
-    return 0
-  }
   try {
-    await found.run(rest)
-    return undefined
+    if (rest.includes('--help')) {
+      const shown = found.help ? await found.help(rest.filter((arg) => arg !== '--help')) : `untag ${found.words.join(' ')}: ${found.does}\n\n${describeOptions(found.options)}\n`
+      process.stdout.write(shown)
+      return 0
+    }
+    return (await found.run(rest)) ?? undefined
   } catch (error) {
     if (error instanceof WrongUsage) {
       process.stderr.write(`${error.faults.join('\n')}\nuntag ${found.words.join(' ')} --help shows the options\n`)

@@ -1,4 +1,4 @@
-import { choice, flag, port, text, url, wholeNumber } from './options.ts'
+import { choice, flag, port, text, url, wholeNumber, type Option } from './options.ts'
 
 /** Every setting of every command, once: the help, docs/configuration.md and the checks come from here. */
 
@@ -97,6 +97,15 @@ export const SIMULATE_OPTIONS = {
   framing: choice({ flag: 'framing', env: 'UNTAG_SIMULATOR_FRAMING', help: 'relay-board: framing on the wire' }, ['tcp', 'rtu'], 'tcp'),
   lockOutput: wholeNumber({ flag: 'lock-output', env: 'UNTAG_SIMULATOR_LOCK_OUTPUT', help: 'relay-board: output that moves a lock' }, 'N', 0, 0, 7),
   lockInput: wholeNumber({ flag: 'lock-input', env: 'UNTAG_SIMULATOR_LOCK_INPUT', help: 'relay-board: input that shows that it moved' }, 'N', 0, 0, 7),
+}
+
+/** Where `untag cloud` listens when nothing else is said. */
+export const DEFAULT_BASE_URL = 'http://127.0.0.1:8080/api/v1'
+
+export const API_OPTIONS = {
+  key: text({ flag: 'key', env: 'UNTAG_KEY', help: 'API key' }, 'KEY', undefined),
+  baseUrl: { ...url({ flag: 'base-url', env: 'UNTAG_API', help: 'address of the API' }, ['http:', 'https:']), fallback: DEFAULT_BASE_URL } as Option<string>,
+  idempotencyKey: text({ flag: 'idempotency-key', env: 'UNTAG_IDEMPOTENCY_KEY', help: 'to repeat a call; else each has a new one' }, 'TEXT', undefined),
 }
 
 export const DOCTOR_OPTIONS = {

@@ -33,6 +33,7 @@ export const submitClickCollectOrder = operation({
     'At the prices of the store. Counted stock and tagged items are kept for the order until 7 days after the estimated pick-up. ' +
     'The pick-up code is told here only: show it to the customer, who shows it at the counter.',
   changes: true,
+  refusals: ['out_of_stock'],
   secretAnswer: true,
   request: OrderRequest,
   response: Order.extend({ ...Success, pickupCode: z.string().describe('8 characters; case, O for 0 and I or L for 1 do not matter.') }),
@@ -57,6 +58,7 @@ export const updateClickCollectStatus = operation({
     'pending → confirmed (or `accepted`) → preparing (may be left out) → ready → picked_up; cancelled from each but the last. Any other move: 409 with `allowedNext`. ' +
     'At pick-up kept items become picked_up, stock is used up and loyalty points are earned; a cancelled order frees both.',
   changes: true,
+  refusals: ['illegal_order_move', 'pickup_code_wrong', 'item_mismatch', 'item_not_sellable'],
   request: z.strictObject({
     orderId: Id,
     status: z.enum(STATUS_WORDS),

@@ -37,6 +37,7 @@ export const addLoyaltyPoints = operation({
   description:
     'An `amount`, or what a paid purchase (`purchaseId`) earns by the rules of the program. A transaction earns once in a program: the same again changes nothing and answers what it earned.',
   changes: true,
+  refusals: ['program_inactive', 'transaction_used', 'purchase_not_paid', 'nothing_earned'],
   request: z.strictObject({
     programId: Id,
     userId: UserId,
@@ -82,6 +83,7 @@ export const redeemLoyaltyPoints = operation({
   summary: 'Takes points, stamps or cashback from a customer, for a reward or as an amount.',
   description: 'Never below 0: 409 `balance_too_low`.',
   changes: true,
+  refusals: ['balance_too_low'],
   request: z.strictObject({ programId: Id, userId: UserId, rewardId: Id.optional(), amount: Amount.optional() }),
   response: z.strictObject({ ...Movement, transactionId: z.string(), rewardId: z.string().optional(), rewardName: z.string().optional() }),
   example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17', amount: 10 },
@@ -113,6 +115,7 @@ export const loyaltyCheckIn = operation({
   description:
     'By QR code once an hour, at the store (within 200 m) once in 24 hours; too soon: 409 `too_soon` with `retryAt`. The first check-in enrols. In a cashback program a visit earns nothing.',
   changes: true,
+  refusals: ['too_soon', 'too_far', 'earning_method_off', 'program_inactive', 'store_position_unknown'],
   request: z.strictObject({
     programId: Id,
     userId: UserId,

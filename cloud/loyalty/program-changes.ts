@@ -70,6 +70,6 @@ function tiersOf(type: ProgramType, tiers: readonly Tier[]): Tier[] {
 /** What the system set may come back in an update, but only as it is (decisions §1). */
 export function assertUnchanged(known: object, sent: Record<string, unknown>): void {
   for (const [field, value] of Object.entries(sent)) {
-    if (value !== undefined && value !== (known as Record<string, unknown>)[field]) throw invalid(field, 'is set by the system and cannot be changed', 'read_only')
+    if (value !== undefined && value !== (known as Record<string, unknown>)[field]) throw invalid(field, 'is set by the system and cannot be changed', 'system_field')
   }
 }

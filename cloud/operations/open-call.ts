@@ -5,6 +5,7 @@ import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
 import { actorOf, type Caller, type Tenant } from './caller.ts'
 import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
 import type { Basis, Call, Operation, OutgoingEvent, Services } from './operation.ts'
+import { writeAnswer } from './raw-json.ts'
 import { UploadedFile } from './uploaded-file.ts'
 
 /** A request, whatever wire it came over. */
@@ -86,9 +87,9 @@ export function openCall({ operation, caller, requestId }: Request, db: Db, serv
 
 /** The answer as it is sent: checked against its schema where tests ask for that. */
 export function answerOf({ response }: Pick<Operation, 'response'>, made: object, { config }: Services): string {
-  const answer = { success: true, ...made }
-  if (config.checkAnswers) response.parse(answer)
-  return JSON.stringify(answer)
+  const body = writeAnswer(made)
+  if (config.checkAnswers) response.parse(JSON.parse(body))
+  return body
 }
 
 const insertAudit = prepared((db, p: AuditEntryRow) =>

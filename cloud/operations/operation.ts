@@ -10,6 +10,7 @@ import type { PushSender } from '../messaging/push.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
+import type { Answerable } from './raw-json.ts'
 import type { Signal } from './signal.ts'
 
 export const AREAS = [
@@ -128,6 +129,10 @@ export interface Operation {
   readonly response: z.ZodType
   /** An example request for the documentation. */
   readonly example: Record<string, unknown>
+  /** An example answer; where none is declared, one is made up from the schema. */
+  readonly answer: Record<string, unknown> | undefined
+  /** The `reason`s of its refusals (409) that the documentation shows. */
+  readonly refusals: readonly string[]
   readonly emits: readonly string[]
   /** The answer holds a secret: a kept copy is sealed under the Idempotency-Key itself. */
   readonly secretAnswer: boolean
@@ -148,8 +153,15 @@ export interface Operation {
 
 const JSON_BODY_LIMIT = 1024 * 1024
 
-interface Declaration<I extends z.ZodType, O extends z.ZodType> {
-  name: string
+/** An operation that still knows its types: the client's methods are made of them (client/operations.ts). */
+export interface TypedOperation<N extends string, I extends z.ZodType, O extends z.ZodType> extends Operation {
+  readonly name: N
+  readonly request: I
+  readonly response: O
+}
+
+interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType> {
+  name: N
   area: Area
   minimumPackage: Package
   summary: string
@@ -160,6 +172,8 @@ interface Declaration<I extends z.ZodType, O extends z.ZodType> {
   request: I
   response: O
   example: z.input<I> & Record<string, unknown>
+  answer?: z.input<O> & Record<string, unknown>
+  refusals?: readonly string[]
   emits?: readonly string[]
   secretAnswer?: boolean
   proofInBody?: boolean
@@ -171,12 +185,14 @@ interface Declaration<I extends z.ZodType, O extends z.ZodType> {
 }
 
 type Running<I extends z.ZodType, O extends z.ZodType> =
-  | { run(call: Call, input: z.output<I>): Promise<z.input<O>> }
-  | { steps(work: Work, input: z.output<I>): Promise<z.input<O>> }
+  | { run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>> }
+  | { steps(work: Work, input: z.output<I>): Promise<Answerable<z.input<O>>> }
 
 /** Declares an operation. Routes, checks, documentation and tests all come from this. */
-export function operation<I extends z.ZodType, O extends z.ZodType>(declaration: Declaration<I, O> & Running<I, O>): Operation {
+export function operation<const N extends string, I extends z.ZodType, O extends z.ZodType>(declaration: Declaration<N, I, O> & Running<I, O>): TypedOperation<N, I, O> {
   return {
+    answer: undefined,
+    refusals: [],
     description: declaration.summary,
     callers: ['secret'],
     emits: [],
@@ -198,11 +214,16 @@ function inSteps(): never {
   throw new Error('this operation is carried out in steps')
 }
 
+/** The same operation by another name. */
+export function alsoNamed<const N extends string, I extends z.ZodType, O extends z.ZodType>(name: N, { name: first, ...operation }: TypedOperation<string, I, O>): TypedOperation<N, I, O> {
+  return { ...operation, name, summary: `Another name of ${first}.` }
+}
+
 /** Declares the older GET form of a listing (decisions §1). */
 export function olderForm<I extends z.ZodType, O extends z.ZodType>(form: {
   request: I
   response: O
-  run(call: Call, input: z.output<I>): Promise<z.input<O>>
+  run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>>
 }): OlderForm {
   return form as unknown as OlderForm
 }

@@ -4,7 +4,10 @@ import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../account
 import { fetchRegistrations, submitStoreRegistration, submitStoreRegistrationRequest } from '../accounts/registration-operations.ts'
 import { approveStoreRegistration, rejectStoreRegistration } from '../accounts/review.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
-import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
+import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
+import { importProducts } from '../catalogue/import-operation.ts'
+import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
+import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
 import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
 import { fetchClickCollectOrders, submitClickCollectOrder, updateClickCollectStatus } from '../click-and-collect/operations.ts'
@@ -42,7 +45,7 @@ import { assert } from '../../policy/assert.ts'
 import type { Operation } from './operation.ts'
 
 /** Every operation of the API, in the order of the documentation. A new one is one line here. */
-const OPERATIONS: readonly Operation[] = [
+export const OPERATIONS = {
   fetchStores,
   fetchStore,
   insertStore,
@@ -61,6 +64,13 @@ const OPERATIONS: readonly Operation[] = [
   fetchAuditLog,
   fetchProducts,
   fetchProduct,
+  searchProducts,
+  insertProduct,
+  updateProduct,
+  registerProductToStore,
+  removeProductFromStore,
+  bulkImportProducts,
+  importProducts,
   uploadImageToProduct,
   createOffer,
   updateOffer,
@@ -114,7 +124,8 @@ const OPERATIONS: readonly Operation[] = [
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,
-]
+}
+export type Operations = typeof OPERATIONS
 
-export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(OPERATIONS.map((operation) => [operation.name, operation]))
-assert(OPERATION_TABLE.size === OPERATIONS.length, 'two operations have one name')
+export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(Object.entries(OPERATIONS))
+for (const [name, { name: declared }] of OPERATION_TABLE) assert(name === declared, `${name} is declared as ${declared}`)

@@ -17,7 +17,7 @@ import type {
 } from './tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
 import type { StockLevelRow, StockReservationRow } from './tables/stock.ts'
-import type { ProductRow, StoreProductRow, StoreRow } from './tables/stores.ts'
+import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, StoreRow } from './tables/stores.ts'
 
 /**
  * The tables as queries see them (migrations/). Times are ms since 1970 (`_ms`) or seconds (`_s`, `iat`,
@@ -32,6 +32,8 @@ export interface Schema {
   store: StoreRow
   product: ProductRow
   store_product: StoreProductRow
+  product_word: ProductWordRow
+  product_count: ProductCountRow
   shopping_session: ShoppingSessionRow
   purchase: PurchaseRow
   purchase_line: PurchaseLineRow

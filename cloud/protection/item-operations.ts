@@ -6,7 +6,8 @@ import { normaliseIdentifiers } from '../../policy/identifiers.ts'
 import { FIRST_ITEM_STATUSES, mayItemMove, nextItemStatuses } from '../../policy/item-status.ts'
 import { ITEM_STATUSES, PROTECTION_TECHNOLOGIES, TAG_TECHNOLOGIES, type ItemStatus } from '../../policy/vocabulary.ts'
 import { findProduct } from '../catalogue/queries.ts'
-import { Product, toProduct } from '../catalogue/schema.ts'
+import { toProduct } from '../catalogue/render.ts'
+import { Product } from '../catalogue/schema.ts'
 import { Failure, invalid, notFound, precondition, type ErrorDetail } from '../operations/failure.ts'
 import { centsOf, Euros, eurosOf, Id, iso, present, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
@@ -211,6 +212,7 @@ export const updateItemStatus = operation({
   minimumPackage: 'GROW',
   summary: 'Moves a tagged item to another status.',
   description: 'Only listed moves; a refused one tells `allowedNext`. An item that comes back loses its purchase and its used rights.',
+  refusals: ['illegal_move'],
   changes: true,
   request: z.strictObject({ storeId: Id, ...ItemNames, itemStatus: z.enum(ITEM_STATUSES), reason: text(300).optional(), operatorId: text(128).optional() }),
   response: Item.extend(Success),

@@ -4,7 +4,7 @@ import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
 import type { Answer, Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { limitsOf } from '../support/limits-of.ts'
-import { newEpc, openShop, type Shop } from '../support/shop.ts'
+import { newEan, newEpc, openShop, type Shop } from '../support/shop.ts'
 
 const ADDRESS = { street: 'Am Speicher 12', city: 'Hamburg', zip: '20457', country: 'DE' }
 
@@ -28,6 +28,13 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchAuditLog: () => ({}),
   fetchProducts: ({ storeId }) => ({ storeId }),
   fetchProduct: ({ products }) => ({ productId: products[0].productId }),
+  searchProducts: ({ storeId }) => ({ storeId, q: 'leinen' }),
+  insertProduct: ({ storeId }) => ({ storeId, ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }),
+  updateProduct: ({ storeId, products }) => ({ storeId, productId: products[0].productId, unit: 'Stück' }),
+  registerProductToStore: ({ storeId, products }) => ({ storeId, productId: products[0].productId }),
+  removeProductFromStore: ({ storeId, products }) => ({ storeId, productId: products.at(-1).productId }),
+  bulkImportProducts: ({ storeId }) => ({ storeId, products: [{ ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }] }),
+  importProducts: ({ storeId }) => ({ storeId }),
   uploadImageToProduct: ({ products }) => ({ productId: products[0].productId, imageBase64: PIXEL }),
   createOffer: ({ storeId }) => ({
     storeIds: [storeId],

@@ -1,6 +1,10 @@
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import { hashOfKey } from '../../cloud/accounts/api-keys.ts'
 import { newId } from '../../policy/ids.ts'
+import { newProductRow } from '../../cloud/catalogue/product-row.ts'
+import { findSharedProduct } from '../../cloud/catalogue/queries.ts'
+import { writeProducts } from '../../cloud/catalogue/write-products.ts'
+import type { ProductRow } from '../../cloud/persistence/tables/stores.ts'
 import type { TestCloud } from './cloud.ts'
 
 /** A product that a live store sells, cents. */
@@ -17,12 +21,12 @@ export async function liveStores(cloud: TestCloud, key: string, options: { count
   const tenant = `${accountId}.live`
   const nowMs = platform.clock.wall()
   return db.database.write(async (tx) => {
-    const productIds: { product_id: string; price_cent: number }[] = []
+    const sold: { product: ProductRow; priceCent: number }[] = []
     for (const { ean, name, priceCent } of options.products ?? []) {
-      const known = await tx.selectFrom('product').select('product_id').where('tenant', '=', tenant).where('ean', '=', ean).executeTakeFirst()
-      const row = { product_id: known?.product_id ?? newId('prd', platform), tenant, ean, name, name_lower: name.toLowerCase(), price_cent: priceCent, vat: 19, requires_human_verification: 0, tagged: 0, created_ms: nowMs, updated_ms: nowMs }
-      if (!known) await tx.insertInto('product').values(row as never).execute()
-      productIds.push({ product_id: row.product_id, price_cent: priceCent })
+      const known = await findSharedProduct(tx, tenant, { ean })
+      const product = known ?? newProductRow({ name, price: priceCent / 100, vat: 19, tagged: false }, { productId: newId('prd', platform), tenant, ean, nowMs })
+      if (!known) await writeProducts(tx, [{ before: undefined, after: product, known: [], listing: undefined }])
+      sold.push({ product, priceCent })
     }
     const storeIds = Array.from({ length: options.count ?? 1 }, () => newId('st', platform))
     for (let i = 0; i < storeIds.length; i += 100) {
@@ -47,8 +51,8 @@ export async function liveStores(cloud: TestCloud, key: string, options: { count
         created_ms: nowMs,
       }))
       await tx.insertInto('store').values(rows as never).execute()
-      const sold = rows.flatMap((store) => productIds.map((product) => ({ store_id: store.store_id, ...product })))
-      if (sold.length > 0) await tx.insertInto('store_product').values(sold).execute()
+      const listings = rows.flatMap((store) => sold.map(({ product, priceCent }) => ({ product, listing: { store_id: store.store_id, price_cent: priceCent, old_price_cent: null, updated_ms: nowMs } })))
+      await writeProducts(tx, listings.map(({ product, listing }) => ({ before: product, after: product, known: [], listing })))
     }
     return storeIds
   })
