@@ -11,6 +11,7 @@ import { startJobs } from './jobs.ts'
 import type { Log } from './log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
 import type { Broker } from './messaging/embedded-broker.ts'
+import { logPush, type PushSender } from './messaging/push.ts'
 import type { Services } from './operations/operation.ts'
 import { signal } from './operations/signal.ts'
 import { OPERATION_TABLE } from './operations/table.ts'
@@ -32,14 +33,26 @@ export interface CloudParts {
   database: Database
   keyFiles: KeyFiles
   images: ImageStore
+  /** Default: a line in the log. */
+  push?: PushSender
 }
 
 /** Puts the rooms of the cloud together on an open database; nothing listens yet. */
-export async function createCloud({ config, platform, log, database, keyFiles, images }: CloudParts): Promise<Cloud> {
+export async function createCloud({ config, platform, log, database, keyFiles, images, push = logPush(log) }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
-  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage(), offersChanged: signal() }
+  const services: Services = {
+    platform,
+    config,
+    log,
+    authority,
+    agents: messages.channel,
+    images,
+    push,
+    keyUsage: keyUsage(),
+    offersChanged: signal(),
+  }
   const jobs = startJobs(database, services, messages.refresh)
   return {
     app: createApp(OPERATION_TABLE, database, services),

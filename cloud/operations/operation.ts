@@ -6,13 +6,25 @@ import type { CloudConfig } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
+import type { PushSender } from '../messaging/push.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
 import type { Answerable } from './raw-json.ts'
 import type { Signal } from './signal.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'offers', 'scan and go', 'receipts', 'protection', 'agents'] as const
+export const AREAS = [
+  'accounts',
+  'stores',
+  'catalogue',
+  'offers',
+  'click and collect',
+  'loyalty',
+  'scan and go',
+  'receipts',
+  'protection',
+  'agents',
+] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */
@@ -30,6 +42,7 @@ export interface Services {
   readonly agents: AgentChannel
   readonly keyUsage: KeyUsage
   readonly images: ImageStore
+  readonly push: PushSender
   /** Given after a commit that changed offers: what is due next may have changed. */
   readonly offersChanged: Signal
 }

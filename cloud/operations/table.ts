@@ -10,6 +10,16 @@ import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operat
 import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
 import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
+import { fetchClickCollectOrders, submitClickCollectOrder, updateClickCollectStatus } from '../click-and-collect/operations.ts'
+import { getLoyaltyAnalytics } from '../loyalty/analytics-operations.ts'
+import { addLoyaltyPoints, loyaltyCheckIn, redeemLoyaltyPoints } from '../loyalty/points-operations.ts'
+import {
+  createLoyaltyProgram,
+  getLoyaltyProgram,
+  getLoyaltyPrograms,
+  getStoreLoyaltyPrograms,
+  updateLoyaltyProgram,
+} from '../loyalty/program-operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -27,6 +37,7 @@ import { insertStore } from '../stores/insert-store.ts'
 import { approveCheckout } from '../scan-and-go/approval-operations.ts'
 import { generateCodes } from '../scan-and-go/code-operations.ts'
 import { fetchPurchaseHistory } from '../scan-and-go/history-operations.ts'
+import { fetchStock, setStock } from '../stock/operations.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
 import { setStorePackage } from '../stores/set-store-package.ts'
 import { updateStore } from '../stores/update-store.ts'
@@ -66,6 +77,20 @@ export const OPERATIONS = {
   deleteOffer,
   getManagerOffers,
   cloneOffer,
+  setStock,
+  fetchStock,
+  submitClickCollectOrder,
+  updateClickCollectStatus,
+  fetchClickCollectOrders,
+  createLoyaltyProgram,
+  updateLoyaltyProgram,
+  getLoyaltyProgram,
+  getStoreLoyaltyPrograms,
+  getLoyaltyPrograms,
+  getLoyaltyAnalytics,
+  addLoyaltyPoints,
+  redeemLoyaltyPoints,
+  loyaltyCheckIn,
   checkIn,
   startCheckout,
   completeTestCheckout,
