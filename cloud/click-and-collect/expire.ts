@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import type { KeyCaller, Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../operations/caller.ts'
 import type { Services } from '../operations/operation.ts'
 import { oneByOne } from '../operations/one-by-one.ts'
 import { performTask } from '../operations/perform.ts'
@@ -20,7 +20,7 @@ export function cancelOverdueOrders(database: Database, services: Services): Pro
 }
 
 function cancelOverdue(database: Database, services: Services, orderId: string, tenant: Tenant): Promise<void> {
-  const who = { operation: updateClickCollectStatus, caller: clockCaller(tenant), requestId: newId('req', services.platform) }
+  const who = { operation: updateClickCollectStatus, caller: systemCaller(tenant, 'pickup-expiry'), requestId: newId('req', services.platform) }
   return performTask(who, database, services, async (call) => {
     const order = await findOrder(call.db, tenant, orderId)
     const store = order && (await findStore(call.db, order.store_id))
@@ -28,10 +28,4 @@ function cancelOverdue(database: Database, services: Services, orderId: string, 
     await moveOrder(call, order, store, { to: 'cancelled', reason: 'expired' })
     call.changed(orderId)
   })
-}
-
-/** Who acts when time runs out: nobody with a key, within the order's own tenant. */
-function clockCaller(tenant: Tenant): KeyCaller {
-  const [accountId = '', mode] = tenant.split('.')
-  return { kind: 'secret', keyId: 'pickup-expiry', accountId, mode: mode === 'live' ? 'live' : 'test', tenant, storeIds: null, package: 'PRIME' }
 }

@@ -1,5 +1,5 @@
 import { assert } from '../../policy/assert.ts'
-import type { KeyCaller, Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../operations/caller.ts'
 import { oneByOne } from '../operations/one-by-one.ts'
 import { writeOutbox } from '../operations/open-call.ts'
 import type { OutgoingEvent, Services } from '../operations/operation.ts'
@@ -22,15 +22,9 @@ export function expireEarnings(database: Database, services: Services): Promise<
         if (!member || member.next_expiry_ms === null || member.next_expiry_ms > nowMs) return
         const events: OutgoingEvent[] = []
         const tenant = await expireMember({ db, nowMs, services, emit: (event) => void events.push(event) }, member)
-        await writeOutbox(db, clockCaller(tenant), events, nowMs, services)
+        await writeOutbox(db, systemCaller(tenant, 'loyalty-expiry'), events, nowMs, services)
       }),
   })
-}
-
-/** Whose events they are: nobody with a key made them. */
-function clockCaller(tenant: Tenant): KeyCaller {
-  const [accountId = '', mode] = tenant.split('.')
-  return { kind: 'secret', keyId: 'loyalty-expiry', accountId, mode: mode === 'live' ? 'live' : 'test', tenant, storeIds: null, package: 'PRIME' }
 }
 
 async function expireMember(scope: Scope, member: LoyaltyMemberRow): Promise<Tenant> {
