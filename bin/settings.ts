@@ -20,6 +20,7 @@ export const CLOUD_OPTIONS = {
   publicMqttUrl: url({ flag: 'public-mqtt-url', env: 'UNTAG_PUBLIC_MQTT_URL', help: 'address by which agents reach the broker' }, ['mqtt:', 'mqtts:']),
   rateLimit: wholeNumber({ flag: 'rate-limit', env: 'UNTAG_RATE_LIMIT', help: 'requests per second and key; 0: no limit' }, 'N', 50, 0, 1_000_000),
   trustedProxies: text({ flag: 'trusted-proxies', env: 'UNTAG_TRUSTED_PROXIES', help: 'addresses whose X-Forwarded-For is believed, with commas' }, 'LIST', undefined),
+  allowPrivateTargets: flag({ flag: 'allow-private-targets', env: 'UNTAG_ALLOW_PRIVATE_TARGETS', help: 'webhooks and merchants’ systems may be in private networks or on this machine; for tests and demonstrations' }),
   imagesBucket: url({ flag: 'images-bucket', env: 'UNTAG_IMAGES_BUCKET', help: 'address of an S3-compatible bucket for pictures, instead of a folder' }, ['http:', 'https:']),
   imagesRegion: text({ flag: 'images-region', env: 'UNTAG_IMAGES_REGION', help: 'region of that bucket' }, 'REGION', 'us-east-1'),
   imagesAccessKeyId: text({ flag: 'images-access-key-id', env: 'UNTAG_IMAGES_ACCESS_KEY_ID', help: 'who we are at that bucket' }, 'ID', undefined),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { describeEvents } from '../webhooks/describe-events.ts'
 import type { Operation } from './operation.ts'
 
 /** The machine-readable description: OpenAPI 3.0.3 out of the table of operations. */
@@ -48,6 +49,7 @@ export function openApi(operations: ReadonlyMap<string, Operation>, baseUrl: str
     paths,
     components: { schemas, securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key: untag_test_sk_… or untag_live_sk_…' } } },
     security: [{ key: [] }],
+    'x-webhooks': describeEvents(operations.values()),
   }
 }
 

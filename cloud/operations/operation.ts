@@ -5,11 +5,12 @@ import type { CloudConfig } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
+import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
 import type { Package } from './packages.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents'] as const
+export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents', 'webhooks'] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */
@@ -26,6 +27,10 @@ export interface Services {
   readonly authority: Authority
   readonly agents: AgentChannel
   readonly images: ImageStore
+  /** Requests to merchants' own systems. */
+  readonly outgoing: OutgoingHttp
+  /** Sends events; `wake` says that there may be new ones. */
+  readonly webhooks: { readonly wake: () => void }
 }
 
 /** An event for webhooks; `protection.*` events go through cloud/protection/events.ts. */

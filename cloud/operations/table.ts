@@ -15,6 +15,8 @@ import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/pol
 import { generateReceiptQR, getReceiptFromToken } from '../receipts/operations.ts'
 import { checkIn, completeTestCheckout, fetchPurchase, markPurchaseCancelled, startCheckout } from '../scan-and-go/operations.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
+import { fetchWebhookDeliveries, fetchWebhookEvents, redeliverWebhook, sendTestWebhook } from '../webhooks/delivery-operations.ts'
+import { deleteWebhook, fetchWebhooks, getLoyaltyWebhookEvents, registerWebhook, rollWebhookSecret, updateWebhook } from '../webhooks/operations.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Operation } from './operation.ts'
 
@@ -54,6 +56,16 @@ const OPERATIONS: readonly Operation[] = [
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,
+  registerWebhook,
+  fetchWebhooks,
+  updateWebhook,
+  deleteWebhook,
+  rollWebhookSecret,
+  sendTestWebhook,
+  fetchWebhookDeliveries,
+  redeliverWebhook,
+  fetchWebhookEvents,
+  getLoyaltyWebhookEvents,
 ]
 
 export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(OPERATIONS.map((operation) => [operation.name, operation]))

@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
 import type { Db } from './database.ts'
 import { FIRST } from './migrations/0001-first.ts'
+import { WEBHOOKS } from './migrations/0005-webhooks.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [FIRST]
+const MIGRATIONS: readonly Migration[] = [FIRST, WEBHOOKS]
 
 /** Any number that no other program uses as an advisory lock on this database. */
 const LOCK = 7_201_120

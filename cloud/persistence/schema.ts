@@ -14,6 +14,7 @@ import type {
 } from './tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
 import type { ProductRow, StoreProductRow, StoreRow } from './tables/stores.ts'
+import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscriptionRow } from './tables/webhooks.ts'
 
 /**
  * The tables as queries see them (migrations/). Times are ms since 1970 (`_ms`) or seconds (`_s`, `iat`,
@@ -51,4 +52,8 @@ export interface Schema {
   signed_document: SignedDocumentRow
   installation: InstallationRow
   outbox_event: OutboxEventRow
+  webhook: WebhookRow
+  webhook_subscription: WebhookSubscriptionRow
+  webhook_delivery: WebhookDeliveryRow
+  webhook_attempt: WebhookAttemptRow
 }
