@@ -1,4 +1,4 @@
-import { CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, SIMULATE_OPTIONS, START_OPTIONS } from './settings.ts'
+import { CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, LISTEN_OPTIONS, SIMULATE_OPTIONS, START_OPTIONS, TRIGGER_OPTIONS } from './settings.ts'
 import type { Options } from './options.ts'
 
 const COMMANDS: Record<string, Options> = {
@@ -8,6 +8,8 @@ const COMMANDS: Record<string, Options> = {
   'untag edge': EDGE_OPTIONS,
   'untag edge enrol': EDGE_ENROL_OPTIONS,
   'untag edge pair': EDGE_PAIR_OPTIONS,
+  'untag listen': LISTEN_OPTIONS,
+  'untag trigger': TRIGGER_OPTIONS,
   'untag simulate': SIMULATE_OPTIONS,
   'untag doctor': DOCTOR_OPTIONS,
 }

@@ -80,6 +80,25 @@ export const SIMULATE_OPTIONS = {
   lockInput: wholeNumber({ flag: 'lock-input', env: 'UNTAG_SIMULATOR_LOCK_INPUT', help: 'relay-board: input that shows that it moved' }, 'N', 0, 0, 7),
 }
 
+const api = url({ flag: 'api', env: 'UNTAG_API', help: 'base URL of the API, such as http://127.0.0.1:8080/api/v1' }, ['http:', 'https:'])
+const key = text({ flag: 'key', env: 'UNTAG_KEY', help: 'secret key; better in the environment, where other users cannot read it' }, 'KEY', undefined)
+
+export const LISTEN_OPTIONS = {
+  api,
+  key,
+  forwardTo: url({ flag: 'forward-to', env: 'UNTAG_FORWARD_TO', help: 'your receiver; may be on this machine' }, ['http:', 'https:']),
+  events: text({ flag: 'events', env: 'UNTAG_EVENTS', help: 'names of events with commas, or * for all' }, 'LIST', '*'),
+  storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the events of this store alone' }, 'ID', undefined),
+  secret: text({ flag: 'secret', env: 'UNTAG_WEBHOOK_SECRET', help: 'what events are signed with; made and printed when left out' }, 'SECRET', undefined),
+}
+
+export const TRIGGER_OPTIONS = {
+  api,
+  key,
+  webhookId: text({ flag: 'webhook', env: 'UNTAG_WEBHOOK', help: 'for this webhook alone; else for all that are registered, and untag listen' }, 'ID', undefined),
+  storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the store that the event is about' }, 'ID', undefined),
+}
+
 export const DOCTOR_OPTIONS = {
   data: dataDir('var/edge'),
   config: text({ flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'configuration file to check' }, 'FILE', undefined),

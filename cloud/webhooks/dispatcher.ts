@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { newId } from '../../policy/ids.ts'
 import { pause, type Cancel } from '../../policy/platform.ts'
 import type { Services } from '../operations/operation.ts'
@@ -34,6 +35,7 @@ export interface Dispatcher {
  */
 export function startDispatcher(database: Database, getServices: () => Services, platform: Services['platform']): Dispatcher {
   const stopping = new AbortController()
+  setMaxListeners(OVERALL + 1, stopping.signal)
   const sending = new Set<Promise<void>>()
   const busy = new Map<string, number>()
   /** Places taken by webhooks that nothing arrives at. */
@@ -84,6 +86,8 @@ export function startDispatcher(database: Database, getServices: () => Services,
         return taken
       })
       for (const { job, isFailing } of jobs) send(job, isFailing)
+      // Places were held for more than was there: others may have them now.
+      if (jobs.length > 0) again = true
     }
     if (nowMs - prunedMs >= PRUNE_MS) {
       prunedMs = nowMs

@@ -1,5 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
+import type { ResolveName } from '../../bin/outgoing-http.ts'
+import type { VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 
 /** What a receiver of webhooks got. */
 export interface Got {
@@ -75,4 +77,18 @@ export async function until(what: string, check: () => boolean | Promise<boolean
     if (performance.now() > end) throw new Error(`it did not happen within ${withinMs} ms: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
+}
+
+/** In place of name servers: there are no names. */
+export const nowhere: ResolveName = () => Promise.reject(Object.assign(new Error('there are no names here'), { code: 'ENOTFOUND' }))
+
+/** Stops what waits for a clock that only moves when it is told to. */
+export async function stopInVirtualTime(what: { stop(): Promise<void> }, platform: VirtualPlatform): Promise<void> {
+  let stopped = false
+  const stopping = what.stop().finally(() => void (stopped = true))
+  await until('a stop', async () => {
+    await platform.advance(1_000)
+    return stopped
+  })
+  await stopping
 }
