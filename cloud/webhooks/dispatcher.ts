@@ -72,7 +72,7 @@ export function startDispatcher(database: Database, getServices: () => Services,
 
   /** Sends what is due; answers in how many ms to look again. */
   async function look(): Promise<number> {
-    await planDeliveries(database, platform)
+    if (await planDeliveries(database, platform)) again = true
     const waiting = await readWaiting(database.reads)
     const nowMs = platform.clock.wall()
     const leaseId = newId('lea', platform)

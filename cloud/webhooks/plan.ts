@@ -10,6 +10,8 @@ import { EVERY_EVENT } from './queries.ts'
 
 /** Events planned in one transaction at most. */
 const BATCH = 100
+/** Batches before what is planned is sent. */
+const BATCHES = 10
 /** Rows written in one statement at most: SQLite takes 32,766 parameters. */
 const ROWS_AT_ONCE = 500
 
@@ -22,13 +24,16 @@ interface Target {
 
 /**
  * Makes a delivery of each new event for each webhook that is registered for it, and gives the events their place in the
- * order of all. Two processes that plan at once get in each other's way, and one of them begins again.
+ * order of all. Two processes that plan at once get in each other's way, and one of them begins again. Answers whether there
+ * may be more.
  */
-export async function planDeliveries(database: Database, platform: Platform): Promise<void> {
-  while (await hasUnplanned(database.reads)) {
+export async function planDeliveries(database: Database, platform: Platform): Promise<boolean> {
+  for (let i = 0; i < BATCHES; i++) {
+    if (!(await hasUnplanned(database.reads))) return false
     const planned = await database.write((db) => planBatch(db, platform))
-    if (planned < BATCH) return
+    if (planned < BATCH) return false
   }
+  return true
 }
 
 async function hasUnplanned(db: Db): Promise<boolean> {

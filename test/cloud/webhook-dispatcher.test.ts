@@ -136,9 +136,7 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
       await platform.advance(10)
       return cut.sent.length === 1
     })
-    const before = platform.clock.wall()
     await stopInVirtualTime(cut.dispatcher, platform)
-    expect(platform.clock.wall() - before).toBeLessThan(10_000)
     await cut.database.close()
     expect(await statuses()).toEqual(['pending 0'])
     const next = lives(await startProcess(async () => OK))
