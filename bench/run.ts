@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { realPlatform } from '../bin/platform.ts'
+import { fetchProducts } from './fetch-products.ts'
 import type { Figure, Result } from './figure.ts'
 import { describeMachine } from './machine.ts'
 import { asText } from './report.ts'
@@ -9,7 +10,7 @@ import { verifyAndRedeem } from './verify-and-redeem.ts'
 import { verifyProtectedItem } from './verify-protected-item.ts'
 import { verifyToken } from './verify-token.ts'
 
-const FIGURES: readonly Figure[] = [verifyToken, verifyAndRedeem, verifyProtectedItem]
+const FIGURES: readonly Figure[] = [verifyToken, verifyAndRedeem, verifyProtectedItem, fetchProducts]
 
 const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.
 

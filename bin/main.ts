@@ -1,5 +1,5 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, LISTEN_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS } from './settings.ts'
+import { CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS } from './settings.ts'
 
 interface Command {
   readonly words: readonly string[]
@@ -33,6 +33,9 @@ const COMMANDS: readonly Command[] = [
   command(['start'], 'everything on one machine, with simulated devices and sandbox data', START_OPTIONS, async (settings) => (await import('./commands/start.ts')).runStart(settings)),
   command(['cloud'], 'the authority and API', CLOUD_OPTIONS, async (settings) => (await import('./commands/cloud.ts')).runCloud(settings)),
   command(['keys', 'create'], 'makes an API key, and its account when that is new', KEYS_CREATE_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysCreate(settings)),
+  command(['keys', 'list'], 'lists keys, never the keys themselves', KEYS_LIST_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysList(settings)),
+  command(['keys', 'roll'], 'makes a new key in the place of another', KEYS_ROLL_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysRoll(settings)),
+  command(['keys', 'revoke'], 'ends a key at once', KEYS_REVOKE_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysRevoke(settings)),
   command(['edge', 'enrol'], 'enrols this machine’s agent in a store', EDGE_ENROL_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEnrol(settings)),
   command(['edge', 'pair'], 'makes a credential for a program that uses the agent', EDGE_PAIR_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runPair(settings)),
   command(['edge'], 'runs the agent', EDGE_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEdge(settings)),

@@ -9,6 +9,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as cons
 export type LogLevel = (typeof LOG_LEVELS)[number]
 const logLevel = (fallback: LogLevel) => choice({ flag: 'log-level', env: 'UNTAG_LOG_LEVEL', help: 'what is logged, as JSON lines on stderr' }, LOG_LEVELS, fallback)
 const databaseUrl = url({ flag: 'database-url', env: 'UNTAG_DATABASE_URL', help: 'PostgreSQL instead of SQLite' }, ['postgres:', 'postgresql:'])
+const json = flag({ flag: 'json', env: 'UNTAG_JSON', help: 'answer as JSON' })
 
 export const CLOUD_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),
@@ -32,12 +33,31 @@ export const KEYS_CREATE_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
   account: text({ flag: 'account', env: 'UNTAG_ACCOUNT', help: 'name of the account; made when it is new' }, 'NAME', undefined),
-  mode: choice({ flag: 'mode', env: 'UNTAG_MODE', help: 'test keys see the sandbox, live keys real data' }, ['test', 'live'], 'test'),
+  mode: choice({ flag: 'mode', env: 'UNTAG_MODE', help: 'test keys see the sandbox, live keys real data; admin keys are live' }, ['test', 'live'], 'test'),
   kind: choice({ flag: 'kind', env: 'UNTAG_KEY_KIND', help: 'kind of key' }, ['secret', 'publishable', 'admin'], 'secret'),
   package: choice({ flag: 'package', env: 'UNTAG_PACKAGE', help: 'package of a new account' }, ['DISCOVER', 'ASSIST', 'GO', 'GROW', 'PRIME'], 'GROW'),
   name: text({ flag: 'name', env: 'UNTAG_KEY_NAME', help: 'what the key is for' }, 'TEXT', 'command line'),
-  json: flag({ flag: 'json', env: 'UNTAG_JSON', help: 'answer as JSON' }),
+  json,
 }
+
+export const KEYS_LIST_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  account: text({ flag: 'account', env: 'UNTAG_ACCOUNT', help: 'name of the account; all when left out' }, 'NAME', undefined),
+  json,
+}
+
+const keyId = text({ flag: 'key-id', env: 'UNTAG_KEY_ID', help: 'the key, as untag keys list names it' }, 'ID', undefined)
+
+export const KEYS_ROLL_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  keyId,
+  overlapHours: wholeNumber({ flag: 'overlap-hours', env: 'UNTAG_OVERLAP_HOURS', help: 'hours for which the old key goes on; 0: none' }, 'N', 24, 0, 168),
+  json,
+}
+
+export const KEYS_REVOKE_OPTIONS = { data: dataDir('var/cloud'), databaseUrl, keyId, json }
 
 export const EDGE_OPTIONS = {
   data: dataDir('var/edge'),

@@ -1,7 +1,9 @@
 import type { Hono } from 'hono'
 import type { Platform } from '../policy/platform.ts'
+import { keyUsage } from './accounts/key-usage.ts'
 import { openAuthority } from './authority/authority.ts'
 import type { KeyFiles } from './authority/key-files.ts'
+import { refreshDocuments } from './catalogue/documents.ts'
 import type { CloudConfig } from './config.ts'
 import { createApp } from './http/app.ts'
 import type { ImageStore } from './images/image-store.ts'
@@ -10,6 +12,7 @@ import type { Log } from './log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
 import type { Broker } from './messaging/embedded-broker.ts'
 import type { Services } from './operations/operation.ts'
+import { signal } from './operations/signal.ts'
 import { OPERATION_TABLE } from './operations/table.ts'
 import type { OutgoingHttp } from './outgoing/outgoing-http.ts'
 import type { Database } from './persistence/database.ts'
@@ -36,9 +39,10 @@ export interface CloudParts {
 
 /** Puts the rooms of the cloud together on an open database; nothing listens yet. */
 export async function createCloud({ config, platform, log, database, keyFiles, images, outgoing }: CloudParts): Promise<Cloud> {
+  await refreshDocuments(database)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
-  const services: Services = { platform, config, log, authority, agents: messages.channel, images, outgoing, webhooks: { wake: () => dispatcher.wake() } }
+  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage(), offersChanged: signal(), outgoing, webhooks: { wake: () => dispatcher.wake() } }
   const dispatcher = startDispatcher(database, () => services, platform)
   const jobs = startJobs(database, services, messages.refresh)
   return {
@@ -49,6 +53,7 @@ export async function createCloud({ config, platform, log, database, keyFiles, i
     async stop() {
       await jobs.stop()
       await dispatcher.stop()
+      await services.keyUsage.flush(database)
       await messages.settled()
     },
   }

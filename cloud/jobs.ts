@@ -1,8 +1,10 @@
 import type { Cancel } from '../policy/platform.ts'
 import { pruneLogins } from './agents/sessions.ts'
+import { startDueOffers } from './offers/due-offers.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
 import type { Database } from './persistence/database.ts'
+import { cancelUnpaid } from './scan-and-go/approval.ts'
 import { settleRefunds } from './scan-and-go/cancel-purchase.ts'
 
 /** Work that is due by time. Each kind is safe to run twice, and in several processes. */
@@ -50,13 +52,17 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => pruneAnswers(db, nowMs))
     await database.write((db) => pruneLogins(db, nowMs))
     await database.write((db) => settleRefunds({ db, nowMs }))
+    await database.write((db) => cancelUnpaid({ db, nowMs }))
   })
+  every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
+
+  const dueOffers = startDueOffers(database, services)
 
   return {
     async stop() {
       stopped = true
       for (const cancel of cancels) cancel()
-      await Promise.all(running)
+      await Promise.all([...running, dueOffers.stop()])
     },
   }
 }

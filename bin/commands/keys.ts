@@ -1,29 +1,103 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createApiKey } from '../../cloud/accounts/api-keys.ts'
 import { ensureAccount } from '../../cloud/accounts/accounts.ts'
+import { noteChange } from '../../cloud/accounts/audit-queries.ts'
+import { findKey, listKeysOfAll } from '../../cloud/accounts/key-queries.ts'
+import { toKeyRecord } from '../../cloud/accounts/key-schema.ts'
+import { revokeKey, rollKey } from '../../cloud/accounts/keys.ts'
+import { tenantOf, type Mode } from '../../cloud/operations/caller.ts'
+import type { Database, Db } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
+import type { ApiKeyRow } from '../../cloud/persistence/tables/accounts.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
-import type { KEYS_CREATE_OPTIONS } from '../settings.ts'
+import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
 
-/** Makes a key, beside a running cloud or before there is one; the key is shown once and counts at once. */
-export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>): Promise<void> {
-  const { data, databaseUrl, account, mode, kind, name } = settings
-  if (account === undefined) throw new WrongUsage(['--account NAME is needed: the account that the key belongs to'])
-  if (databaseUrl === undefined) mkdirSync(data, { recursive: true, mode: 0o700 })
-  const platform = realPlatform()
+/** Keys from the command line, beside a running cloud or before there is one. What is done counts at once. */
+
+/** Who did it, for the audit log. */
+const ACTOR = 'command line'
+
+interface Place {
+  data: string
+  databaseUrl: string | undefined
+}
+
+async function withDatabase<T>({ data, databaseUrl }: Place, work: (database: Database) => Promise<T>): Promise<T> {
   const database = await openDatabase(databaseUrl === undefined ? { file: join(data, 'cloud.db') } : { url: databaseUrl }, (failure) => {
     throw failure
   })
   try {
-    const made = await database.write(async (db) => {
-      const { accountId } = await ensureAccount(db, account, settings.package, platform)
-      return { accountId, ...(await createApiKey(db, { accountId, kind, mode, name }, platform)) }
-    })
-    const { key, keyId, accountId } = made
-    process.stdout.write(settings.json ? `${JSON.stringify({ key, keyId, accountId, kind, mode })}\n` : `${key}\n`)
+    return await work(database)
   } finally {
     await database.close()
   }
+}
+
+/** As `withDatabase`, where there must be one already: looking for keys makes none. */
+function withKnownDatabase<T>(place: Place, work: (database: Database) => Promise<T>): Promise<T> {
+  const file = join(place.data, 'cloud.db')
+  if (place.databaseUrl === undefined && !existsSync(file)) throw new Error(`there is no ${file}: name the folder with --data, or the database with --database-url`)
+  return withDatabase(place, work)
+}
+
+function print(json: boolean, object: object, text: string): void {
+  process.stdout.write(`${json ? JSON.stringify(object) : text}\n`)
+}
+
+/** Makes a key, which is shown once. Admin keys are live keys. */
+export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>): Promise<void> {
+  const { data, databaseUrl, account, kind, name } = settings
+  if (account === undefined) throw new WrongUsage(['--account NAME is needed: the account that the key belongs to'])
+  const mode = kind === 'admin' ? 'live' : settings.mode
+  if (databaseUrl === undefined) mkdirSync(data, { recursive: true, mode: 0o700 })
+  const platform = realPlatform()
+  const made = await withDatabase(settings, (database) =>
+    database.write(async (db) => {
+      const { accountId } = await ensureAccount(db, account, settings.package, platform)
+      const created = await createApiKey(db, { accountId, kind, mode, name }, platform)
+      await noteChange(db, { tenant: tenantOf(accountId, mode), actor: ACTOR, operation: 'createApiKey', entity_id: created.keyId }, platform)
+      return { accountId, ...created }
+    }),
+  )
+  const { key, keyId, accountId } = made
+  print(settings.json, { key, keyId, accountId, kind, mode }, key)
+}
+
+/** Lists the keys of one account, or of all. */
+export async function runKeysList(settings: Values<typeof KEYS_LIST_OPTIONS>): Promise<void> {
+  const nowMs = realPlatform().clock.wall()
+  const rows = await withKnownDatabase(settings, (database) => listKeysOfAll(database.reads, settings.account))
+  const keys = rows.map((row) => ({ account: row.account, accountId: row.account_id, ...toKeyRecord(row, nowMs) }))
+  const lines = keys.map((k) => [k.keyId, k.status.padEnd(7), k.mode, k.kind.padEnd(11), k.shown, (k.lastUsedAt ?? 'never used').padEnd(24), `${k.account}: ${k.name}`].join('  '))
+  print(settings.json, { keys }, lines.length > 0 ? lines.join('\n') : 'there are no keys: untag keys create makes one')
+}
+
+/** A new key in the place of another; the new one is shown once. */
+export async function runKeysRoll(settings: Values<typeof KEYS_ROLL_OPTIONS>): Promise<void> {
+  const platform = realPlatform()
+  const made = await changeKey(settings, 'rollApiKey', (db, row, nowMs) => rollKey(db, row, settings.overlapHours, nowMs, platform))
+  print(settings.json, made, made.key)
+}
+
+/** Ends a key at once. */
+export async function runKeysRevoke(settings: Values<typeof KEYS_REVOKE_OPTIONS>): Promise<void> {
+  const record = await changeKey(settings, 'revokeApiKey', async (db, row, nowMs) => toKeyRecord(await revokeKey(db, row, nowMs), nowMs))
+  print(settings.json, record, `${record.keyId} is revoked`)
+}
+
+function changeKey<T>(settings: Place & { keyId: string | undefined }, operation: string, change: (db: Db, row: ApiKeyRow, nowMs: number) => Promise<T>): Promise<T> {
+  const { keyId } = settings
+  if (keyId === undefined) throw new WrongUsage(['--key-id ID is needed: untag keys list shows it'])
+  const platform = realPlatform()
+  return withKnownDatabase(settings, (database) =>
+    database.write(async (db) => {
+      const row = await findKey(db, keyId)
+      if (!row) throw new Error(`there is no key ${keyId}: untag keys list shows all`)
+      const changed = await change(db, row, platform.clock.wall())
+      await noteChange(db, { tenant: tenantOf(row.account_id, row.mode as Mode), actor: ACTOR, operation, entity_id: keyId }, platform)
+      return changed
+    }),
+  )
 }

@@ -9,11 +9,21 @@ import { seedSandbox } from '../sandbox/seed.ts'
 export async function ensureAccount(db: Db, name: string, wanted: Package, platform: Platform): Promise<{ accountId: string; isNew: boolean }> {
   const known = await db.selectFrom('account').select('account_id').where('name', '=', name).executeTakeFirst()
   if (known) return { accountId: known.account_id, isNew: false }
+  return { accountId: await addAccount(db, name, wanted, platform), isNew: true }
+}
+
+/** A new account with its sandbox, never one that is there: two companies of one name are told apart by the id behind it. */
+export async function makeAccount(db: Db, companyName: string, wanted: Package, platform: Platform): Promise<string> {
+  const namesake = await db.selectFrom('account').select('account_id').where('name', '=', companyName).executeTakeFirst()
+  return addAccount(db, namesake ? `${companyName} (${newId('no', platform)})` : companyName, wanted, platform)
+}
+
+async function addAccount(db: Db, name: string, wanted: Package, platform: Platform): Promise<string> {
   const accountId = newId('acc', platform)
   await db
     .insertInto('account')
     .values({ account_id: accountId, name, package: wanted, status: 'active', created_ms: platform.clock.wall() })
     .execute()
   await seedSandbox(db, tenantOf(accountId, 'test'), platform)
-  return { accountId, isNew: true }
+  return accountId
 }

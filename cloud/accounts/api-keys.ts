@@ -43,6 +43,7 @@ export interface NewKey {
   mode: Mode
   name: string
   storeIds?: readonly string[]
+  expiresMs?: number | null
 }
 
 /** Makes a key; the text is in nobody's hands but the caller's. */
@@ -61,6 +62,7 @@ export async function createApiKey(db: Db, wanted: NewKey, platform: Platform): 
       name: wanted.name,
       store_ids: wanted.storeIds ? JSON.stringify(wanted.storeIds) : null,
       created_ms: platform.clock.wall(),
+      expires_ms: wanted.expiresMs ?? null,
     })
     .execute()
   return { keyId, key }

@@ -1,22 +1,27 @@
 import { z } from 'zod'
-import { knownCaller } from '../operations/caller.ts'
-import { invalid, notFound } from '../operations/failure.ts'
+import { notFound } from '../operations/failure.ts'
 import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
 import { nextOf, pageOf, type PageRequest } from '../operations/paging.ts'
+import { RawJson, rawList } from '../operations/raw-json.ts'
 import { ownStore, ownStoreOrOnly } from '../stores/own-store.ts'
-import { countProducts, findProduct, listProducts } from './queries.ts'
-import { Product, toProduct, type PricedProduct } from './schema.ts'
+import { namedProduct } from './named-product.ts'
+import { countProducts, findDocument, listDocuments } from './queries.ts'
+import { toProduct } from './render.ts'
+import { Product, PRODUCT_NAMES } from './schema.ts'
+import { searchDocuments } from './search.ts'
 
 const DEFAULT_PAGE = 50
 const OLDER_DEFAULT_PAGE = 100
+const DEFAULT_FOUND = 20
 
 async function productPage(call: Call, input: PageRequest & { storeId?: string | undefined; category?: string | undefined }, defaultLimit: number) {
   const store = await ownStoreOrOnly(call, input.storeId)
   const page = pageOf(input, defaultLimit)
-  const rows = await listProducts(call.db, store.store_id, { ...page, limit: page.limit + 1 }, input.category)
+  const rows = await listDocuments(call.db, store.store_id, { ...page, limit: page.limit + 1 }, input.category)
   const { items, nextCursor } = nextOf(rows, (row) => row.product_id, page)
-  return { products: items.map(toProduct), total: await countProducts(call.db, store.store_id, input.category), ...(nextCursor && { nextCursor }) }
+  const total = await countProducts(call.db, store.store_id, input.category)
+  return { products: rawList<Product>(items.map((row) => row.doc)), total, ...(nextCursor && { nextCursor }) }
 }
 
 export const fetchProducts = operation({
@@ -24,6 +29,7 @@ export const fetchProducts = operation({
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
   summary: 'Lists the products of a store.',
+  description: 'In the order they were made in. `total` is exact.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: z.strictObject({
@@ -48,32 +54,17 @@ export const fetchProducts = operation({
   },
 })
 
-/** One of productId, id (either), barcode or ean; several must mean the same. */
-const ProductNames = z.strictObject({
-  productId: Id.optional(),
-  id: Id.optional(),
-  barcode: text(14).optional(),
-  ean: text(14).optional(),
-  storeId: Id.optional(),
-})
+const OneProduct = z.strictObject({ ...PRODUCT_NAMES, storeId: Id.optional() })
+const OneProductAnswer = Product.extend(Success)
 
-async function namedProduct(call: Call, input: z.output<typeof ProductNames>): Promise<PricedProduct> {
-  const { tenant } = knownCaller(call.caller)
-  if (input.storeId !== undefined) await ownStore(call, input.storeId)
-  const productId = agreeing('productId', input.productId, input.id)
-  const ean = agreeing('ean', input.ean, input.barcode)
-  if (productId === undefined && ean === undefined) throw invalid('productId', 'is missing: name the product by productId or barcode', 'missing')
-  const byId = productId === undefined ? undefined : await findProduct(call.db, tenant, { productId }, input.storeId)
-  const byEan = ean === undefined ? undefined : await findProduct(call.db, tenant, { ean }, input.storeId)
-  if (byId && byEan && byId.product_id !== byEan.product_id) throw invalid('ean', 'names another product than productId')
-  const product = productId === undefined ? byEan : byId
-  if (!product || (ean !== undefined && product.ean !== ean)) throw notFound('product')
-  return product
-}
-
-function agreeing(field: string, a: string | undefined, b: string | undefined): string | undefined {
-  if (a !== undefined && b !== undefined && a !== b) throw invalid(field, 'is given twice, with different values')
-  return a ?? b
+/** The product at the price of the store that is named, else at the global one. */
+async function oneProduct(call: Call, { storeId, ...names }: z.output<typeof OneProduct>) {
+  if (storeId !== undefined) await ownStore(call, storeId)
+  const product = await namedProduct(call, names)
+  if (storeId === undefined) return { success: true as const, ...toProduct({ ...product, store_id: null, priced_ms: 0 }) }
+  const document = await findDocument(call.db, storeId, product.product_id)
+  if (!document) throw notFound('product')
+  return new RawJson<z.input<typeof OneProductAnswer>>(document.doc)
 }
 
 export const fetchProduct = operation({
@@ -84,17 +75,27 @@ export const fetchProduct = operation({
   description: 'With `storeId` at that store’s price, else at the global one.',
   callers: ['secret', 'publishable'],
   changes: false,
-  request: ProductNames,
-  response: Product.extend(Success),
+  request: OneProduct,
+  response: OneProductAnswer,
   example: { barcode: '4012345678901' },
-  get: olderForm({
-    request: ProductNames,
-    response: Product.extend(Success),
-    async run(call, input) {
-      return { success: true as const, ...toProduct(await namedProduct(call, input)) }
-    },
-  }),
-  async run(call, input) {
-    return { success: true as const, ...toProduct(await namedProduct(call, input)) }
+  get: olderForm({ request: OneProduct, response: OneProductAnswer, run: oneProduct }),
+  run: oneProduct,
+})
+
+export const searchProducts = operation({
+  name: 'searchProducts',
+  area: 'catalogue',
+  minimumPackage: 'DISCOVER',
+  summary: 'Finds products of a store by the beginnings of words.',
+  description:
+    'Each word of `q` must begin a word of the name or the brand, or the EAN. Case and accents do not matter. Whole words come first; 20 products unless `limit` says otherwise.',
+  callers: ['secret', 'publishable'],
+  changes: false,
+  request: z.strictObject({ storeId: Id.optional(), q: text(120), limit: Limit.optional() }),
+  response: z.strictObject({ ...Success, products: z.array(Product) }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', q: 'bio mil' },
+  async run(call, { storeId, q, limit }) {
+    const store = await ownStoreOrOnly(call, storeId)
+    return { success: true as const, products: rawList<Product>(await searchDocuments(call.db, store.store_id, q, limit ?? DEFAULT_FOUND)) }
   },
 })

@@ -1,6 +1,8 @@
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { Page } from '../operations/paging.ts'
+import type { ProductRow } from '../persistence/tables/stores.ts'
+import type { Listing } from './render.ts'
 import type { PricedProduct } from './schema.ts'
 
 /** Products of a store with the store's own prices. */
@@ -9,25 +11,64 @@ function storeProducts(db: Db) {
     .selectFrom('store_product')
     .innerJoin('product', 'product.product_id', 'store_product.product_id')
     .selectAll('product')
-    .select(['store_product.store_id as store_id', 'store_product.price_cent as price_cent', 'store_product.old_price_cent as old_price_cent'])
+    .select([
+      'store_product.store_id as store_id',
+      'store_product.price_cent as price_cent',
+      'store_product.old_price_cent as old_price_cent',
+      'store_product.updated_ms as priced_ms',
+    ])
 }
 
-/** A page of the store's products at its prices, ordered by product id. */
-export function listProducts(db: Db, storeId: string, page: Page, category?: string): Promise<PricedProduct[]> {
-  let query = storeProducts(db).where('store_product.store_id', '=', storeId)
-  if (category !== undefined) query = query.where('product.category', '=', category)
-  if (page.after !== undefined) query = query.where('store_product.product_id', '>', page.after)
-  return query.orderBy('store_product.product_id').limit(page.limit).offset(page.offset).execute()
+/** A product of a store as it is answered: JSON. */
+export interface ProductDocument {
+  product_id: string
+  doc: string
 }
 
-/** How many products the store sells. */
-export async function countProducts(db: Db, storeId: string, category?: string): Promise<number> {
-  let query = db.selectFrom('store_product').where('store_product.store_id', '=', storeId)
-  if (category !== undefined) {
-    query = query.innerJoin('product', 'product.product_id', 'store_product.product_id').where('product.category', '=', category)
-  }
-  const row = await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-  return Number(row.count)
+interface PageParameters {
+  storeId: string
+  after: string
+  limit: number
+  offset: number
+}
+
+function documentPage(db: Db, p: PageParameters) {
+  return db
+    .selectFrom('store_product')
+    .select(['product_id', 'doc'])
+    .where('store_id', '=', p.storeId)
+    .where('product_id', '>', p.after)
+    .orderBy('product_id')
+    .limit(p.limit)
+    .offset(p.offset)
+}
+const pageOfAll = prepared((db, p: PageParameters) => documentPage(db, p))
+const pageOfCategory = prepared((db, p: PageParameters & { category: string }) => documentPage(db, p).where('category', '=', p.category))
+
+/** A page of the store's products in the order of their ids, which is the order they were made in. */
+export function listDocuments(db: Db, storeId: string, { after = '', limit, offset }: Page, category?: string): Promise<ProductDocument[]> {
+  const page = { storeId, after, limit, offset }
+  return category === undefined ? pageOfAll(db, page) : pageOfCategory(db, { ...page, category })
+}
+
+const oneDocument = prepared((db, p: { storeId: string; productId: string }) =>
+  db.selectFrom('store_product').select(['product_id', 'doc']).where('store_id', '=', p.storeId).where('product_id', '=', p.productId),
+)
+
+/** The product as the store answers it; undefined when the store does not sell it. */
+export async function findDocument(db: Db, storeId: string, productId: string): Promise<ProductDocument | undefined> {
+  const [row] = await oneDocument(db, { storeId, productId })
+  return row
+}
+
+const countIn = prepared((db, p: { storeId: string; category: string }) =>
+  db.selectFrom('product_count').select('products').where('store_id', '=', p.storeId).where('category', '=', p.category),
+)
+
+/** How many products the store sells, in all or of a category. Exact: it is counted as they are written. */
+export async function countProducts(db: Db, storeId: string, category = ''): Promise<number> {
+  const [row] = await countIn(db, { storeId, category })
+  return row?.products ?? 0
 }
 
 const inStoreById = prepared((db, p: { storeId: string; productId: string }) =>
@@ -54,6 +95,37 @@ export async function findProduct(
     const [row] = 'productId' in by ? await inStoreById(db, { storeId, productId: by.productId }) : await inStoreByEan(db, { storeId, tenant, ean: by.ean })
     return row?.tenant === tenant ? row : undefined
   }
+  const row = await findSharedProduct(db, tenant, by)
+  return row && { ...row, store_id: null, priced_ms: 0 }
+}
+
+/** The product as all stores of the account share it, with the global price. */
+export async function findSharedProduct(db: Db, tenant: string, by: { productId: string } | { ean: string }): Promise<ProductRow | undefined> {
   const [row] = 'productId' in by ? await globalById(db, { tenant, productId: by.productId }) : await globalByEan(db, { tenant, ean: by.ean })
-  return row && { ...row, store_id: null }
+  return row
+}
+
+/** The products with these EANs, at most 500. */
+export async function findByEans(db: Db, tenant: string, eans: readonly string[]): Promise<Map<string, ProductRow>> {
+  if (eans.length === 0) return new Map()
+  const rows = await db.selectFrom('product').selectAll().where('tenant', '=', tenant).where('ean', 'in', eans).execute()
+  return new Map(rows.map((row) => [row.ean, row]))
+}
+
+/** What each store that sells one of these products (at most 500) says of it. */
+export async function listListings(db: Db, productIds: readonly string[]): Promise<Map<string, Listing[]>> {
+  const found = new Map<string, Listing[]>()
+  if (productIds.length === 0) return found
+  const rows = await db
+    .selectFrom('store_product')
+    .select(['store_id', 'product_id', 'price_cent', 'old_price_cent', 'updated_ms'])
+    .where('product_id', 'in', productIds)
+    .orderBy('store_id')
+    .execute()
+  for (const row of rows) {
+    const listings = found.get(row.product_id)
+    if (listings) listings.push(row)
+    else found.set(row.product_id, [row])
+  }
+  return found
 }

@@ -1,6 +1,30 @@
 import { z } from 'zod'
-import { eurosOf, iso, present } from '../operations/fields.ts'
+import { Euros, Id, text } from '../operations/fields.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
+import { Ean } from './ean.ts'
+
+const Grams = z.number().min(0).max(200).describe('g')
+
+/** Per 100 g or 100 ml; all of it optional. */
+export const Nutrition = z.strictObject({
+  calories: z.number().min(0).max(2_000).describe('kcal').optional(),
+  fat: Grams.optional(),
+  saturatedFat: Grams.optional(),
+  carbohydrates: Grams.optional(),
+  sugar: Grams.optional(),
+  protein: Grams.optional(),
+  fiber: Grams.optional(),
+  salt: Grams.optional(),
+  nutriScore: z.enum(['A', 'B', 'C', 'D', 'E']).optional(),
+  per: z.enum(['100g', '100ml']).default('100g'),
+  source: z.enum(['merchant', 'reference', 'community']).optional(),
+  confidence: z.number().min(0).max(1).optional(),
+})
+export type Nutrition = z.output<typeof Nutrition>
+
+const Vat = z.union([z.literal(7), z.literal(19)]).describe('7 (reduced) or 19 (standard).')
+const Flags = z.strictObject({ requiresHumanVerification: z.boolean().describe('The buyer’s age is checked.') })
+const ImageAddress = z.url({ protocol: /^https?$/ }).max(2_048)
 
 /** Product as it is answered. */
 export const Product = z.strictObject({
@@ -9,19 +33,23 @@ export const Product = z.strictObject({
   name: z.string(),
   price: z.number().describe('EUR, this store’s price where a store is asked for.'),
   oldPrice: z.number().optional(),
-  vat: z.union([z.literal(7), z.literal(19)]),
+  vat: Vat,
   storeId: z.string().optional(),
   brand: z.string().optional(),
   category: z.string().optional(),
   unit: z.string().optional(),
   description: z.string().optional(),
   imageUrl: z.string().optional(),
+  media: z.strictObject({ snapshot: z.string() }).optional(),
   weight: z.string().optional(),
   isOrganic: z.boolean().optional(),
   isVegan: z.boolean().optional(),
   allergens: z.array(z.string()).optional(),
+  nutrition: Nutrition.optional(),
   tagged: z.boolean().describe('Whether its units carry a security tag, in stores that use them.'),
-  flags: z.strictObject({ requiresHumanVerification: z.boolean() }),
+  flags: Flags,
+  fromPos: z.boolean().describe('Whether it came from a POS sync.'),
+  posProductId: z.string().nullable().describe('Its id in the POS; null unless synced.'),
   nameLower: z.string(),
   brandLower: z.string().optional(),
   createdAt: z.string(),
@@ -29,38 +57,69 @@ export const Product = z.strictObject({
 })
 export type Product = z.infer<typeof Product>
 
+const Name = text(120).refine((name) => name.trim() !== '', 'must not be blank')
+
+/** What may be left out, and in an update taken back with null. */
+const OPTIONAL_FIELDS = {
+  oldPrice: Euros,
+  brand: text(120),
+  category: text(120),
+  unit: text(40),
+  description: text(300),
+  imageUrl: ImageAddress,
+  weight: text(40),
+  isOrganic: z.boolean(),
+  isVegan: z.boolean(),
+  allergens: z.array(text(80)).max(50),
+  nutrition: Nutrition,
+}
+
+type Fields = typeof OPTIONAL_FIELDS
+
+function each<W>(wrap: (schema: z.ZodType) => unknown): W {
+  return Object.fromEntries(Object.entries(OPTIONAL_FIELDS).map(([name, schema]) => [name, wrap(schema)])) as W
+}
+
+const WITH_DEFAULT = { tagged: z.boolean().describe('Default true.').optional(), flags: Flags.optional() }
+
+/** What a merchant says of a product. */
+export const PRODUCT_FIELDS = {
+  name: Name,
+  price: Euros,
+  vat: Vat,
+  ...each<{ [K in keyof Fields]: z.ZodOptional<Fields[K]> }>((schema) => schema.optional()),
+  ...WITH_DEFAULT,
+}
+
+/** The same fields for a change: all may be left out, and null clears what is optional. */
+export const PRODUCT_CHANGES = {
+  name: Name.optional(),
+  price: Euros.optional(),
+  vat: Vat.optional(),
+  ...each<{ [K in keyof Fields]: z.ZodOptional<z.ZodNullable<Fields[K]>> }>((schema) => schema.nullable().optional()),
+  ...WITH_DEFAULT,
+}
+
+/** A new product, by either name of its EAN. */
+export const BARCODE_FIELDS = { ean: Ean.optional(), barcode: Ean.describe('Another name of `ean`.').optional() }
+
+/** One row of a bulk import. */
+export const ProductInput = z.strictObject({ ...BARCODE_FIELDS, ...PRODUCT_FIELDS })
+export type ProductInput = z.output<typeof ProductInput>
+
+export type ProductChanges = z.output<z.ZodObject<typeof PRODUCT_CHANGES>>
+
+/** The names by which a request may name a product; those that are given must mean the same one. */
+export const PRODUCT_NAMES = {
+  productId: Id.optional(),
+  id: Id.optional(),
+  barcode: text(14).optional(),
+  ean: text(14).optional(),
+}
+
 /** A product, with the price of one store when it was read for one. */
 export interface PricedProduct extends ProductRow {
   store_id: string | null
-}
-
-/** A product as the API shows it. */
-export function toProduct(row: PricedProduct): Product {
-  const flag = (value: number | null) => (value === null ? null : value === 1)
-  return {
-    productId: row.product_id,
-    ean: row.ean,
-    name: row.name,
-    price: eurosOf(row.price_cent),
-    vat: row.vat as 7 | 19,
-    ...present({
-      oldPrice: row.old_price_cent === null ? null : eurosOf(row.old_price_cent),
-      storeId: row.store_id,
-      brand: row.brand,
-      category: row.category,
-      unit: row.unit,
-      description: row.description,
-      imageUrl: row.image_url,
-      weight: row.weight,
-      isOrganic: flag(row.is_organic),
-      isVegan: flag(row.is_vegan),
-      allergens: row.allergens === null ? null : (JSON.parse(row.allergens) as string[]),
-      brandLower: row.brand_lower,
-    }),
-    tagged: row.tagged === 1,
-    flags: { requiresHumanVerification: row.requires_human_verification === 1 },
-    nameLower: row.name_lower,
-    createdAt: iso(row.created_ms),
-    updatedAt: iso(row.updated_ms),
-  }
+  /** When the store's price was set last, ms; 0 without a store. */
+  priced_ms: number
 }

@@ -1,6 +1,14 @@
 import type { Db } from '../persistence/database.ts'
+import { changedRow } from './product-row.ts'
+import { findSharedProduct, listListings } from './queries.ts'
+import { writeProducts } from './write-products.ts'
 
 /** Sets the picture of a product in all stores that sell it. */
 export async function setProductImage(db: Db, tenant: string, productId: string, imageUrl: string, nowMs: number): Promise<void> {
-  await db.updateTable('product').set({ image_url: imageUrl, updated_ms: nowMs }).where('tenant', '=', tenant).where('product_id', '=', productId).execute()
+  const before = await findSharedProduct(db, tenant, { productId })
+  if (!before) return
+  const after = changedRow(before, { image_url: imageUrl, media_snapshot: imageUrl }, nowMs)
+  if (after === before) return
+  const known = (await listListings(db, [productId])).get(productId) ?? []
+  await writeProducts(db, [{ before, after, known, listing: undefined }])
 }

@@ -38,7 +38,9 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
     const requestId = newId('req', platform)
     const headers: Record<string, string> = { 'x-request-id': requestId }
     try {
-      const caller = await authenticate(database.reads, c.req.header('authorization'), platform.clock.wall())
+      const nowMs = platform.clock.wall()
+      const caller = await authenticate(database.reads, c.req.header('authorization'), nowMs)
+      if (caller && caller.kind !== 'agent') services.keyUsage.note(caller.keyId, nowMs)
       const operation = operations.get(name)
       const form = FORMS[c.req.method]
       if (!caller && !operation?.callers.includes('anyone')) throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')

@@ -9,6 +9,7 @@ import type { Operation, Services } from '../operations/operation.ts'
 import { openApi } from '../operations/openapi.ts'
 import type { Database } from '../persistence/database.ts'
 import { readPublicReceipt } from '../receipts/operations.ts'
+import { receiptText } from '../receipts/receipt-text.ts'
 import { apiHandler } from './api.ts'
 import { checkoutRoutes } from './checkout.ts'
 import { clientAddress } from './client-address.ts'
@@ -16,6 +17,7 @@ import { DocsPage } from './docs-page.tsx'
 import { imageRoutes } from './images.ts'
 import { rateLimiter } from './rate-limit.ts'
 import { NoReceiptPage, ReceiptPage } from './receipt-page.tsx'
+import { templateRoutes } from './templates.ts'
 
 /** What pages may do: nothing but show themselves. */
 const PAGE_HEADERS = {
@@ -39,6 +41,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   app.get(`${base}/time`, (c) => answerTime(c))
   // {upload_url} of the specification.
   app.post(`${base}/upload`, (c) => handle(c, 'uploadImageToProduct'))
+  app.get(`${base}/getReceiptFromToken`, (c, next) => publicReceipt(c, next))
   app.all(`${base}/:operation`, (c) => handle(c, c.req.param('operation')))
   app.get('/openapi.json', (c) => c.body(openApiText, 200, { 'content-type': 'application/json', 'access-control-allow-origin': '*' }))
   app.get('/docs', (c) => c.html(`<!doctype html>${docs}`, 200, PAGE_HEADERS))
@@ -50,6 +53,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   app.get('/r/:token', (c) => receiptPage(c, c.req.param('token')))
   imageRoutes(app, services.images)
   checkoutRoutes(app, database, services, PAGE_HEADERS)
+  templateRoutes(app)
   app.notFound((c) => refuse(c, new Failure('not-found', 'there is nothing at this address; the API reference is at /docs')))
   app.onError((error, c) => {
     services.log.error({ err: error, path: c.req.path }, 'a page failed')
@@ -88,13 +92,23 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     return c.json({ keys }, 200, { 'cache-control': 'public, max-age=60', 'access-control-allow-origin': '*' })
   }
 
-  async function receiptPage(c: Context, token: string): Promise<Response> {
+  /** The form that is asked for: JSON unless a page or plain text is preferred. */
+  function publicReceipt(c: Context, next: () => Promise<void>): Promise<Response | void> {
+    const wanted = /\b(?:text\/(html|plain)|application\/(json))\b/.exec(c.req.header('accept') ?? '')
+    const token = c.req.query('token')
+    if (!wanted || wanted[2] !== undefined || token === undefined || token.length > 4_096) return next()
+    return receiptPage(c, token, wanted[1] === 'plain' ? 'text' : 'page')
+  }
+
+  async function receiptPage(c: Context, token: string, form: 'page' | 'text' = 'page'): Promise<Response> {
     if (isTooFast(c)) return c.text('too many requests', 429)
     try {
       const receipt = await readPublicReceipt({ db: database.reads, services, nowMs: platform.clock.wall() }, token)
+      if (form === 'text') return c.text(receiptText(receipt), 200, PAGE_HEADERS)
       return await c.html(`<!doctype html>${String(ReceiptPage({ receipt }))}`, 200, PAGE_HEADERS)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
+      if (form === 'text') return c.text('Diesen Beleg gibt es nicht / no such receipt\n', 404, PAGE_HEADERS)
       return c.html(`<!doctype html>${String(NoReceiptPage())}`, 404, PAGE_HEADERS)
     }
   }

@@ -6,6 +6,7 @@ const euros = new Intl.NumberFormat('de-DE', { style: 'currency', currency: 'EUR
 /** The test checkout of the sandbox: pay, decline or cancel, without any payment provider. */
 export function CheckoutPage({ purchase, action }: { purchase: TransactionData; action: string }) {
   const isOpen = purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED'
+  const isAwaited = isOpen && purchase.status === 'CREATED'
   const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
   return (
     <Page title="Test-Checkout" sandbox>
@@ -13,11 +14,14 @@ export function CheckoutPage({ purchase, action }: { purchase: TransactionData; 
       <p class="soft">
         {purchase.storeData.name} · {purchase.items.length} Positionen · es fließt kein Geld
       </p>
+      {isAwaited ? <p>Bitte warten: Mitarbeitende prüfen den Einkauf. / Please wait: staff are checking.</p> : null}
       {isOpen ? (
         <form class="row" method="post" action={action}>
-          <button class="main" name="result" value="paid">
-            Bezahlen
-          </button>
+          {isAwaited ? null : (
+            <button class="main" name="result" value="paid">
+              Bezahlen
+            </button>
+          )}
           <button name="result" value="declined">
             Ablehnen
           </button>

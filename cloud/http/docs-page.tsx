@@ -1,5 +1,6 @@
 import type { Operation } from '../operations/operation.ts'
 import { API_VERSION } from '../operations/openapi.ts'
+import { UploadedFile } from '../operations/uploaded-file.ts'
 import { Page } from './page.tsx'
 
 interface Field {
@@ -102,7 +103,16 @@ function FieldTable({ title, fields }: { title: string; fields: Field[] }) {
   )
 }
 
-function fieldsOf(schema: JsonSchema, prefix = '', depth = 0): Field[] {
+/** Answers of several forms as one table: required is what all of them have. */
+function mergeForms(schema: JsonSchema): JsonSchema {
+  const forms = schema.anyOf ?? []
+  if (schema.properties || forms.length === 0) return schema
+  const properties: Record<string, JsonSchema> = Object.assign({}, ...forms.map((form) => form.properties))
+  return { properties, required: Object.keys(properties).filter((name) => forms.every((form) => form.required?.includes(name))) }
+}
+
+function fieldsOf(of: JsonSchema, prefix = '', depth = 0): Field[] {
+  const schema = depth === 0 ? mergeForms(of) : of
   return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
     const path = `${prefix}${name}`
     const own: Field = { name: path, type: typeOf(child), required: schema.required?.includes(name) ?? false, description: child.description ?? '' }
@@ -122,10 +132,15 @@ function typeOf(schema: JsonSchema): string {
 }
 
 function curl(operation: Operation, baseUrl: string): string {
-  const key = operation.callers.includes('anyone') ? '' : ` -H 'authorization: Bearer untag_test_sk_…'`
+  const key = operation.callers.includes('anyone') ? '' : ` -H 'authorization: Bearer ${operation.callers.includes('secret') ? 'untag_test_sk' : 'untag_live_ak'}_…'`
   if (operation.getOnly) {
     const query = new URLSearchParams(operation.example as Record<string, string>)
     return `curl -s '${baseUrl}/${operation.name}?${query.toString()}'${key}`
+  }
+  const fields = Object.entries(operation.example)
+  if (fields.some(([, value]) => value instanceof UploadedFile)) {
+    const form = fields.map(([name, value]) => ` -F ${name}=${value instanceof UploadedFile ? `@${value.name}` : String(value)}`)
+    return `curl -s ${baseUrl}/${operation.name}${key}${form.join('')}`
   }
   return `curl -s ${baseUrl}/${operation.name}${key} -H 'content-type: application/json' -d '${JSON.stringify(operation.example)}'`
 }

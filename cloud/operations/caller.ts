@@ -51,6 +51,13 @@ export function knownCaller(caller: Caller): KnownCaller {
   return caller
 }
 
+/** The caller, when it has a key. Throws unauthenticated. */
+export function keyCaller(caller: Caller): KeyCaller {
+  const known = knownCaller(caller)
+  if (known.kind === 'agent') throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
+  return known
+}
+
 /** Whether the caller may know that a store exists. */
 export function maySee(caller: KnownCaller, store: { store_id: string; tenant: string }): boolean {
   if (store.tenant !== caller.tenant) return false

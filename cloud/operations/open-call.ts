@@ -2,10 +2,11 @@ import { newId } from '../../policy/ids.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
-import { actorOf, type Caller } from './caller.ts'
+import { actorOf, type Caller, type Tenant } from './caller.ts'
 import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
 import type { Basis, Call, Operation, OutgoingEvent, Services } from './operation.ts'
 import { assertEvent } from '../webhooks/event-types.ts'
+import { writeAnswer } from './raw-json.ts'
 import { UploadedFile } from './uploaded-file.ts'
 
 /** A request, whatever wire it came over. */
@@ -29,8 +30,10 @@ const NO_TENANT = '-'
 
 /** What the request is known by: its Idempotency-Key, or where the operation says so its own hash. */
 export function identityOf({ operation, caller, input, idempotencyKey }: Request): RequestIdentity | undefined {
-  if (caller.kind === 'anyone') return undefined
+  if (caller.kind === 'anyone' && !(operation.proofInBody && idempotencyKey !== undefined)) return undefined
   const requestHash = hashOf(canonicalJson(withHashes(input)))
+  // Without an account it is the secret in the body that keeps one caller's keys from another's.
+  if (caller.kind === 'anyone') return { tenant: NO_TENANT, operation: operation.name, requestHash, keyHash: hashOf(`body\0${requestHash}\0${idempotencyKey}`) }
   const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
   if (idempotencyKey !== undefined) return { keyHash: hashOf(`key\0${idempotencyKey}`), ...scope }
   if (!operation.answersRepeats) return undefined
@@ -45,12 +48,18 @@ function withHashes(input: unknown): unknown {
   return Object.fromEntries(fields) as unknown
 }
 
+/** What was changed, and whose it is when it is not the caller's. */
+export interface ChangedEntity {
+  id: string
+  owner: Tenant | undefined
+}
+
 /** A call with what came of it. */
 export interface OpenCall {
   call: Call
   events: OutgoingEvent[]
   after: (() => void)[]
-  entityId(): string | null
+  entity(): ChangedEntity | undefined
   rests(): { basis: Basis[]; untilMs: number | undefined }
 }
 
@@ -59,7 +68,7 @@ export function openCall({ operation, caller, requestId }: Request, db: Db, serv
   const events: OutgoingEvent[] = []
   const after: (() => void)[] = []
   const basis = new Map<string, Basis>()
-  let entityId: string | null = null
+  let entity: ChangedEntity | undefined
   let untilMs: number | undefined
   const call: Call = {
     operation,
@@ -71,19 +80,19 @@ export function openCall({ operation, caller, requestId }: Request, db: Db, serv
     emit(event) {
       if (events.push(event) === 1) after.push(services.webhooks.wake)
     },
-    changed: (id) => void (entityId = id),
+    changed: (id, owner) => void (entity = { id, owner }),
     restsOn: (row) => void basis.set(`${row.kind} ${row.id}`, row),
     trueUntil: (ms) => void (untilMs = Math.min(untilMs ?? ms, ms)),
     afterCommit: (task) => void after.push(task),
   }
-  return { call, events, after, entityId: () => entityId, rests: () => ({ basis: [...basis.values()], untilMs }) }
+  return { call, events, after, entity: () => entity, rests: () => ({ basis: [...basis.values()], untilMs }) }
 }
 
 /** The answer as it is sent: checked against its schema where tests ask for that. */
 export function answerOf({ response }: Pick<Operation, 'response'>, made: object, { config }: Services): string {
-  const answer = { success: true, ...made }
-  if (config.checkAnswers) response.parse(answer)
-  return JSON.stringify(answer)
+  const body = writeAnswer(made)
+  if (config.checkAnswers) response.parse(JSON.parse(body))
+  return body
 }
 
 const insertAudit = prepared((db, p: AuditEntryRow) =>
@@ -91,11 +100,14 @@ const insertAudit = prepared((db, p: AuditEntryRow) =>
 )
 
 /** The audit row of a change, in the transaction of the change. */
-export async function writeAudit(db: Db, request: Request, entityId: string | null, nowMs: number, { platform }: Services): Promise<void> {
+export async function writeAudit(db: Db, request: Request, entity: ChangedEntity | undefined, nowMs: number, { platform }: Services): Promise<void> {
   const { caller, operation, requestId } = request
   const tenant = caller.kind === 'anyone' ? NO_TENANT : caller.tenant
-  const what = { operation: operation.name, entity_id: entityId, request_id: requestId }
-  await insertAudit(db, { entry_id: newId('aud', platform), tenant, at_ms: nowMs, actor: actorOf(caller), ...what })
+  const what = { operation: operation.name, entity_id: entity?.id ?? null, request_id: requestId }
+  // What an administrator did to somebody's store stands in the logs of both.
+  for (const log of new Set([tenant, entity?.owner ?? tenant])) {
+    await insertAudit(db, { entry_id: newId('aud', platform), tenant: log, at_ms: nowMs, actor: actorOf(caller), ...what })
+  }
 }
 
 /** Puts events where webhooks are sent from, in the transaction that they come from. */

@@ -70,9 +70,16 @@ function postForm(operation: Operation, name: string): Json {
     ...common(operation),
     operationId: operation.name,
     ...(operation.changes && { parameters: [IDEMPOTENCY_KEY] }),
-    requestBody: { required: true, content: { 'application/json': { schema: ref(`${name}Request`) } } },
+    requestBody: { required: true, content: Object.fromEntries(bodyTypes(operation).map((type) => [type, { schema: ref(`${name}Request`) }])) },
     responses: responses(ref(`${name}Response`)),
   }
+}
+
+/** As what a request may be sent: a file that must be there cannot come in JSON. */
+function bodyTypes({ multipart, request }: Operation): string[] {
+  if (!multipart) return ['application/json']
+  const { required = [] } = jsonSchema(request, 'input') as { required?: string[] }
+  return [...(multipart.alsoJson && !required.includes(multipart.fileField) ? ['application/json'] : []), 'multipart/form-data']
 }
 
 function getForm(operation: Operation, form: { request: z.ZodType; response: z.ZodType }, name: string): Json {

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Platform } from '../../policy/platform.ts'
+import type { KeyUsage } from '../accounts/key-usage.ts'
 import type { Authority } from '../authority/authority.ts'
 import type { CloudConfig } from '../config.ts'
 import type { Log } from '../log.ts'
@@ -7,10 +8,12 @@ import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
 import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import type { Db } from '../persistence/database.ts'
-import type { Caller } from './caller.ts'
+import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
+import type { Answerable } from './raw-json.ts'
+import type { Signal } from './signal.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'scan and go', 'receipts', 'protection', 'agents', 'webhooks'] as const
+export const AREAS = ['accounts', 'stores', 'catalogue', 'offers', 'scan and go', 'receipts', 'protection', 'agents', 'webhooks'] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */
@@ -26,7 +29,10 @@ export interface Services {
   readonly log: Log
   readonly authority: Authority
   readonly agents: AgentChannel
+  readonly keyUsage: KeyUsage
   readonly images: ImageStore
+  /** Given after a commit that changed offers: what is due next may have changed. */
+  readonly offersChanged: Signal
   /** Requests to merchants' own systems. */
   readonly outgoing: OutgoingHttp
   /** Sends events; `wake` says that there may be new ones. */
@@ -58,8 +64,8 @@ export interface Call<C extends Caller = Caller> {
   readonly services: Services
   /** Puts an event into the outbox of this transaction. */
   emit(event: OutgoingEvent): void
-  /** Names what was changed, for the audit row of this transaction. */
-  changed(entityId: string): void
+  /** Names what was changed, for the audit row of this transaction; with its owner when that is not the caller. */
+  changed(entityId: string, owner?: Tenant): void
   /** Notes that the answer rests on this row (answers without an Idempotency-Key, decisions §9). */
   restsOn(basis: Basis): void
   /** The answer is no longer true from this moment on. */
@@ -118,6 +124,8 @@ export interface Operation {
   readonly emits: readonly string[]
   /** The answer holds a secret: a kept copy is sealed under the Idempotency-Key itself. */
   readonly secretAnswer: boolean
+  /** The request itself proves who asks, so that an Idempotency-Key works without an API key. */
+  readonly proofInBody: boolean
   /** Without an Idempotency-Key the request's hash serves as one for as long as the answer is true. */
   readonly answersRepeats: boolean
   /** Body at most, bytes. */
@@ -147,6 +155,7 @@ interface Declaration<I extends z.ZodType, O extends z.ZodType> {
   example: z.input<I> & Record<string, unknown>
   emits?: readonly string[]
   secretAnswer?: boolean
+  proofInBody?: boolean
   answersRepeats?: boolean
   bodyLimit?: number
   get?: OlderForm
@@ -155,8 +164,8 @@ interface Declaration<I extends z.ZodType, O extends z.ZodType> {
 }
 
 type Running<I extends z.ZodType, O extends z.ZodType> =
-  | { run(call: Call, input: z.output<I>): Promise<z.input<O>> }
-  | { steps(work: Work, input: z.output<I>): Promise<z.input<O>> }
+  | { run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>> }
+  | { steps(work: Work, input: z.output<I>): Promise<Answerable<z.input<O>>> }
 
 /** Declares an operation. Routes, checks, documentation and tests all come from this. */
 export function operation<I extends z.ZodType, O extends z.ZodType>(declaration: Declaration<I, O> & Running<I, O>): Operation {
@@ -166,6 +175,7 @@ export function operation<I extends z.ZodType, O extends z.ZodType>(declaration:
     emits: [],
     audited: declaration.changes,
     secretAnswer: false,
+    proofInBody: false,
     answersRepeats: false,
     bodyLimit: JSON_BODY_LIMIT,
     get: undefined,
@@ -185,7 +195,7 @@ function inSteps(): never {
 export function olderForm<I extends z.ZodType, O extends z.ZodType>(form: {
   request: I
   response: O
-  run(call: Call, input: z.output<I>): Promise<z.input<O>>
+  run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>>
 }): OlderForm {
   return form as unknown as OlderForm
 }

@@ -2,7 +2,7 @@ import { assert } from '../../policy/assert.ts'
 import type { Database } from '../persistence/database.ts'
 import { claimRunning, findAnswer, forgetRunning, keepAnswer, renewRunning, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
 import { keepRefusal } from './keep-refusal.ts'
-import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type Performed, type Request } from './open-call.ts'
+import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type ChangedEntity, type Performed, type Request } from './open-call.ts'
 import type { Services, Work } from './operation.ts'
 
 /**
@@ -17,12 +17,12 @@ export async function performSteps(request: Request, input: unknown, database: D
   const identity = identityOf(request)
   const kept = identity && (await database.write((db) => findOrClaim(db, identity, services.platform.clock.wall())))
   if (kept) return { replayed: true, ...kept }
-  const { work, entityId } = openWork(request, identity, database, services, report)
+  const { work, entity } = openWork(request, identity, database, services, report)
   try {
     const answer: KeptAnswer = { status: 200, body: answerOf(operation, await operation.steps(work, input), services) }
     await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
-      if (operation.audited) await writeAudit(db, request, entityId(), nowMs, services)
+      if (operation.audited) await writeAudit(db, request, entity(), nowMs, services)
       if (identity) await keepAnswer(db, identity, answer, { basis: [] }, nowMs)
     })
     return { replayed: false, ...answer }
@@ -47,8 +47,8 @@ function openWork(
   database: Database,
   services: Services,
   report: Report,
-): { work: Work; entityId(): string | null } {
-  let entityId: string | null = null
+): { work: Work; entity(): ChangedEntity | undefined } {
+  let entity: ChangedEntity | undefined
   const work: Work = {
     operation: request.operation,
     caller: request.caller,
@@ -62,7 +62,7 @@ function openWork(
         const result = await change(opened.call)
         await writeOutbox(db, request.caller, opened.events, nowMs, services)
         if (identity) await renewRunning(db, identity, nowMs)
-        entityId = opened.entityId() ?? entityId
+        entity = opened.entity() ?? entity
         after = opened.after
         return result
       })
@@ -71,5 +71,5 @@ function openWork(
     },
     progress: report,
   }
-  return { work, entityId: () => entityId }
+  return { work, entity: () => entity }
 }

@@ -4,7 +4,7 @@ import { Failure } from './failure.ts'
 import { findAnswer, findTrueAnswer, keepAnswer, openAnswer, sealAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
 import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type Performed, type Request } from './open-call.ts'
 import { needsPackage, type Call, type Operation, type Services } from './operation.ts'
-import { isAtLeast } from './packages.ts'
+import { isAtLeast, type Package } from './packages.ts'
 import { keepRefusal } from './keep-refusal.ts'
 import { performSteps, type Report } from './perform-steps.ts'
 import { validate } from './validation.ts'
@@ -39,11 +39,12 @@ function checkAccountPackage(operation: Operation, caller: Caller): void {
 
 /** 403 with what the account has and what it needs. */
 export function packageTooLow(operation: Operation, have: string): Failure {
-  return new Failure('permission-denied', `${operation.name} needs the package ${operation.minimumPackage}`, {
-    reason: 'package_too_low',
-    requiredUpgrade: operation.minimumPackage,
-    currentPackage: have,
-  })
+  return packageMissing(operation.name, operation.minimumPackage, have)
+}
+
+/** The same for a part of an operation, or a field, that needs a higher package than the rest. */
+export function packageMissing(what: string, needed: Package, have: string): Failure {
+  return new Failure('permission-denied', `${what} needs the package ${needed}`, { reason: 'package_too_low', requiredUpgrade: needed, currentPackage: have })
 }
 
 async function performChange(request: Request, input: unknown, database: Database, services: Services): Promise<Performed> {
@@ -62,7 +63,7 @@ async function performChange(request: Request, input: unknown, database: Databas
       }
       const opened = openCall(request, db, services)
       const answer: KeptAnswer = { status: 200, body: answerOf(operation, await operation.run(opened.call, input), services) }
-      if (operation.audited) await writeAudit(db, request, opened.entityId(), nowMs, services)
+      if (operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
       await writeOutbox(db, request.caller, opened.events, nowMs, services)
       if (identity) {
         const secret = operation.secretAnswer && request.idempotencyKey !== undefined
@@ -93,7 +94,7 @@ export async function performTask(
     const nowMs = services.platform.clock.wall()
     const opened = openCall(request, db, services)
     await work(opened.call)
-    await writeAudit(db, request, opened.entityId(), nowMs, services)
+    await writeAudit(db, request, opened.entity(), nowMs, services)
     await writeOutbox(db, request.caller, opened.events, nowMs, services)
     after = opened.after
   })

@@ -1,6 +1,15 @@
+import { fetchAuditLog } from '../accounts/audit-operations.ts'
+import { claimRegistration } from '../accounts/claim.ts'
+import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../accounts/key-operations.ts'
+import { fetchRegistrations, submitStoreRegistration, submitStoreRegistrationRequest } from '../accounts/registration-operations.ts'
+import { approveStoreRegistration, rejectStoreRegistration } from '../accounts/review.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
-import { fetchProduct, fetchProducts } from '../catalogue/operations.ts'
+import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
+import { importProducts } from '../catalogue/import-operation.ts'
+import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
+import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
+import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -12,9 +21,15 @@ import { fetchProtectionEvents, reportProtectionEvents } from '../protection/eve
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../protection/operator-operations.ts'
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy-operations.ts'
-import { generateReceiptQR, getReceiptFromToken } from '../receipts/operations.ts'
+import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from '../receipts/operations.ts'
 import { checkIn, completeTestCheckout, fetchPurchase, markPurchaseCancelled, startCheckout } from '../scan-and-go/operations.ts'
+import { insertStore } from '../stores/insert-store.ts'
+import { approveCheckout } from '../scan-and-go/approval-operations.ts'
+import { generateCodes } from '../scan-and-go/code-operations.ts'
+import { fetchPurchaseHistory } from '../scan-and-go/history-operations.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
+import { setStorePackage } from '../stores/set-store-package.ts'
+import { updateStore } from '../stores/update-store.ts'
 import { fetchWebhookDeliveries, fetchWebhookEvents, redeliverWebhook, sendTestWebhook } from '../webhooks/delivery-operations.ts'
 import { deleteWebhook, fetchWebhooks, getLoyaltyWebhookEvents, registerWebhook, rollWebhookSecret, updateWebhook } from '../webhooks/operations.ts'
 import { assert } from '../../policy/assert.ts'
@@ -24,15 +39,45 @@ import type { Operation } from './operation.ts'
 const OPERATIONS: readonly Operation[] = [
   fetchStores,
   fetchStore,
+  insertStore,
+  updateStore,
+  setStorePackage,
+  submitStoreRegistration,
+  submitStoreRegistrationRequest,
+  claimRegistration,
+  fetchRegistrations,
+  approveStoreRegistration,
+  rejectStoreRegistration,
+  createApiKey,
+  fetchApiKeys,
+  rollApiKey,
+  revokeApiKey,
+  fetchAuditLog,
   fetchProducts,
   fetchProduct,
+  searchProducts,
+  insertProduct,
+  updateProduct,
+  registerProductToStore,
+  removeProductFromStore,
+  bulkImportProducts,
+  importProducts,
   uploadImageToProduct,
+  createOffer,
+  updateOffer,
+  deleteOffer,
+  getManagerOffers,
+  cloneOffer,
   checkIn,
   startCheckout,
   completeTestCheckout,
+  approveCheckout,
   fetchPurchase,
+  fetchPurchaseHistory,
   markPurchaseCancelled,
+  generateCodes,
   generateReceiptQR,
+  generateReceiptWithQR,
   getReceiptFromToken,
   verifySecurityTagDeactivation,
   verifyProtectedItem,

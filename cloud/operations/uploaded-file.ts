@@ -8,6 +8,10 @@ export class UploadedFile {
     this.name = name
     this.bytes = bytes
   }
+  /** In documentation. */
+  toJSON(): string {
+    return this.name
+  }
 }
 
 /** The file field of a request. JSON cannot make one. */

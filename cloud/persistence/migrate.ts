@@ -1,11 +1,15 @@
 import { sql } from 'kysely'
 import type { Db } from './database.ts'
 import { FIRST } from './migrations/0001-first.ts'
+import { CATALOGUE } from './migrations/0002-catalogue.ts'
+import { REGISTRATIONS } from './migrations/0003-registrations.ts'
+import { OFFERS } from './migrations/0004-offers.ts'
 import { WEBHOOKS } from './migrations/0005-webhooks.ts'
+import { SCAN_AND_GO } from './migrations/0009-scan-and-go.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [FIRST, WEBHOOKS]
+const MIGRATIONS: readonly Migration[] = [FIRST, CATALOGUE, REGISTRATIONS, OFFERS, WEBHOOKS, SCAN_AND_GO]
 
 /** Any number that no other program uses as an advisory lock on this database. */
 const LOCK = 7_201_120
@@ -37,8 +41,9 @@ async function applyMissing(db: Db, dialect: 'sqlite' | 'postgres'): Promise<voi
   }
 }
 
-/** SQLite's strict tables know no bigint; its integers have 64 bits anyway. */
+/** SQLite's strict tables know no bigint; its integers have 64 bits anyway. Text is ordered by bytes, and a clustered table is its key. */
 function forSqlite(statement: string): string {
-  const text = statement.replaceAll(/\bbigint\b/g, 'integer').replaceAll('double precision', 'real')
-  return /^\s*CREATE TABLE/.test(text) ? `${text} STRICT` : text
+  const text = statement.replaceAll(/\bbigint\b/g, 'integer').replaceAll('double precision', 'real').replaceAll(' COLLATE "C"', '')
+  if (!/^\s*CREATE TABLE/.test(text)) return text
+  return text.endsWith('/* clustered */') ? `${text} STRICT, WITHOUT ROWID` : `${text} STRICT`
 }

@@ -1,6 +1,7 @@
-import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, InstallationRow, OutboxEventRow } from './tables/accounts.ts'
+import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow } from './tables/accounts.ts'
 import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, OperatorRow } from './tables/agents.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
+import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
 import type {
   AuthorizationUnitRow,
   DenyEntryRow,
@@ -13,7 +14,7 @@ import type {
   UnitRightRow,
 } from './tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
-import type { ProductRow, StoreProductRow, StoreRow } from './tables/stores.ts'
+import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, StoreRow } from './tables/stores.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscriptionRow } from './tables/webhooks.ts'
 
 /**
@@ -23,11 +24,14 @@ import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscrip
 export interface Schema {
   account: AccountRow
   api_key: ApiKeyRow
+  registration: RegistrationRow
   audit_entry: AuditEntryRow
   idempotency: IdempotencyRow
   store: StoreRow
   product: ProductRow
   store_product: StoreProductRow
+  product_word: ProductWordRow
+  product_count: ProductCountRow
   shopping_session: ShoppingSessionRow
   purchase: PurchaseRow
   purchase_line: PurchaseLineRow
@@ -52,6 +56,10 @@ export interface Schema {
   signed_document: SignedDocumentRow
   installation: InstallationRow
   outbox_event: OutboxEventRow
+  offer_group: OfferGroupRow
+  offer: OfferRow
+  offer_list: OfferListRow
+  offer_price: OfferPriceRow
   webhook: WebhookRow
   webhook_subscription: WebhookSubscriptionRow
   webhook_delivery: WebhookDeliveryRow

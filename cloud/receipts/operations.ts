@@ -43,6 +43,9 @@ export const generateReceiptQR = operation({
   },
 })
 
+/** The other name of the same operation (specification). */
+export const generateReceiptWithQR: typeof generateReceiptQR = { ...generateReceiptQR, name: 'generateReceiptWithQR', summary: 'Another name of generateReceiptQR.' }
+
 /** The purchase behind a receipt token, whoever's it is: having the receipt is the permission. */
 export async function readPublicReceipt(call: Pick<Call, 'db' | 'services' | 'nowMs'>, token: string): Promise<TransactionData> {
   const purchase = await findByToken(call, token)

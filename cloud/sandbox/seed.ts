@@ -5,7 +5,10 @@ import { assert } from '../../policy/assert.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
+import { newProductRow } from '../catalogue/product-row.ts'
+import { writeProducts } from '../catalogue/write-products.ts'
 import type { Tenant } from '../operations/caller.ts'
+import { eurosOf } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
@@ -16,7 +19,7 @@ import { SANDBOX_STORES, type SandboxStore } from './stores.ts'
 export async function seedSandbox(db: Db, tenant: Tenant, platform: Platform): Promise<void> {
   const nowMs = platform.clock.wall()
   const products = SANDBOX_PRODUCTS.map((product) => productRow(product, tenant, newId('prd', platform), nowMs))
-  await db.insertInto('product').values(products).execute()
+  await writeProducts(db, products.map((product) => ({ before: undefined, after: product, known: [], listing: undefined })))
   for (const store of SANDBOX_STORES) await seedStore(db, tenant, store, products, platform)
 }
 
@@ -51,10 +54,8 @@ async function seedStore(db: Db, tenant: Tenant, store: SandboxStore, products: 
       created_ms: nowMs,
     })
     .execute()
-  await db
-    .insertInto('store_product')
-    .values(products.map((p) => ({ store_id: storeId, product_id: p.product_id, price_cent: p.price_cent, old_price_cent: p.old_price_cent })))
-    .execute()
+  const prices = products.map(({ price_cent, old_price_cent }) => ({ store_id: storeId, price_cent, old_price_cent, updated_ms: nowMs }))
+  await writeProducts(db, products.map((product, i) => ({ before: product, after: product, known: [], listing: prices[i] })))
   await db
     .insertInto('device')
     .values(
@@ -83,31 +84,12 @@ async function seedStore(db: Db, tenant: Tenant, store: SandboxStore, products: 
   await db.insertInto('protected_item').values(items).execute()
 }
 
-function productRow(product: SandboxProduct, tenant: Tenant, productId: string, nowMs: number): ProductRow {
-  return {
-    product_id: productId,
-    tenant,
-    ean: product.ean,
-    name: product.name,
-    name_lower: product.name.toLowerCase(),
-    brand: product.brand,
-    brand_lower: product.brand.toLowerCase(),
-    price_cent: product.priceCent,
-    old_price_cent: product.oldPriceCent ?? null,
-    vat: product.vat,
-    category: product.category,
-    unit: product.unit ?? null,
-    description: product.description ?? null,
-    image_url: null,
-    weight: product.weight ?? null,
-    is_organic: product.isOrganic ? 1 : null,
-    is_vegan: product.isVegan ? 1 : null,
-    allergens: product.allergens ? JSON.stringify(product.allergens) : null,
-    requires_human_verification: product.requiresHumanVerification ? 1 : 0,
-    tagged: product.tagged === false ? 0 : 1,
-    created_ms: nowMs,
-    updated_ms: nowMs,
-  }
+function productRow({ ean, name, vat, category, brand, tagged, requiresHumanVerification, ...product }: SandboxProduct, tenant: Tenant, productId: string, nowMs: number): ProductRow {
+  const { priceCent, oldPriceCent, allergens, ...optional } = product
+  const prices = { price: eurosOf(priceCent), ...(oldPriceCent !== undefined && { oldPrice: eurosOf(oldPriceCent) }) }
+  const input = { name, vat, category, brand, tagged: tagged ?? true, ...prices, ...optional, ...(allergens && { allergens: [...allergens] }) }
+  const flags = { requiresHumanVerification: requiresHumanVerification ?? false }
+  return newProductRow({ ...input, flags }, { productId, tenant, ean, nowMs })
 }
 
 interface ItemSeed {

@@ -15,7 +15,7 @@ import { viewRight, findRight } from '../protection/rights.ts'
  */
 export async function cancelPurchase(call: Call, purchase: PurchaseRow, reason: string | undefined): Promise<PurchaseRow> {
   const change = { status: 'CANCELLED', cancel_reason: reason ?? null }
-  if (purchase.status === 'PENDING_PAYMENT') return updatePurchase(call.db, purchase, change)
+  if (purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED') return updatePurchase(call.db, purchase, change)
   if (purchase.status === 'CANCELLED' && purchase.refund_status === 'failed') return updatePurchase(call.db, purchase, { refund_status: 'pending' })
   if (purchase.status !== 'SUCCESS') {
     throw precondition('purchase_not_cancellable', `a purchase that is ${purchase.status} cannot be cancelled`, { allowedNext: [] })

@@ -127,8 +127,12 @@ export type TestResult = (typeof TEST_RESULTS)[number]
 export async function endTestCheckout(call: Call, { purchase, store }: WholePurchase, result: TestResult): Promise<void> {
   const done = result === 'paid' ? ['SUCCESS', 'UNLOADED'] : ['CANCELLED']
   if (done.includes(purchase.status)) return
-  if (purchase.status !== 'PENDING_PAYMENT') {
-    throw precondition('checkout_ended', `the purchase is ${purchase.status} already`, { allowedNext: [] })
+  if (purchase.approval === 'awaiting' && purchase.status === 'CREATED' && result === 'paid') {
+    throw precondition('awaiting_approval', 'staff must look at this basket first')
+  }
+  const isLate = purchase.payment_by_ms !== null && purchase.payment_by_ms <= call.nowMs
+  if ((purchase.status !== 'PENDING_PAYMENT' && purchase.status !== 'CREATED') || isLate) {
+    throw precondition('checkout_ended', isLate ? 'the time for the payment is over' : `the purchase is ${purchase.status} already`, { allowedNext: [] })
   }
   if (result === 'paid') await completePurchase(call, purchase, store)
   else await updatePurchase(call.db, purchase, { status: 'CANCELLED', cancel_reason: result })

@@ -37,8 +37,11 @@ export function isTest(tenant: string): boolean {
   return tenant.endsWith('.test')
 }
 
-/** The transaction data form; `public` leaves out who bought. */
-export function toTransactionData(whole: WholePurchase, call: Call, audience: 'merchant' | 'public'): TransactionData {
+/** Who reads: `public` is not told who bought, a `list` carries no QR codes, which take milliseconds to draw. */
+export type Audience = 'merchant' | 'public' | 'list'
+
+/** The transaction data form. */
+export function toTransactionData(whole: WholePurchase, call: Call, audience: Audience): TransactionData {
   const { purchase, lines, store } = whole
   const vat = vatBreakdown(lines.map((l) => ({ cent: l.price_cent * l.quantity, rate: l.vat })))
   const address = purchase.receipt_token === null ? null : receiptAddress(originOf(call.services.config), purchase.receipt_token)
@@ -74,7 +77,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: 'm
     ...present({
       completedAt: purchase.completed_ms,
       receiptUrl: address,
-      receiptQrCode: address === null ? null : `data:image/png;base64,${qrPngBase64(address)}`,
+      receiptQrCode: address === null || audience === 'list' ? null : `data:image/png;base64,${qrPngBase64(address)}`,
     }),
     tse: isTest(purchase.tenant) ? SANDBOX_TSE : null,
     ...tagFields(whole),
@@ -82,7 +85,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: 'm
 }
 
 /** The API form, with the transaction data as `receipt`. */
-export function toPurchase(whole: WholePurchase, call: Call): Purchase {
+export function toPurchase(whole: WholePurchase, call: Call, audience: Audience = 'merchant'): Purchase {
   const { purchase, lines } = whole
   return {
     transactionId: purchase.purchase_id,
@@ -99,7 +102,8 @@ export function toPurchase(whole: WholePurchase, call: Call): Purchase {
     timestamp: iso(purchase.completed_ms ?? purchase.created_ms),
     status: purchase.status as PurchaseStatus,
     ...present({ refundStatus: purchase.refund_status as Purchase['refundStatus'] | null }),
+    ...(purchase.approval === 'awaiting' && purchase.status === 'CREATED' && { awaitingApproval: true, ...present({ approvalReason: purchase.approval_reason }) }),
     ...tagFields(whole),
-    receipt: toTransactionData(whole, call, 'merchant'),
+    receipt: toTransactionData(whole, call, audience),
   }
 }

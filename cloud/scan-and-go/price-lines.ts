@@ -4,16 +4,18 @@ import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/ide
 import { findProduct } from '../catalogue/queries.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'
 import { Failure, invalid, precondition, type ErrorDetail } from '../operations/failure.ts'
+import { offerPrices } from '../offers/offer-prices.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findItem } from '../protection/item-queries.ts'
+import { isTest } from './present.ts'
 import type { CheckoutLine } from './schema.ts'
 
 /**
  * A line as the server sees it: what it costs, by whose word, and which items it names (decisions §8).
  *
- *   ean / productId ─▶ catalogue price      items named ─▶ the registry's product and price      neither ─▶ the client's
+ *   ean / productId ─▶ catalogue or offer price      items named ─▶ the registry's product and price      neither ─▶ the client's
  */
 export interface PricedLine {
   name: string
@@ -28,25 +30,42 @@ export interface PricedLine {
   priceOrigin: 'catalogue' | 'item' | 'client'
   /** Whether its units carry tags, where the store uses any. */
   tagged: boolean
+  /** Whether staff must look at who buys it. */
+  requiresHumanVerification: boolean
   items: ProtectedItemRow[]
 }
 
 /** Prices every line; tells all price differences at once, so that an app can show them. */
-export async function priceLines(db: Db, store: StoreRow, lines: readonly CheckoutLine[]): Promise<PricedLine[]> {
+export async function priceLines(db: Db, store: StoreRow, lines: readonly CheckoutLine[], nowMs: number): Promise<PricedLine[]> {
   const named = new Map<string, string>()
   const priced: PricedLine[] = []
-  const differences: ErrorDetail[] = []
   for (const [i, line] of lines.entries()) {
     const path = `items[${i}]`
     const items = await namedItems(db, store, line, path, named)
-    const result = await priceLine(db, store, line, items, path)
-    if (line.priceUnit !== undefined && line.priceUnit !== result.priceCent) {
+    priced.push(await priceLine(db, store, line, items, path))
+  }
+  await applyOffers(db, store, priced, nowMs)
+  const differences: ErrorDetail[] = []
+  for (const [i, line] of lines.entries()) {
+    const path = `items[${i}]`
+    const result = priced[i]
+    if (result && line.priceUnit !== undefined && line.priceUnit !== result.priceCent) {
       differences.push({ path: `${path}.priceUnit`, code: 'price_changed', message: `${path}: the price is ${result.priceCent} cents, not ${line.priceUnit}` })
     }
-    priced.push(result)
   }
   if (differences.length > 0) throw precondition('price_changed', 'prices differ from those of the store', { details: differences })
   return priced
+}
+
+/** Lowers catalogue prices to those of offers that hold now. A price that has meanwhile fallen below the offer's stays. */
+async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs: number): Promise<void> {
+  if (isTest(store.tenant)) return // the sandbox stores no offers
+  const eans = new Set(priced.flatMap((line) => (line.priceOrigin === 'catalogue' ? (line.ean ?? []) : [])))
+  const prices = await offerPrices(db, store.store_id, [...eans], nowMs)
+  for (const line of priced) {
+    const price = line.priceOrigin === 'catalogue' && line.ean !== null ? prices.get(line.ean) : undefined
+    if (price !== undefined) line.priceCent = Math.min(line.priceCent, price)
+  }
 }
 
 /** The registered items that a line names; unknown ones, and one named twice, are refused. */
@@ -94,6 +113,7 @@ async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: rea
       brand: product.brand,
       priceOrigin: 'catalogue',
       tagged: product.tagged === 1,
+      requiresHumanVerification: product.requires_human_verification === 1,
     }
   }
   const own = ownPrice(items, path)
@@ -113,6 +133,7 @@ async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: rea
     brand: first?.brand ?? null,
     priceOrigin: own === undefined ? 'client' : 'item',
     tagged: true,
+    requiresHumanVerification: false,
   }
 }
 

@@ -46,9 +46,10 @@ export function readUnits(db: Db, purchaseId: string): Promise<PurchaseUnitRow[]
 
 /** Writes changed columns of a purchase and raises its revision. */
 export async function updatePurchase(db: Db, purchase: PurchaseRow, change: Partial<PurchaseRow>): Promise<PurchaseRow> {
+  const isOver = change.status !== undefined && change.status !== 'PENDING_PAYMENT'
   return db
     .updateTable('purchase')
-    .set((eb) => ({ ...change, rev: eb('rev', '+', 1) }))
+    .set((eb) => ({ ...change, ...(isOver && { payment_by_ms: null }), rev: eb('rev', '+', 1) }))
     .where('purchase_id', '=', purchase.purchase_id)
     .returningAll()
     .executeTakeFirstOrThrow()

@@ -85,6 +85,8 @@ export const Purchase = z.strictObject({
   timestamp: z.string(),
   status: z.enum(PURCHASE_STATUSES),
   refundStatus: z.enum(['pending', 'done', 'failed']).optional(),
+  awaitingApproval: z.boolean().optional().describe('Staff must look first: `approveCheckout`.'),
+  approvalReason: z.enum(['age', 'spot_check']).optional(),
   ...TagFields,
   receipt: TransactionData,
 })

@@ -4,6 +4,7 @@ import { invalid } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { approvalNeeded, firstState } from './approval.ts'
 import { priceLines, type PricedLine } from './price-lines.ts'
 import { UNITS_LIMIT, type CheckoutLine } from './schema.ts'
 
@@ -17,7 +18,7 @@ export async function startPurchase(
 ): Promise<PurchaseRow> {
   const { db, nowMs, services } = call
   const caller = knownCaller(call.caller)
-  const priced = await priceLines(db, store, lines)
+  const priced = await priceLines(db, store, lines, nowMs)
   const units = priced.reduce((sum, line) => sum + line.quantity, 0)
   if (units > UNITS_LIMIT) throw invalid('items', `hold ${units} units; at most ${UNITS_LIMIT}`, 'too_many_units')
   const purchase: PurchaseRow = {
@@ -27,7 +28,7 @@ export async function startPurchase(
     session_id: session.session_id,
     user_id: userId ?? session.user_id,
     checkout_session_id: newId('chk', services.platform),
-    status: 'PENDING_PAYMENT',
+    ...firstState(approvalNeeded(priced, store, services.platform.random), nowMs),
     currency: 'EUR',
     total_cent: priced.reduce((sum, line) => sum + line.priceCent * line.quantity, 0),
     security_tag_mode: store.security_tag_mode,
@@ -39,6 +40,7 @@ export async function startPurchase(
     cancel_reason: null,
     refund_status: null,
     deny_seq: null,
+    approved_by: null,
     created_ms: nowMs,
     completed_ms: null,
     rev: 1,

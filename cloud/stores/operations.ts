@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { listProducts } from '../catalogue/queries.ts'
-import { Product, toProduct } from '../catalogue/schema.ts'
+import { listDocuments } from '../catalogue/queries.ts'
+import { Product } from '../catalogue/schema.ts'
 import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
-import { olderForm, operation } from '../operations/operation.ts'
+import { olderForm, operation, type Call } from '../operations/operation.ts'
 import { pageOf, slicePage } from '../operations/paging.ts'
+import { rawList } from '../operations/raw-json.ts'
 import { findStores } from './find-stores.ts'
 import { ownStore } from './own-store.ts'
 import { Store, StoreMasterData, toMasterData, toStore } from './schema.ts'
@@ -59,6 +60,11 @@ export const fetchStores = operation({
   },
 })
 
+async function firstProducts({ db }: Call, storeId: string) {
+  const documents = await listDocuments(db, storeId, { limit: PRODUCTS_IN_STORE, offset: 0, after: undefined })
+  return rawList<Product>(documents.map(({ doc }) => doc))
+}
+
 export const fetchStore = operation({
   name: 'fetchStore',
   area: 'stores',
@@ -75,13 +81,11 @@ export const fetchStore = operation({
     response: StoreMasterData.extend({ ...Success, products: z.array(Product) }),
     async run(call, { storeId }) {
       const store = await ownStore(call, storeId)
-      const products = await listProducts(call.db, storeId, { limit: PRODUCTS_IN_STORE, offset: 0, after: undefined })
-      return { success: true as const, ...toMasterData(store), products: products.map(toProduct) }
+      return { success: true as const, ...toMasterData(store), products: await firstProducts(call, storeId) }
     },
   }),
   async run(call, { storeId, includeProducts }) {
     const store = await ownStore(call, storeId)
-    const products = includeProducts ? await listProducts(call.db, storeId, { limit: PRODUCTS_IN_STORE, offset: 0, after: undefined }) : undefined
-    return { success: true as const, ...toStore(store), ...(products && { products: products.map(toProduct) }) }
+    return { success: true as const, ...toStore(store), ...(includeProducts && { products: await firstProducts(call, storeId) }) }
   },
 })

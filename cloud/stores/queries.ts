@@ -23,3 +23,29 @@ export async function raiseDocumentVersion(db: Db, storeId: string): Promise<voi
     .where('store_id', '=', storeId)
     .execute()
 }
+
+/** How many stores a tenant has. */
+export async function countStores(db: Db, tenant: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('store')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('tenant', '=', tenant)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Adds a store. */
+export async function insertStoreRow(db: Db, row: StoreRow): Promise<void> {
+  await db.insertInto('store').values(row).execute()
+}
+
+/** Sets columns of a store. */
+export async function updateStoreRow(db: Db, storeId: string, set: Partial<StoreRow>): Promise<void> {
+  await db.updateTable('store').set(set).where('store_id', '=', storeId).execute()
+}
+
+/** The packages of a tenant's stores, each once. */
+export async function packagesOf(db: Db, tenant: string): Promise<string[]> {
+  const rows = await db.selectFrom('store').select('package').distinct().where('tenant', '=', tenant).execute()
+  return rows.map((row) => row.package)
+}

@@ -69,7 +69,7 @@ async function noteHealth(db: Db, webhook: WebhookRow | undefined, { outcome, is
 async function disable(db: Db, webhook: WebhookRow, why: 'gone' | 'failing', nowMs: number, services: Services): Promise<void> {
   await changeWebhook(db, webhook.webhook_id, { enabled: 0, disabled_reason: why, disabled_ms: nowMs, updated_ms: nowMs })
   await dropPending(db, webhook.webhook_id, nowMs)
-  await writeAudit(db, dispatcherRequest(webhook.tenant as Tenant, services), webhook.webhook_id, nowMs, services)
+  await writeAudit(db, dispatcherRequest(webhook.tenant as Tenant, services), { id: webhook.webhook_id, owner: undefined }, nowMs, services)
   services.log.warn({ webhookId: webhook.webhook_id, reason: why }, 'a webhook was switched off')
 }
 

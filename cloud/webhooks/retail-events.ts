@@ -47,13 +47,11 @@ export const RETAIL_EVENTS: readonly EventType[] = [
     when: 'bulkImportProducts or importProducts has written products.',
     data: z.strictObject({
       storeId: EventId,
-      imported: Count.optional(),
-      created: Count.optional(),
+      imported: Count,
       updated: Count.optional(),
-      failed: Count.optional(),
-      productIds: z.array(EventId).max(500).optional(),
+      errorCount: Count.optional(),
     }),
-    example: { storeId: STORE, imported: 120, failed: 2 },
+    example: { storeId: STORE, imported: 120, updated: 3, errorCount: 2 },
   }),
   eventType('offer.published', {
     minimumPackage: 'GO',

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
-import { temporaryFolder } from '../support/databases.ts'
+import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
 describe('the command line', () => {
@@ -93,6 +93,40 @@ describe('the command line', () => {
       expect(readFileSync(join(folder, 'cloud', name === 'keys' ? 'cloud.db' : name)).includes(made.key)).toBe(false)
     }
     expect(await runProcess(['keys', 'create', '--data', join(folder, 'cloud')])).toMatchObject({ code: 2, stderr: expect.stringContaining('--account NAME is needed') })
+  })
+
+  it('lists, rolls and revokes keys beside a running cloud, never showing them', async () => {
+    const cloud = await start(cloudArgs())
+    const made = await keysCreate()
+    const status = async (key: string) => (await fetch(`${cloud.ready['baseUrl']}/fetchStores`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: '{}' })).status
+    const keys = async (...args: string[]) => runProcess(['keys', args[0] ?? '', '--data', join(folder, 'cloud'), ...args.slice(1)])
+    const rolled = JSON.parse((await keys('roll', '--key-id', made.keyId, '--overlap-hours', '1', '--json')).stdout) as Json
+    expect([await status(made.key), await status(rolled.key)]).toEqual([200, 200])
+    expect(await keys('revoke', '--key-id', made.keyId)).toMatchObject({ code: 0, stdout: `${made.keyId} is revoked\n` })
+    expect([await status(made.key), await status(rolled.key)]).toEqual([401, 200])
+    const listed = await keys('list', '--account', 'Shop', '--json')
+    expect((JSON.parse(listed.stdout) as Json).keys).toMatchObject([
+      { keyId: made.keyId, account: 'Shop', status: 'revoked', replacedBy: rolled.keyId },
+      { keyId: rolled.keyId, status: 'active', kind: 'secret', mode: 'test' },
+    ])
+    const log = (await (await fetch(`${cloud.ready['baseUrl']}/fetchAuditLog`, { method: 'POST', headers: { authorization: `Bearer ${rolled.key}`, 'content-type': 'application/json' }, body: '{}' })).json()) as Json
+    expect(log.entries.map((e: Json) => [e.actor, e.operation])).toEqual(['createApiKey', 'rollApiKey', 'revokeApiKey'].map((operation) => ['command line', operation]))
+    for (const { stdout } of [listed, await keys('list')]) for (const { key } of [made, rolled]) expect(stdout).not.toContain(key)
+    expect(await keysCreate('--kind', 'admin')).toMatchObject({ key: expect.stringMatching(/^untag_live_ak_/), mode: 'live' })
+    expect(await keys('roll', '--key-id', made.keyId)).toMatchObject({ code: 1, stderr: 'the key is revoked: make a new one\n' })
+    expect(await keys('revoke', '--key-id', 'key_x')).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no key key_x') })
+    expect(await keys('revoke')).toMatchObject({ code: 2, stderr: expect.stringContaining('--key-id ID is needed') })
+    expect(await runProcess(['keys', 'list', '--data', join(folder, 'nowhere')])).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no ') })
+  })
+
+  it.skipIf(inject('postgresUrl') === '')('does the same on PostgreSQL', async () => {
+    const { url, remove } = await newPostgresDatabase()
+    const keys = async (...args: string[]): Promise<Json> => JSON.parse((await runProcess(['keys', ...args, '--database-url', url, '--json'])).stdout) as Json
+    const made = await keys('create', '--account', 'Shop', '--mode', 'live')
+    const rolled = await keys('roll', '--key-id', made.keyId, '--overlap-hours', '0')
+    expect(await keys('revoke', '--key-id', rolled.keyId)).toMatchObject({ keyId: rolled.keyId, status: 'revoked' })
+    expect((await keys('list')).keys.map((k: Json) => [k.keyId, k.mode, k.status])).toEqual([made, rolled].map(({ keyId }) => [keyId, 'live', 'revoked']))
+    await remove()
   })
 
   it('keeps keys readable only for its own user', async () => {

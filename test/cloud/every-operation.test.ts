@@ -1,20 +1,60 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listen } from '../../bin/http-server.ts'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
 import type { Answer, Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
-import { newEpc, openShop, type Shop } from '../support/shop.ts'
+import { limitsOf } from '../support/limits-of.ts'
+import { newEan, newEpc, openShop, type Shop } from '../support/shop.ts'
+
+const ADDRESS = { street: 'Am Speicher 12', city: 'Hamburg', zip: '20457', country: 'DE' }
 
 /** A request of each operation that is good but for the ids in it. A new operation without its row fails. */
 const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchStores: () => ({}),
   fetchStore: ({ storeId }) => ({ storeId }),
+  insertStore: () => ({ companyName: 'Hafenkante GmbH', tradingName: 'Hafenkante', address: ADDRESS, phone: '+4940555010100' }),
+  updateStore: ({ storeId }) => ({ storeId, phone: '+4940555010100' }),
+  setStorePackage: () => ({ storeId: 'st_x', package: 'grow' }),
+  submitStoreRegistration: () => ({ companyName: 'Hafenkante GmbH', tradingName: 'Hafenkante', address: ADDRESS }),
+  submitStoreRegistrationRequest: () => ({ companyName: 'Hafenkante GmbH' }),
+  claimRegistration: () => ({ registrationId: 'reg_x', claimSecret: 'x' }),
+  fetchRegistrations: () => ({}),
+  approveStoreRegistration: () => ({ registrationId: 'reg_x' }),
+  rejectStoreRegistration: () => ({ registrationId: 'reg_x', reason: 'x' }),
+  createApiKey: () => ({ kind: 'secret', name: 'x' }),
+  fetchApiKeys: () => ({}),
+  rollApiKey: () => ({ keyId: 'key_x' }),
+  revokeApiKey: () => ({ keyId: 'key_x' }),
+  fetchAuditLog: () => ({}),
   fetchProducts: ({ storeId }) => ({ storeId }),
   fetchProduct: ({ products }) => ({ productId: products[0].productId }),
+  searchProducts: ({ storeId }) => ({ storeId, q: 'leinen' }),
+  insertProduct: ({ storeId }) => ({ storeId, ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }),
+  updateProduct: ({ storeId, products }) => ({ storeId, productId: products[0].productId, unit: 'Stück' }),
+  registerProductToStore: ({ storeId, products }) => ({ storeId, productId: products[0].productId }),
+  removeProductFromStore: ({ storeId, products }) => ({ storeId, productId: products.at(-1).productId }),
+  bulkImportProducts: ({ storeId }) => ({ storeId, products: [{ ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }] }),
+  importProducts: ({ storeId }) => ({ storeId }),
   uploadImageToProduct: ({ products }) => ({ productId: products[0].productId, imageBase64: PIXEL }),
+  createOffer: ({ storeId }) => ({
+    storeIds: [storeId],
+    title: 'Herbstwochen',
+    validFrom: '2026-11-20T08:00:00Z',
+    validTo: '2026-12-04T08:00:00Z',
+    products: [{ name: 'Schirm', price: 9.99 }],
+  }),
+  updateOffer: () => ({ offerId: 'off_x', title: 'Winterwochen' }),
+  deleteOffer: () => ({ offerId: 'off_x' }),
+  getManagerOffers: () => ({ limit: 10 }),
+  cloneOffer: ({ storeId }) => ({ offerId: 'off_x', targetStoreIds: [storeId] }),
   checkIn: ({ storeId }) => ({ storeId }),
   startCheckout: ({ products }) => ({ sessionId: 'ses_x', items: [{ ean: products[0].ean, quantity: 1 }] }),
   completeTestCheckout: () => ({ transactionId: 'pur_x' }),
   fetchPurchase: () => ({ transactionId: 'pur_x' }),
+  fetchPurchaseHistory: ({ storeId }) => ({ storeId }),
+  approveCheckout: () => ({ transactionId: 'pur_x', operatorId: 'op_x' }),
+  generateCodes: ({ storeId }) => ({ storeId }),
+  generateReceiptWithQR: () => ({ purchaseId: 'pur_x' }),
   markPurchaseCancelled: () => ({ purchaseId: 'pur_x' }),
   generateReceiptQR: () => ({ purchaseId: 'pur_x' }),
   getReceiptFromToken: () => ({ token: 'x' }),
@@ -54,19 +94,21 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
 
 /** A PNG of one pixel. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId'] as const
+const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId', 'offerId'] as const
 const BAD_BODIES = ['', '{', '[]', 'null', '42', '"text"', '{"a":}', '{"storeId":', '\u0000', '{"storeId":"a\\u0000b"}', '{"storeId":"\\ud800"}', '{}{}', '<xml/>', 'storeId=1', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`, `{"a":${'{"b":'.repeat(100_000)}1${'}'.repeat(100_000)}}`]
 
 onEveryDatabase('every operation', (kind) => {
   let shop: Shop
   let stranger: Shop
   let strangerKey: string
+  let adminKey: string
   const operations = [...OPERATION_TABLE.values()]
   const posts = operations.filter((o) => !o.getOnly)
   const withKey = posts.filter((o) => !o.callers.includes('anyone') && o.callers.includes('secret'))
 
   beforeAll(async () => {
     shop = await openShop(kind)
+    adminKey = await shop.cloud.key('admin', 'live', { account: 'Operator' })
     strangerKey = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
     const { stores } = await shop.cloud.ok(strangerKey, 'fetchStores')
     const storeId = stores.find((s: Json) => s.securityTagMode === 'rfid').storeId
@@ -88,6 +130,11 @@ onEveryDatabase('every operation', (kind) => {
   })
 
   describe.each(posts.map((o) => [o.name, o] as const))('%s', (name, operation) => {
+    const isForAdmins = operation.callers.includes('admin') && !operation.callers.includes('secret')
+    const isCallable = isForAdmins || operation.callers.includes('secret') || operation.callers.includes('anyone')
+    /** With the kind of key that the operation is for. */
+    const ask = (body: unknown, headers?: Record<string, string>) => shop.cloud.call(isForAdmins ? adminKey : shop.key, name, body, headers)
+
     if (!operation.callers.includes('anyone')) {
       it('401 without a key, with nonsense, with a key that nobody has', async () => {
         const unknown = await shop.cloud.key('secret')
@@ -100,34 +147,52 @@ onEveryDatabase('every operation', (kind) => {
     }
 
     it('400 for an unknown field, named', async () => {
-      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
-      const answer = await shop.call(name, { ...requestOf(name), nonsense: 1 })
+      if (!isCallable) return
+      const answer = await ask({ ...requestOf(name), nonsense: 1 })
       expect(answer).toMatchObject({ status: 400, body: { code: 'invalid-argument' } })
       expect(answer.body.error).toContain('unknown field "nonsense"')
     })
 
     it('400 for a wrong type in each field, naming it', async () => {
-      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
+      if (!isCallable) return
       const good = requestOf(name)
       for (const field of Object.keys(good)) {
-        const answer = await shop.call(name, { ...good, [field]: { wrong: true } })
+        const answer = await ask({ ...good, [field]: { wrong: true } })
         expect([field, answer.status]).toEqual([field, 400])
         expect(answer.body.details[0].path).toContain(field)
       }
     })
 
+    it('400 for each field that is missing, and one step beyond each limit; not at it', async () => {
+      if (!isCallable) return
+      const good = requestOf(name)
+      const { required, probes } = limitsOf(operation)
+      for (const field of required) {
+        const { [field]: _left, ...rest } = good
+        const answer = await ask(rest)
+        expect([field, answer.status, JSON.stringify(answer.body.details)]).toEqual([field, 400, expect.stringContaining(field)])
+      }
+      for (const { field, what, value, isAllowed } of probes) {
+        const answer = await ask({ ...good, [field]: value })
+        const isRefused = answer.status === 400 && (answer.body.details ?? []).some((d: Json) => d.path.startsWith(field) && d.code.startsWith('too_'))
+        if (isAllowed) expect([field, what, isRefused]).toEqual([field, what, false])
+        else expect([field, what, answer.status, JSON.stringify(answer.body.details)]).toEqual([field, what, 400, expect.stringContaining(field)])
+        expect(answer.status).toBeLessThan(500)
+      }
+    })
+
     it('no 5xx for a body that is no good', async () => {
-      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
+      if (!isCallable) return
       for (const body of BAD_BODIES) {
-        const answer = await shop.call(name, body)
+        const answer = await ask(body)
         expect([body.slice(0, 20), answer.status < 500]).toEqual([body.slice(0, 20), true])
       }
-      expect((await shop.cloud.call(shop.key, name, '{}', { 'content-type': 'text/plain' })).status).toBe(415)
+      expect((await ask('{}', { 'content-type': 'text/plain' })).status).toBe(415)
     })
 
     it('413 for a body that is too large', async () => {
-      if (!operation.callers.includes('secret') && !operation.callers.includes('anyone')) return
-      const answer = await shop.call(name, `{"a":"${'x'.repeat(operation.bodyLimit)}"}`)
+      if (!isCallable) return
+      const answer = await ask(`{"a":"${'x'.repeat(operation.bodyLimit)}"}`)
       expect(answer).toMatchObject({ status: 413, body: { code: 'payload-too-large' } })
     })
 
@@ -137,6 +202,14 @@ onEveryDatabase('every operation', (kind) => {
       const answer = await shop.cloud.call(key, name, requestOf(name))
       if (operation.callers.includes('publishable')) expect(answer.status).not.toBe(403)
       else expect(answer).toMatchObject({ status: 403, body: { code: 'permission-denied' } })
+    })
+
+    it('403 for a secret key where an administrator is needed, for an admin key elsewhere', async () => {
+      if (operation.callers.includes('anyone')) return
+      const wrong = isForAdmins ? shop.key : adminKey
+      const answer = await shop.cloud.call(wrong, name, requestOf(name))
+      if (isForAdmins || !operation.callers.includes('admin')) expect(answer).toMatchObject({ status: 403, body: { code: 'permission-denied' } })
+      else expect(answer.status).not.toBe(403)
     })
   })
 
@@ -200,6 +273,27 @@ onEveryDatabase('every operation', (kind) => {
     const test = await shop.cloud.key('secret', 'test', { account: 'Poor' })
     const { stores } = await shop.cloud.ok(test, 'fetchStores')
     expect((await shop.cloud.call(test, 'checkIn', { storeId: stores[0].storeId })).status).toBe(200)
+  })
+
+  it('answers over a real socket what it answers without one', async () => {
+    const server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
+    server.serve(shop.cloud.cloud.app)
+    const over = async (name: string, body: Json) => {
+      const headers = { authorization: `Bearer ${shop.key}`, 'content-type': 'application/json' }
+      const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1/${name}`, { method: 'POST', headers, body: JSON.stringify(body) })
+      const { requestId: _id, ...rest } = (await answer.json()) as Json
+      return { status: answer.status, ...rest }
+    }
+    const within = async (name: string, body: Json) => {
+      const answer = await shop.call(name, body)
+      const { requestId: _id, ...rest } = answer.body
+      return { status: answer.status, ...rest }
+    }
+    for (const { name, changes } of posts) {
+      const bodies = [{ ...requestOf(name), nonsense: 1 }, ...(changes ? [] : [requestOf(name)])]
+      for (const body of bodies) expect(await over(name, body), name).toEqual(await within(name, body))
+    }
+    await server.close()
   })
 
   it('names what was meant by a misspelt field', async () => {

@@ -51,6 +51,8 @@ describe('the description of the API', () => {
   it('has a reference page that names every operation and asks nobody else for anything', async () => {
     const { text, headers } = await cloud.get('/docs')
     for (const name of OPERATION_TABLE.keys()) expect(text).toContain(`id="${name}"`)
+    const insertStore = text.slice(text.indexOf('id="insertStore"'), text.indexOf('id="updateStore"'))
+    for (const field of ['registrationId', 'storeId']) expect(insertStore).toContain(`<code>${field}</code>`)
     expect(text).not.toMatch(/(src|href)="https?:/)
     expect(headers.get('content-security-policy')).toContain("default-src 'none'")
   })

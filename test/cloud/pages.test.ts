@@ -1,17 +1,8 @@
-import jsqr from 'jsqr'
-import { PNG } from 'pngjs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { qrPng } from '../../cloud/receipts/qr-code.ts'
 import type { Json } from '../support/cloud.ts'
+import { readQr } from '../support/qr.ts'
 import { openShop, type Shop } from '../support/shop.ts'
-
-/** What an independent library reads in a PNG. */
-function readQr(png: Buffer): string | undefined {
-  const { width, height, data } = PNG.sync.read(png)
-  // A CommonJS module whose default export hides one level deeper under some loaders.
-  const read = (typeof jsqr === 'function' ? jsqr : (jsqr as unknown as { default: typeof jsqr }).default) as unknown as (data: Uint8ClampedArray, width: number, height: number) => { data: string } | null
-  return read(new Uint8ClampedArray(data), width, height)?.data
-}
 
 describe('receipts and the test checkout', () => {
   let shop: Shop

@@ -1,17 +1,9 @@
-import { createRequire } from 'node:module'
-import { PNG } from 'pngjs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
+import { readQr } from '../support/qr.ts'
 import { newPostgresDatabase, onEveryDatabase } from '../support/databases.ts'
 import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
-
-/** What a phone's camera would read: decoded by an independent library. */
-function readQr(base64: string): string {
-  const jsqr = createRequire(import.meta.url)('jsqr') as (data: Uint8ClampedArray, width: number, height: number) => { data: string } | null
-  const { width, height, data } = PNG.sync.read(Buffer.from(base64, 'base64'))
-  return jsqr(new Uint8ClampedArray(data), width, height)?.data ?? ''
-}
 
 onEveryDatabase('a store with real processes', (kind) => {
   let journey: Journey
@@ -54,7 +46,7 @@ onEveryDatabase('a store with real processes', (kind) => {
     expect(await paid.text()).toContain('Bezahlt')
     expect(await purchase(transactionId)).toMatchObject({ status: 'SUCCESS', securityTagStatus: 'pending' })
     const qr = (await journey.api.call('generateReceiptQR', { purchaseId: transactionId })) as Json
-    expect(readQr(qr.imageBase64)).toBe(qr.url)
+    expect(readQr(Buffer.from(qr.imageBase64, 'base64'))).toBe(qr.url)
     const receipt = (await (await fetch(`${journey.baseUrl}/getReceiptFromToken?token=${qr.token}`)).json()) as Json
     expect(receipt).toMatchObject({ id: transactionId, items: [{ name: journey.products[0].name }, { name: journey.products[1].name }] })
   })

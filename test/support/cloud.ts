@@ -30,6 +30,8 @@ export interface TestCloud {
   cloud: Cloud
   platform: Platform
   db: TestDatabase
+  /** Where its keys are: another process on the same database needs them too. */
+  keyFolder: string
   errors: unknown[]
   baseUrl: string
   key(kind: KeyKind, mode?: Mode, options?: { account?: string; package?: Package; storeIds?: string[] }): Promise<string>
@@ -90,6 +92,7 @@ export async function startTestCloud(kind: DatabaseKind, options: { config?: Par
     cloud,
     platform,
     db,
+    keyFolder: folder,
     errors,
     baseUrl: config.baseUrl,
     call,

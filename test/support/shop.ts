@@ -1,3 +1,4 @@
+import { checkDigit } from '../../policy/gs1/gtin.ts'
 import type { DatabaseKind } from './databases.ts'
 import { startTestCloud, type Json, type TestCloud } from './cloud.ts'
 
@@ -26,6 +27,13 @@ let serial = 0
 export function newEpc(): string {
   serial++
   return `E280${process.pid.toString(16).padStart(8, '0')}${serial.toString(16).padStart(12, '0')}`.toUpperCase()
+}
+
+/** An EAN-13 that no other test has, with its check digit. */
+export function newEan(): string {
+  serial++
+  const digits = `42${String(process.pid % 100_000).padStart(5, '0')}${String(serial % 100_000).padStart(5, '0')}`
+  return `${digits}${checkDigit(digits)}`
 }
 
 export async function openShop(kind: DatabaseKind, options: Parameters<typeof startTestCloud>[1] = {}): Promise<Shop> {

@@ -21,6 +21,27 @@ export interface ApiKeyRow {
   expires_ms: number | null
   last_used_ms: number | null
   revoked_ms: number | null
+  /** The key that this one was rolled into. */
+  replaced_by: string | null
+}
+
+export interface RegistrationRow {
+  registration_id: string
+  /** `store`: sent in with a key. `account`: without one; approved, it makes an account. */
+  kind: 'store' | 'account'
+  account_id: string | null
+  /** Who sent it in; null: nobody with a key. */
+  tenant: string | null
+  company_name: string
+  details: string
+  claim_hash: string | null
+  status: 'pending' | 'approved' | 'rejected'
+  reason: string | null
+  store_id: string | null
+  submitted_ms: number
+  decided_ms: number | null
+  test_claimed_ms: number | null
+  live_claimed_ms: number | null
 }
 
 export interface AuditEntryRow {

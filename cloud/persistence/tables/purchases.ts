@@ -27,6 +27,10 @@ export interface PurchaseRow {
   cancel_reason: string | null
   refund_status: string | null
   deny_seq: number | null
+  approval: 'awaiting' | 'approved' | 'refused' | null
+  approval_reason: 'age' | 'spot_check' | null
+  approved_by: string | null
+  payment_by_ms: number | null
   created_ms: number
   completed_ms: number | null
   rev: number

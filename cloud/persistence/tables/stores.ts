@@ -57,6 +57,12 @@ export interface ProductRow {
   tagged: number
   created_ms: number
   updated_ms: number
+  /** JSON. */
+  nutrition: string | null
+  /** Address of the uploaded image. */
+  media_snapshot: string | null
+  from_pos: number
+  pos_product_id: string | null
 }
 
 export interface StoreProductRow {
@@ -64,4 +70,26 @@ export interface StoreProductRow {
   product_id: string
   price_cent: number
   old_price_cent: number | null
+  /** The product's, to be listed by. */
+  category: string | null
+  /** When this store's price was set last. */
+  updated_ms: number
+  /** The product at this store's price as it is answered: JSON. */
+  doc: string
+}
+
+/** A word by which a store's product is found. */
+export interface ProductWordRow {
+  store_id: string
+  word: string
+  product_id: string
+  /** All words of the product, each after a space. */
+  words: string
+}
+
+/** How many products a store has in a category; '' counts all. */
+export interface ProductCountRow {
+  store_id: string
+  category: string
+  products: number
 }

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { keyCaller } from '../operations/caller.ts'
+import { Id, iso, Limit, present, Success, Timestamp } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { nextOf } from '../operations/paging.ts'
+import { listAuditEntries } from './audit-queries.ts'
+
+const DEFAULT_PAGE = 100
+
+const AuditEntry = z.strictObject({
+  entryId: z.string(),
+  at: z.string(),
+  actor: z.string().describe('keyId, agentId, `anyone`, or `command line`.'),
+  operation: z.string(),
+  entityId: z.string().optional().describe('What was changed.'),
+  requestId: z.string(),
+})
+
+export const fetchAuditLog = operation({
+  name: 'fetchAuditLog',
+  area: 'accounts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Lists who changed what, oldest first.',
+  description: 'Of the account in the mode of the key. A key that is bound to stores sees what was done to these stores, and what it did itself.',
+  changes: false,
+  request: z.strictObject({ since: Timestamp.optional(), entityId: Id.optional(), limit: Limit.optional(), cursor: Id.optional() }),
+  response: z.strictObject({ ...Success, entries: z.array(AuditEntry), nextCursor: z.string().optional() }),
+  example: { since: '2026-11-20T00:00:00Z' },
+  async run(call, { since, entityId, limit = DEFAULT_PAGE, cursor }) {
+    const caller = keyCaller(call.caller)
+    const rows = await listAuditEntries(call.db, {
+      tenant: caller.tenant,
+      sinceMs: since === undefined ? undefined : Date.parse(since),
+      entityId,
+      after: cursor,
+      only: caller.storeIds === null ? undefined : { actor: caller.keyId, entityIds: caller.storeIds },
+      limit: limit + 1,
+    })
+    const { items, nextCursor } = nextOf(rows, (row) => row.entry_id, { limit })
+    const entries = items.map((row) => ({
+      entryId: row.entry_id,
+      at: iso(row.at_ms),
+      actor: row.actor,
+      operation: row.operation,
+      ...present({ entityId: row.entity_id }),
+      requestId: row.request_id,
+    }))
+    return { success: true as const, entries, ...(nextCursor !== undefined && { nextCursor }) }
+  },
+})

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { tenantOf, type Mode } from '../operations/caller.ts'
+import { notFound, precondition } from '../operations/failure.ts'
+import { Id, Success } from '../operations/fields.ts'
+import { hashOf } from '../operations/idempotency.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import { countStores } from '../stores/queries.ts'
+import { KEY_KINDS, type KeyKind } from './api-keys.ts'
+import { addKey } from './keys.ts'
+import { findRegistration, updateRegistration } from './registration-queries.ts'
+
+const HandedOut = z.strictObject({ keyId: z.string(), key: z.string().describe('Shown once.'), kind: z.enum(KEY_KINDS), mode: z.enum(['test', 'live']), name: z.string() })
+
+export const claimRegistration = operation({
+  name: 'claimRegistration',
+  area: 'accounts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Hands out the keys of an approved request: the test keys once, and the first live secret key once there is a live store.',
+  description:
+    'Call it again when the first live store is approved. While the request waits: 409 `registration_pending`; rejected: 409 `registration_rejected` with the reason in `error`; nothing (more) to hand out: 409 `nothing_to_claim`. With an Idempotency-Key an answer that was lost can be had again for 24 hours.',
+  callers: ['anyone'],
+  changes: true,
+  secretAnswer: true,
+  proofInBody: true,
+  request: z.strictObject({ registrationId: Id, claimSecret: z.string().min(1).max(200) }),
+  response: z.strictObject({ ...Success, registrationId: z.string(), status: z.literal('approved'), accountId: z.string(), keys: z.array(HandedOut) }),
+  example: { registrationId: 'reg_01KANX6Y7C3V9Q2M8R5T4W6Z1B', claimSecret: 'claim_…' },
+  async run(call, { registrationId, claimSecret }) {
+    const row = await findRegistration(call.db, registrationId)
+    // A 256-bit secret that is kept as a hash: how long the comparison takes tells nobody anything.
+    if (!row || row.claim_hash === null || row.claim_hash !== hashOf(claimSecret)) throw notFound('registration')
+    if (row.status === 'rejected') throw precondition('registration_rejected', `the registration was rejected: ${row.reason ?? 'no reason was given'}`)
+    if (row.status === 'pending' || row.account_id === null) throw precondition('registration_pending', 'the registration still waits for review')
+    const accountId = row.account_id
+    const keys: z.infer<typeof HandedOut>[] = []
+    if (row.test_claimed_ms === null) {
+      keys.push(await handOut(call, accountId, 'secret', 'test'), await handOut(call, accountId, 'publishable', 'test'))
+      await updateRegistration(call.db, registrationId, { test_claimed_ms: call.nowMs })
+    }
+    if (row.live_claimed_ms === null && (await countStores(call.db, tenantOf(accountId, 'live'))) > 0) {
+      keys.push(await handOut(call, accountId, 'secret', 'live'))
+      await updateRegistration(call.db, registrationId, { live_claimed_ms: call.nowMs })
+    }
+    if (keys.length === 0) {
+      const why = row.live_claimed_ms === null ? 'the live key is handed out when the first live store is approved' : 'everything was handed out'
+      throw precondition('nothing_to_claim', `there is nothing to hand out: ${why}`)
+    }
+    call.changed(registrationId, tenantOf(accountId, keys.some((key) => key.mode === 'live') ? 'live' : 'test'))
+    return { success: true as const, registrationId, status: 'approved' as const, accountId, keys }
+  },
+})
+
+async function handOut(call: Call, accountId: string, kind: KeyKind, mode: Mode): Promise<z.infer<typeof HandedOut>> {
+  const name = `first ${mode} ${kind} key`
+  const { keyId, key } = await addKey(call.db, { accountId, kind, mode, name }, call.nowMs, call.services.platform)
+  return { keyId, key, kind, mode, name }
+}

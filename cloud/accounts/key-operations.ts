@@ -1,0 +1,123 @@
+import { z } from 'zod'
+import { keyCaller, type KeyCaller } from '../operations/caller.ts'
+import { invalid, notFound } from '../operations/failure.ts'
+import { Id, Success, text, Timestamp } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import type { ApiKeyRow } from '../persistence/tables/accounts.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { findKey, listKeys } from './key-queries.ts'
+import { KeyRecord, toKeyRecord } from './key-schema.ts'
+import { addKey, OVERLAP_HOURS, revokeKey, rollKey, statusOfKey } from './keys.ts'
+
+/** Stores that a key can be bound to. */
+const BOUND_STORES_LIMIT = 100
+
+const NewKeyAnswer = z.strictObject({ ...Success, keyId: z.string(), key: z.string().describe('Shown once.') })
+
+/** Whether a caller may know a key: of its account and mode, no wider than itself, and never an admin's. */
+function mayKnow(caller: KeyCaller, row: ApiKeyRow): boolean {
+  if (row.account_id !== caller.accountId || row.mode !== caller.mode || row.kind === 'admin') return false
+  const own = caller.storeIds
+  if (own === null) return true
+  const theirs = row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[])
+  return theirs !== null && theirs.every((storeId) => own.includes(storeId))
+}
+
+async function ownKey(call: Call, keyId: string): Promise<ApiKeyRow> {
+  const row = await findKey(call.db, keyId)
+  if (!row || !mayKnow(keyCaller(call.caller), row)) throw notFound('key')
+  return row
+}
+
+export const createApiKey = operation({
+  name: 'createApiKey',
+  area: 'accounts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Makes a key of the same mode as the one it is called with; it is shown once.',
+  description: '`storeIds` bind it to some of your stores; a key that is bound itself makes keys for its own stores only. Admin keys come from the command line.',
+  changes: true,
+  secretAnswer: true,
+  request: z.strictObject({
+    kind: z.enum(['secret', 'publishable']),
+    name: text(120),
+    storeIds: z.array(Id).min(1).max(BOUND_STORES_LIMIT).optional(),
+    expiresAt: Timestamp.optional(),
+  }),
+  response: NewKeyAnswer,
+  example: { kind: 'publishable', name: 'web shop' },
+  async run(call, { kind, name, storeIds, expiresAt }) {
+    const caller = keyCaller(call.caller)
+    const expiresMs = expiresAt === undefined ? null : Date.parse(expiresAt)
+    if (expiresMs !== null && expiresMs <= call.nowMs) throw invalid('expiresAt', 'must be in the future')
+    const bound = [...new Set(storeIds ?? caller.storeIds ?? [])]
+    for (const storeId of storeIds ? bound : []) await ownStore(call, storeId)
+    const wanted = { accountId: caller.accountId, mode: caller.mode, kind, name, expiresMs, ...(bound.length > 0 && { storeIds: bound }) }
+    const made = await addKey(call.db, wanted, call.nowMs, call.services.platform)
+    call.changed(made.keyId)
+    return { success: true as const, ...made }
+  },
+})
+
+export const fetchApiKeys = operation({
+  name: 'fetchApiKeys',
+  area: 'accounts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Lists the keys of the account in the mode of the one it is called with; never the keys themselves.',
+  changes: false,
+  request: z.strictObject({}),
+  response: z.strictObject({ ...Success, keys: z.array(KeyRecord) }),
+  example: {},
+  async run(call) {
+    const caller = keyCaller(call.caller)
+    const rows = (await listKeys(call.db, caller.accountId, caller.mode)).filter((row) => mayKnow(caller, row))
+    return { success: true as const, keys: rows.map((row) => toKeyRecord(row, call.nowMs, call.services.keyUsage.lastUsedMs(row.key_id))) }
+  },
+})
+
+export const rollApiKey = operation({
+  name: 'rollApiKey',
+  area: 'accounts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Makes a new key in the place of another; both work until the overlap is over.',
+  changes: true,
+  secretAnswer: true,
+  request: z.strictObject({
+    keyId: Id,
+    overlapHours: z.int().min(0).max(OVERLAP_HOURS.max).optional().describe(`Default ${OVERLAP_HOURS.default}; 0 ends the old key at once.`),
+  }),
+  response: NewKeyAnswer,
+  example: { keyId: 'key_01KANX6Y7C3V9Q2M8R5T4W6Z1B', overlapHours: 24 },
+  async run(call, { keyId, overlapHours = OVERLAP_HOURS.default }) {
+    const made = await rollKey(call.db, await ownKey(call, keyId), overlapHours, call.nowMs, call.services.platform)
+    call.changed(keyId)
+    return { success: true as const, ...made }
+  },
+})
+
+export const revokeApiKey = operation({
+  name: 'revokeApiKey',
+  area: 'accounts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Ends a key at once.',
+  description: 'A key may end itself; `warnings` says so, and when no secret key is left.',
+  changes: true,
+  request: z.strictObject({ keyId: Id }),
+  response: KeyRecord.extend({ ...Success, warnings: z.array(z.string()).optional() }),
+  example: { keyId: 'key_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { keyId }) {
+    const row = await revokeKey(call.db, await ownKey(call, keyId), call.nowMs)
+    call.changed(keyId)
+    const warnings = await warningsAfter(call, row)
+    return { success: true as const, ...toKeyRecord(row, call.nowMs, call.services.keyUsage.lastUsedMs(keyId)), ...(warnings.length > 0 && { warnings }) }
+  },
+})
+
+async function warningsAfter(call: Call, { key_id, kind }: ApiKeyRow): Promise<string[]> {
+  const caller = keyCaller(call.caller)
+  if (kind !== 'secret') return []
+  const left = (await listKeys(call.db, caller.accountId, caller.mode)).filter((row) => row.kind === 'secret' && statusOfKey(row, call.nowMs) === 'active')
+  return [
+    ...(key_id === caller.keyId ? ['this is the key that the call was made with: the next call with it is answered 401'] : []),
+    ...(left.length === 0 ? [`no ${caller.mode} secret key of the account is left: only the command line can make one now`] : []),
+  ]
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { iso, present } from '../operations/fields.ts'
+import type { ApiKeyRow } from '../persistence/tables/accounts.ts'
+import { KEY_KINDS, type KeyKind } from './api-keys.ts'
+import { statusOfKey } from './keys.ts'
+
+/** A key as it is listed: never the key itself. */
+export const KeyRecord = z.strictObject({
+  keyId: z.string(),
+  kind: z.enum(KEY_KINDS),
+  mode: z.enum(['test', 'live']),
+  name: z.string(),
+  shown: z.string().describe('Beginning and end of the key, to know it by.'),
+  storeIds: z.array(z.string()).optional().describe('The only stores it may touch; absent: all of its account and mode.'),
+  status: z.enum(['active', 'expired', 'revoked']),
+  createdAt: z.string(),
+  lastUsedAt: z.string().nullable().describe('To the minute.'),
+  expiresAt: z.string().optional(),
+  revokedAt: z.string().optional(),
+  replacedBy: z.string().optional().describe('keyId of the key that it was rolled into.'),
+})
+
+/** A key as the API and the command line show it; `usedMs` is what is known beyond the row. */
+export function toKeyRecord(row: ApiKeyRow, nowMs: number, usedMs?: number): z.infer<typeof KeyRecord> {
+  const isoOr = (ms: number | null) => (ms === null ? null : iso(ms))
+  return {
+    keyId: row.key_id,
+    kind: row.kind as KeyKind,
+    mode: row.mode as 'test' | 'live',
+    name: row.name,
+    shown: row.shown,
+    status: statusOfKey(row, nowMs),
+    createdAt: iso(row.created_ms),
+    lastUsedAt: isoOr(usedMs ?? row.last_used_ms),
+    ...present({
+      storeIds: row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[]),
+      expiresAt: isoOr(row.expires_ms),
+      revokedAt: isoOr(row.revoked_ms),
+      replacedBy: row.replaced_by,
+    }),
+  }
+}

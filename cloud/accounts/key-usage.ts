@@ -1,0 +1,59 @@
+import type { Database, Db } from '../persistence/database.ts'
+
+/**
+ * When each key was used last, to the minute. A request only notes it in memory; what was noted is written
+ * at once every minute, so that no answer waits for it. What a crash loses is at most the last minute.
+ */
+export interface KeyUsage {
+  note(keyId: string, nowMs: number): void
+  /** What this process has seen, ms; undefined when nothing: then the database knows. */
+  lastUsedMs(keyId: string): number | undefined
+  /** Writes what was noted since the last time. */
+  flush(database: Database): Promise<void>
+}
+
+/** A key is noted again after this time, ms. */
+const RESOLUTION_MS = 60_000
+/** Keys remembered; beyond them all are forgotten, which only means that they are noted again. */
+const SEEN_LIMIT = 50_000
+/** Keys written in one transaction: nobody else waits long behind it. */
+const BATCH = 200
+
+/** Nothing used yet. */
+export function keyUsage(): KeyUsage {
+  const seen = new Map<string, number>()
+  let unwritten = new Map<string, number>()
+  return {
+    note(keyId, nowMs) {
+      const last = seen.get(keyId)
+      if (last !== undefined && Math.abs(nowMs - last) < RESOLUTION_MS) return
+      if (seen.size >= SEEN_LIMIT) seen.clear()
+      seen.set(keyId, nowMs)
+      if (unwritten.size < SEEN_LIMIT) unwritten.set(keyId, nowMs)
+    },
+    lastUsedMs: (keyId) => seen.get(keyId),
+    async flush(database) {
+      if (unwritten.size === 0) return
+      const writing = [...unwritten]
+      unwritten = new Map()
+      try {
+        for (let i = 0; i < writing.length; i += BATCH) await database.write((db) => writeUsage(db, writing.slice(i, i + BATCH)))
+      } catch (error) {
+        // With the next write once more, but for what was used again meanwhile.
+        unwritten = new Map([...writing, ...unwritten])
+        throw error
+      }
+    },
+  }
+}
+
+async function writeUsage(db: Db, used: readonly (readonly [keyId: string, ms: number])[]): Promise<void> {
+  for (const [keyId, ms] of used) {
+    await db
+      .updateTable('api_key')
+      .set({ last_used_ms: ms })
+      .where('key_id', '=', keyId)
+      .where((eb) => eb.or([eb('last_used_ms', 'is', null), eb('last_used_ms', '<', ms)]))
+      .execute()
+  }
+}

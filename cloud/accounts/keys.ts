@@ -1,0 +1,63 @@
+import type { Mode } from '../operations/caller.ts'
+import { precondition } from '../operations/failure.ts'
+import type { Db } from '../persistence/database.ts'
+import type { ApiKeyRow } from '../persistence/tables/accounts.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { createApiKey, type KeyKind, type NewKey } from './api-keys.ts'
+import { countKeys, deleteEndedKeys, updateKey } from './key-queries.ts'
+
+/** The life of a key, whoever asks: an operation or the command line. */
+
+/** Keys of one account and mode at most, ended ones included as long as there is room. */
+export const KEYS_LIMIT = 1_000
+const HOUR_MS = 3_600_000
+/** Hours for which the old key of a roll goes on, and what they may be. */
+export const OVERLAP_HOURS = { default: 24, max: 168 }
+
+export type KeyStatus = 'active' | 'expired' | 'revoked'
+
+/** Whether a key still counts. */
+export function statusOfKey({ revoked_ms, expires_ms }: Pick<ApiKeyRow, 'revoked_ms' | 'expires_ms'>, nowMs: number): KeyStatus {
+  if (revoked_ms !== null && revoked_ms <= nowMs) return 'revoked'
+  return expires_ms !== null && expires_ms <= nowMs ? 'expired' : 'active'
+}
+
+/** Makes a key where there is room; keys that have ended make room. 409 `too_many_keys`. */
+export async function addKey(db: Db, wanted: NewKey, nowMs: number, platform: Platform): Promise<{ keyId: string; key: string }> {
+  const { accountId, mode } = wanted
+  if ((await countKeys(db, accountId, mode)) >= KEYS_LIMIT) {
+    await deleteEndedKeys(db, accountId, mode, nowMs)
+    if ((await countKeys(db, accountId, mode)) >= KEYS_LIMIT) throw precondition('too_many_keys', `the account has ${KEYS_LIMIT} ${mode} keys, which is the most: revoke one`)
+  }
+  return createApiKey(db, wanted, platform)
+}
+
+/** A new key in the place of another, which goes on for some hours (0: ends at once). 409 `key_ended`. */
+export async function rollKey(db: Db, row: ApiKeyRow, overlapHours: number, nowMs: number, platform: Platform): Promise<{ keyId: string; key: string }> {
+  const status = statusOfKey(row, nowMs)
+  if (status !== 'active') throw precondition('key_ended', `the key is ${status}: make a new one`)
+  const made = await addKey(
+    db,
+    {
+      accountId: row.account_id,
+      kind: row.kind as KeyKind,
+      mode: row.mode as Mode,
+      name: row.name,
+      expiresMs: row.expires_ms,
+      ...(row.store_ids !== null && { storeIds: JSON.parse(row.store_ids) as string[] }),
+    },
+    nowMs,
+    platform,
+  )
+  const endMs = nowMs + overlapHours * HOUR_MS
+  const ends = overlapHours === 0 ? { revoked_ms: nowMs } : { expires_ms: Math.min(row.expires_ms ?? endMs, endMs) }
+  await updateKey(db, row.key_id, { ...ends, replaced_by: made.keyId })
+  return made
+}
+
+/** Ends a key now; one that was revoked before stays as it was. Answers the key as it is then. */
+export async function revokeKey(db: Db, row: ApiKeyRow, nowMs: number): Promise<ApiKeyRow> {
+  if (row.revoked_ms !== null && row.revoked_ms <= nowMs) return row
+  await updateKey(db, row.key_id, { revoked_ms: nowMs })
+  return { ...row, revoked_ms: nowMs }
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { hashOf } from '../operations/idempotency.ts'
+import { keyCaller } from '../operations/caller.ts'
+import { Id, Limit, Success, text } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { nextOf } from '../operations/paging.ts'
+import { ADDRESS_FIELDS, AddressInput, AnyCasePackage, newStoreFields, requireFields, STORE_INPUT_SHAPE, storeFieldsOf } from '../stores/store-input.ts'
+import { listRegistrations } from './registration-queries.ts'
+import { pendingAnswer, Registration, REGISTRATION_STATUSES, RegistrationPending, toRegistration } from './registration-schema.ts'
+import { registerStore, requestAccount } from './registrations.ts'
+
+const DEFAULT_PAGE = 100
+
+export const submitStoreRegistration = operation({
+  name: 'submitStoreRegistration',
+  area: 'accounts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Registers a live store of the account; it waits for review.',
+  description: 'Works with test and live keys: what is approved becomes a live store. `package` is a wish.',
+  changes: true,
+  request: z.strictObject({ ...STORE_INPUT_SHAPE, package: AnyCasePackage.optional() }).transform((input, faults) => ({ fields: newStoreFields(input, faults), package: input.package })),
+  response: RegistrationPending,
+  example: {
+    companyName: 'Hafenkante Handels GmbH',
+    tradingName: 'Hafenkante Bremen',
+    address: { street: 'Schlachte 8', city: 'Bremen', zip: '28195', country: 'DE' },
+  },
+  async run(call, details) {
+    return pendingAnswer(await registerStore(call, keyCaller(call.caller), details))
+  },
+})
+
+export const submitStoreRegistrationRequest = operation({
+  name: 'submitStoreRegistrationRequest',
+  area: 'accounts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Asks for an account, without a key.',
+  description: 'Once it is approved, `claimRegistration` with the `claimSecret`, which is shown only here, gives the keys. With an address the first store is a live one, without one a demo store.',
+  callers: ['anyone'],
+  changes: true,
+  request: z
+    .strictObject({
+      companyName: text(160),
+      tradingName: text(160).optional(),
+      role: text(120).optional().describe('Of the person who asks.'),
+      address: AddressInput.optional(),
+      contactEmail: z.email().max(254).optional(),
+    })
+    .transform(({ role, contactEmail, ...input }, faults) => {
+      const fields = storeFieldsOf(input, faults)
+      if (input.address) requireFields(fields, ADDRESS_FIELDS, faults)
+      return { fields, role, contactEmail }
+    }),
+  response: RegistrationPending.extend({ claimSecret: z.string().describe('Shown once.') }),
+  example: { companyName: 'Hafenkante Handels GmbH', role: 'Inhaberin', contactEmail: 'info@hafenkante.example' },
+  async run(call, details) {
+    const claimSecret = `claim_${Buffer.from(call.services.platform.random.bytes(32)).toString('base64url')}`
+    return { ...pendingAnswer(await requestAccount(call, details, hashOf(claimSecret))), claimSecret }
+  },
+})
+
+export const fetchRegistrations = operation({
+  name: 'fetchRegistrations',
+  area: 'accounts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Lists registrations, oldest first: with an admin key all of them, else those that the account sent in.',
+  callers: ['secret', 'admin'],
+  changes: false,
+  request: z.strictObject({ status: z.enum(REGISTRATION_STATUSES).optional(), limit: Limit.optional(), cursor: Id.optional() }),
+  response: z.strictObject({ ...Success, registrations: z.array(Registration), nextCursor: z.string().optional() }),
+  example: { status: 'pending' },
+  async run(call, { status, limit = DEFAULT_PAGE, cursor }) {
+    const caller = keyCaller(call.caller)
+    const tenant = caller.kind === 'admin' ? undefined : caller.tenant
+    const rows = await listRegistrations(call.db, { status, tenant, storeIds: caller.storeIds ?? undefined, after: cursor, limit: limit + 1 })
+    // A test key sees nothing live, not even its id.
+    const { items, nextCursor } = nextOf(rows, (row) => row.registration_id, { limit })
+    return { success: true as const, registrations: items.map((row) => toRegistration(caller.mode === 'test' ? { ...row, store_id: null } : row)), ...(nextCursor !== undefined && { nextCursor }) }
+  },
+})

@@ -1,0 +1,63 @@
+import { newId } from '../../policy/ids.ts'
+import type { Call } from '../operations/operation.ts'
+import { Failure, precondition } from '../operations/failure.ts'
+import type { KeyCaller } from '../operations/caller.ts'
+import type { Package } from '../operations/packages.ts'
+import type { RegistrationRow } from '../persistence/tables/accounts.ts'
+import type { StoreFields } from '../stores/store-input.ts'
+import { countPending, insertRegistration } from './registration-queries.ts'
+
+/** What was sent in, kept until somebody has looked at it. */
+export interface RegistrationDetails {
+  fields: StoreFields
+  /** What the merchant wishes for; the reviewer decides. */
+  package?: Package | undefined
+  role?: string | undefined
+  contactEmail?: string | undefined
+}
+
+/** Registrations of one account that may wait at the same time. */
+const PENDING_PER_ACCOUNT = 100
+/** Requests without a key that may wait at the same time: a flood must end somewhere. */
+const PENDING_REQUESTS = 10_000
+
+/** A store of the caller's that waits for review. */
+export async function registerStore(call: Call, caller: KeyCaller, details: RegistrationDetails): Promise<RegistrationRow> {
+  assertUnbound(caller)
+  if ((await countPending(call.db, caller.tenant)) >= PENDING_PER_ACCOUNT) {
+    throw precondition('too_many_registrations', `${PENDING_PER_ACCOUNT} registrations of this account wait for review, which is the most`)
+  }
+  return register(call, details, { kind: 'store', account_id: caller.accountId, tenant: caller.tenant, claim_hash: null })
+}
+
+/** An account that somebody without a key asks for; `claimHash` is what its keys will be handed out against. */
+export async function requestAccount(call: Call, details: RegistrationDetails, claimHash: string): Promise<RegistrationRow> {
+  if ((await countPending(call.db, null)) >= PENDING_REQUESTS) {
+    throw new Failure('resource-exhausted', 'too many requests wait for review; try again tomorrow', { reason: 'too_many_registrations', retryAfter: 86_400 })
+  }
+  return register(call, details, { kind: 'account', account_id: null, tenant: null, claim_hash: claimHash })
+}
+
+async function register(call: Call, details: RegistrationDetails, by: Pick<RegistrationRow, 'kind' | 'account_id' | 'tenant' | 'claim_hash'>): Promise<RegistrationRow> {
+  const row: RegistrationRow = {
+    registration_id: newId('reg', call.services.platform),
+    ...by,
+    company_name: details.fields.legal_name ?? '',
+    details: JSON.stringify(details),
+    status: 'pending',
+    reason: null,
+    store_id: null,
+    submitted_ms: call.nowMs,
+    decided_ms: null,
+    test_claimed_ms: null,
+    live_claimed_ms: null,
+  }
+  await insertRegistration(call.db, row)
+  call.changed(row.registration_id)
+  return row
+}
+
+/** A key that is bound to stores can have no new one: it could not see it. */
+export function assertUnbound(caller: KeyCaller): void {
+  if (caller.storeIds !== null) throw new Failure('permission-denied', 'this key is bound to its stores: a new store needs a key of the whole account', { reason: 'key_bound_to_stores' })
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { tenantOf, type Tenant } from '../operations/caller.ts'
+import { notFound, precondition } from '../operations/failure.ts'
+import { Id, Success, text } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import type { RegistrationRow } from '../persistence/tables/accounts.ts'
+import { makeStore } from '../stores/make-store.ts'
+import { Store, toStore } from '../stores/schema.ts'
+import { AnyCasePackage } from '../stores/store-input.ts'
+import { makeAccount } from './accounts.ts'
+import { raiseAccountPackage } from './packages.ts'
+import { findRegistration, updateRegistration } from './registration-queries.ts'
+import { Registration, toRegistration } from './registration-schema.ts'
+import type { RegistrationDetails } from './registrations.ts'
+
+/** What administrators do with what waits: each registration is decided once. */
+
+async function undecided(call: Call, registrationId: string): Promise<RegistrationRow> {
+  const row = await findRegistration(call.db, registrationId)
+  if (!row) throw notFound('registration')
+  if (row.status !== 'pending') throw precondition('registration_decided', `the registration was ${row.status} already`)
+  return row
+}
+
+export const approveStoreRegistration = operation({
+  name: 'approveStoreRegistration',
+  area: 'accounts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Approves a registration: makes its store, and for a request without a key its account. For administrators.',
+  description: 'Answers the store. A request without an address gets a demo store, everything else a live one.',
+  callers: ['admin'],
+  changes: true,
+  request: z.strictObject({ registrationId: Id, package: AnyCasePackage.optional().describe('In either case; default discover.') }),
+  response: Store.extend(Success),
+  example: { registrationId: 'reg_01KANX6Y7C3V9Q2M8R5T4W6Z1B', package: 'grow' },
+  async run(call, { registrationId, package: given = 'DISCOVER' }) {
+    const row = await undecided(call, registrationId)
+    const { fields } = JSON.parse(row.details) as RegistrationDetails
+    const accountId = row.account_id ?? (await makeAccount(call.db, row.company_name, given, call.services.platform))
+    // A live store is somewhere: with no address there is nothing to go live with.
+    const tenant = tenantOf(accountId, fields.street === undefined ? 'test' : 'live')
+    const store = await makeStore(call, tenant, fields, given)
+    if (tenant.endsWith('.live')) await raiseAccountPackage(call.db, accountId, given)
+    await updateRegistration(call.db, registrationId, { status: 'approved', account_id: accountId, store_id: store.store_id, decided_ms: call.nowMs })
+    call.changed(registrationId, (row.tenant as Tenant | null) ?? tenant)
+    return { success: true as const, ...toStore(store) }
+  },
+})
+
+export const rejectStoreRegistration = operation({
+  name: 'rejectStoreRegistration',
+  area: 'accounts',
+  minimumPackage: 'DISCOVER',
+  summary: 'Rejects a registration, with a reason that the merchant is told. For administrators.',
+  callers: ['admin'],
+  changes: true,
+  request: z.strictObject({ registrationId: Id, reason: text(500) }),
+  response: Registration.extend(Success),
+  example: { registrationId: 'reg_01KANX6Y7C3V9Q2M8R5T4W6Z1B', reason: 'There is no such company in the commercial register.' },
+  async run(call, { registrationId, reason }) {
+    const row = await undecided(call, registrationId)
+    const decided = { status: 'rejected' as const, reason, decided_ms: call.nowMs }
+    await updateRegistration(call.db, registrationId, decided)
+    call.changed(registrationId, (row.tenant as Tenant | null) ?? undefined)
+    return { success: true as const, ...toRegistration({ ...row, ...decided }) }
+  },
+})

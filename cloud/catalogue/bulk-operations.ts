@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { Id, Success } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { eanWarning } from './ean.ts'
+import { checkRow, RowError, rowErrors } from './row-errors.ts'
+import { ProductInput } from './schema.ts'
+import { BATCH_LIMIT, upsertProducts, type Upsert } from './upsert-products.ts'
+
+const BULK_BODY_LIMIT = 2 * 1024 * 1024
+const WARNINGS_LIMIT = 100
+
+/** What an import answers. */
+export const ImportAnswer = z.strictObject({
+  ...Success,
+  imported: z.int().describe('Rows taken, new and changed.'),
+  updated: z.int().describe('Of those, rows of products that the store had before.'),
+  errors: z.array(RowError).describe('At most 1,000.'),
+  errorCount: z.int().describe('All errors, also those that are not listed.'),
+  warnings: z.array(z.string()).optional(),
+})
+
+/** A row as documented; it is checked row by row, so that one bad row does not refuse the others. */
+const Row = z.unknown().meta(rowDocument())
+
+function rowDocument() {
+  const { properties, required, type } = z.toJSONSchema(ProductInput, { target: 'openapi-3.0', io: 'input' })
+  return { type, properties, required, additionalProperties: false } as Record<string, unknown>
+}
+
+export const bulkImportProducts = operation({
+  name: 'bulkImportProducts',
+  area: 'catalogue',
+  minimumPackage: 'DISCOVER',
+  summary: 'Adds up to 500 products to a store, and changes those that it has.',
+  description:
+    'Good rows are imported even when others are not; `errors[]` names those. What a row leaves out stays as it is. ' +
+    'Prices are this store’s, the rest is the product’s in all stores.',
+  changes: true,
+  bodyLimit: BULK_BODY_LIMIT,
+  emits: ['product.bulk_imported'],
+  request: z.strictObject({ storeId: Id, products: z.array(Row).min(1).max(BATCH_LIMIT) }),
+  response: ImportAnswer,
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', products: [{ ean: '4012345678901', name: 'Hafermilch 1 l', price: 1.99, vat: 7 }] },
+  async run(call, { storeId, products }) {
+    const store = await ownStore(call, storeId)
+    const errors = rowErrors()
+    const indexOfEan = new Map<string, number>()
+    const upserts: Upsert[] = []
+    for (const [index, raw] of products.entries()) {
+      const product = checkRow(raw, { index }, errors)
+      if (!product) continue
+      const first = indexOfEan.get(product.ean)
+      if (first === undefined) upserts.push({ product })
+      else errors.add({ index, ean: product.ean, field: 'ean', code: 'repeated', message: `ean: stands in products[${first}] already` })
+      if (first === undefined) indexOfEan.set(product.ean, index)
+    }
+    const { imported, updated } = await upsertProducts(call, store, upserts)
+    tellImport(call, storeId, { imported, updated, errorCount: errors.count() })
+    const warnings = warningsOf(upserts)
+    return { success: true as const, imported, updated, errors: [...errors.kept], errorCount: errors.count(), ...(warnings.length > 0 && { warnings }) }
+  },
+})
+
+/** Notes an import in the audit log and tells it to whoever listens. */
+export function tellImport(call: Call, storeId: string, counts: { imported: number; updated: number; errorCount: number }): void {
+  call.changed(storeId)
+  if (counts.imported > 0) call.emit({ type: 'product.bulk_imported', storeId, data: { storeId, ...counts } })
+}
+
+/** What should be said about rows that were taken all the same. */
+export function warningsOf(upserts: readonly Upsert[]): string[] {
+  return upserts.flatMap(({ product }) => eanWarning(product.ean) ?? []).slice(0, WARNINGS_LIMIT)
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import { Failure } from '../operations/failure.ts'
+import { Id } from '../operations/fields.ts'
+import { operation, type Call, type Work } from '../operations/operation.ts'
+import { FileField, FormBoolean, UploadedFile } from '../operations/uploaded-file.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { ImportAnswer, tellImport, warningsOf } from './bulk-operations.ts'
+import { readProducts, type ReadProducts } from './import/read-products.ts'
+import { findByEans, listListings } from './queries.ts'
+import { BATCH_LIMIT, upsertProducts, type Upserted } from './upsert-products.ts'
+
+/** The file and a few fields beside it. */
+const FORM_LIMIT = 20 * 1024 * 1024 + 64 * 1024
+/** Files that are read at a time; each takes up to 100 MB. */
+const AT_WORK_LIMIT = 3
+let atWork = 0
+
+async function read(file: UploadedFile): Promise<ReadProducts> {
+  if (atWork >= AT_WORK_LIMIT) throw new Failure('unavailable', 'too many files are being read; try again', { retryAfter: 5 })
+  atWork++
+  try {
+    return await readProducts(Buffer.from(file.bytes.buffer, file.bytes.byteOffset, file.bytes.byteLength))
+  } finally {
+    atWork--
+  }
+}
+
+type Batch = ReadProducts['products']
+
+function importBatch(work: Work, storeId: string, batch: Batch, isLast: (batch: Upserted) => Parameters<typeof tellImport>[2] | undefined): Promise<Upserted> {
+  return work.step(async (call) => {
+    const store = await ownStore(call, storeId)
+    const upserted = await upsertProducts(call, store, batch)
+    const told = isLast(upserted)
+    if (told) tellImport(call, storeId, told)
+    return upserted
+  })
+}
+
+/** What an import of this batch would come to. */
+async function tryBatch(call: Call, storeId: string, batch: Batch): Promise<Upserted> {
+  const store = await ownStore(call, storeId)
+  const known = await findByEans(call.db, store.tenant, batch.map(({ product }) => product.ean))
+  const listings = await listListings(call.db, [...known.values()].map((row) => row.product_id))
+  const here = [...listings.values()].filter((all) => all.some((listing) => listing.store_id === storeId))
+  return { imported: batch.length, updated: here.length }
+}
+
+export const importProducts = operation({
+  name: 'importProducts',
+  area: 'catalogue',
+  minimumPackage: 'DISCOVER',
+  summary: 'Imports products from a spreadsheet: .xlsx or .csv, up to 10,000 rows.',
+  description:
+    'Multipart form with the file as `file`; templates are at `/templates/products.xlsx` and `/templates/products.csv`. Good rows are imported even when others are not, 500 in one ' +
+    'transaction; `errors[]` names the others by their row. A file that is no good as a whole is refused and nothing is imported. With `dryRun` nothing is changed. ' +
+    'Who accepts `text/event-stream` gets `progress` events, then `result`. The same file again does no harm.',
+  changes: true,
+  emits: ['product.bulk_imported'],
+  multipart: { fileField: 'file', limit: FORM_LIMIT, alsoJson: true },
+  request: z.strictObject({ storeId: Id, file: FileField, dryRun: FormBoolean.optional() }),
+  response: ImportAnswer.extend({ rows: z.int().describe('Rows with something in them.'), dryRun: z.boolean() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', file: new UploadedFile('products.xlsx', new Uint8Array()) },
+  async steps(work, { storeId, file, dryRun = false }) {
+    await work.read((call) => ownStore(call, storeId))
+    const { rows, products, errors, warnings } = await read(file)
+    const sum: Upserted = { imported: 0, updated: 0 }
+    for (let at = 0; at < products.length; at += BATCH_LIMIT) {
+      const batch = products.slice(at, at + BATCH_LIMIT)
+      const isLast = at + BATCH_LIMIT >= products.length
+      const told = ({ imported, updated }: Upserted) =>
+        isLast ? { imported: sum.imported + imported, updated: sum.updated + updated, errorCount: errors.count() } : undefined
+      const done = dryRun ? await work.read((call) => tryBatch(call, storeId, batch)) : await importBatch(work, storeId, batch, told)
+      sum.imported += done.imported
+      sum.updated += done.updated
+      work.progress({ rows, done: at + batch.length, imported: sum.imported, errors: errors.count() })
+    }
+    const all = [...warnings, ...warningsOf(products)]
+    const counts = { ...sum, errors: [...errors.kept], errorCount: errors.count() }
+    return { success: true as const, ...counts, rows, dryRun, ...(all.length > 0 && { warnings: all }) }
+  },
+})

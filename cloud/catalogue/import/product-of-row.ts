@@ -1,0 +1,55 @@
+import { cellOf, type ColumnPlaces } from './columns.ts'
+import type { Cell } from './sheet.ts'
+
+/**
+ * What the cells of a row say, in the types of the API; what cannot be understood is left as it is, so
+ * that the one validation of products names it. Absent cells are absent fields.
+ */
+export function productOfRow(cells: readonly Cell[], places: ColumnPlaces): Record<string, unknown> {
+  const cell = (column: Parameters<typeof cellOf>[2]) => cellOf(cells, places, column)
+  const fields = {
+    ean: asText(cell('ean')),
+    name: asText(cell('name')),
+    price: asPrice(cell('price')),
+    vat: asVat(cell('vat')),
+    category: asText(cell('category')),
+    unit: asText(cell('unit')),
+    brand: asText(cell('brand')),
+    description: asText(cell('description')),
+    isOrganic: asFlag(cell('is_organic')),
+    isVegan: asFlag(cell('is_vegan')),
+  }
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+}
+
+function asText(cell: Cell): string | null {
+  if (cell === null) return null
+  if (cell instanceof Date) return Number.isNaN(cell.getTime()) ? '' : cell.toISOString().slice(0, 10)
+  // An EAN that a spreadsheet took for a number: 13 digits are exact, and never written with an exponent.
+  return typeof cell === 'number' && Number.isSafeInteger(cell) ? cell.toFixed(0) : String(cell)
+}
+
+/** Dot or comma; no separators of thousands, which could be either. */
+function asPrice(cell: Cell): unknown {
+  if (typeof cell !== 'string') return cell
+  const written = cell.replace(/\s*(?:€|EUR)$/i, '')
+  return /^-?\d+(?:[.,]\d+)?$/.test(written) ? Number(written.replace(',', '.')) : cell
+}
+
+/** 7 or 19, also as `7%`, `7,0` or the 0.07 that a spreadsheet makes of a percentage. */
+function asVat(cell: Cell): unknown {
+  const written = typeof cell === 'string' ? cell.replace(/\s*%$/, '').replace(',', '.') : cell
+  const number = typeof written === 'string' && /^\d+(?:\.\d+)?$/.test(written) ? Number(written) : written
+  if (number === 0.07) return 7
+  return number === 0.19 ? 19 : number
+}
+
+const YES = new Set(['true', '1', 'yes', 'y', 'ja', 'j', 'x', 'wahr'])
+const NO = new Set(['false', '0', 'no', 'n', 'nein', 'falsch', '-'])
+
+function asFlag(cell: Cell): unknown {
+  if (cell === null || typeof cell === 'boolean') return cell
+  const written = String(cell).toLowerCase()
+  if (YES.has(written)) return true
+  return NO.has(written) ? false : cell
+}

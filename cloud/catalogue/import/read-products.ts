@@ -1,0 +1,69 @@
+import { invalid } from '../../operations/failure.ts'
+import { checkRow, rowErrors, type RowErrors } from '../row-errors.ts'
+import type { ProductInput } from '../schema.ts'
+import { readHeader } from './columns.ts'
+import { readCsvSheet } from './csv-sheet.ts'
+import { productOfRow } from './product-of-row.ts'
+import { ROWS_LIMIT, type Sheet } from './sheet.ts'
+import { readXlsxSheet } from './xlsx-sheet.ts'
+
+/**
+ *   .xlsx ─▶ preflight ─▶ hucre ─┐
+ *                                ├─▶ rows ─▶ header ─▶ fields ─▶ the same check as of every product
+ *   .csv ──▶ encoding ─▶ csv ────┘
+ */
+
+/** A product out of a file, with where it stood. */
+export interface ReadProduct {
+  index: number
+  row: number
+  product: ProductInput & { ean: string }
+}
+
+export interface ReadProducts {
+  /** Rows with something in them, without the header. */
+  rows: number
+  products: ReadProduct[]
+  errors: RowErrors
+  warnings: string[]
+}
+
+/** The kind of a file is told by its first bytes, whatever it is called. */
+async function readSheet(file: Buffer): Promise<Sheet> {
+  if (file.length === 0) throw invalid('file', 'is empty', 'empty_file')
+  const magic = file.subarray(0, 4).toString('latin1')
+  if (magic === 'PK\u0003\u0004' || magic === 'PK\u0005\u0006') return readXlsxSheet(file)
+  if (magic === '\u00d0\u00cf\u0011\u00e0') {
+    throw invalid('file', 'is an old .xls workbook, or one with a password: save it as .xlsx without a password', 'encrypted')
+  }
+  return readCsvSheet(file)
+}
+
+/** The products of a file of at most 10,000 rows. Throws 400 when the file as a whole is no good; a bad row is an error of that row. */
+export async function readProducts(file: Buffer): Promise<ReadProducts> {
+  const sheet = await readSheet(file)
+  const read: ReadProducts = { rows: 0, products: [], errors: rowErrors(), warnings: [...sheet.warnings] }
+  const rowOfEan = new Map<string, number>()
+  let places: ReturnType<typeof readHeader> | undefined
+  for await (const sheetRow of sheet.rows) {
+    if (!places) {
+      places = readHeader(sheetRow)
+      continue
+    }
+    const { row, cells } = sheetRow
+    const index = read.rows++
+    if (read.rows > ROWS_LIMIT) throw invalid('file', `has over ${ROWS_LIMIT} rows: send it in parts`, 'too_many_rows')
+    const product = checkRow(productOfRow(cells, places), { index, row }, read.errors)
+    if (!product) continue
+    const first = rowOfEan.get(product.ean)
+    if (first === undefined) {
+      rowOfEan.set(product.ean, row)
+      read.products.push({ index, row, product })
+    } else {
+      read.errors.add({ index, row, ean: product.ean, field: 'ean', code: 'repeated', message: `ean: stands in row ${first} already` })
+    }
+  }
+  if (!places) throw invalid('file', 'holds nothing: the first sheet is empty', 'empty_file')
+  if (read.rows === 0) throw invalid('file', 'holds a header and no products', 'empty_file')
+  return read
+}

@@ -1,0 +1,17 @@
+import { COLUMNS } from './columns.ts'
+import type { Cell } from './sheet.ts'
+import { writeXlsxSheet } from './xlsx-sheet.ts'
+
+/** An empty product file with one line as an example. */
+const EXAMPLE: readonly Cell[] = ['4012345678901', 'Hafermilch 1 l', 1.99, 7, 'getraenke', 'l', 'Lindwerk', 'Aus deutschem Hafer, ohne Zucker.', 'true', 'true']
+
+/** The template as CSV, with the mark by which spreadsheet programs know UTF-8. */
+export function csvTemplate(): string {
+  const line = (cells: readonly Cell[]) => cells.map((cell) => (/[",]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell))).join(',')
+  return `\ufeff${line(COLUMNS)}\r\n${line(EXAMPLE)}\r\n`
+}
+
+/** The template as a workbook. The EAN is text: a spreadsheet would show a number of 13 digits as 4.01E+12. */
+export function xlsxTemplate(): Promise<Uint8Array> {
+  return writeXlsxSheet('products', [COLUMNS, EXAMPLE])
+}

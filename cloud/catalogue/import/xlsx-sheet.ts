@@ -1,0 +1,39 @@
+import { streamXlsxRows, XlsxStreamWriter } from 'hucre/xlsx'
+import { Failure, invalid } from '../../operations/failure.ts'
+import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, othersTurn, ROWS_AT_A_TIME, type Cell, type Sheet, type SheetRow } from './sheet.ts'
+import { checkWorkbook } from './zip-preflight.ts'
+
+/** Workbooks (.xlsx), by hucre. Nothing else knows of it. */
+
+/** The first sheet of a workbook. Throws 400 for a file that is none, or none that should be opened. */
+export async function readXlsxSheet(file: Buffer): Promise<Sheet> {
+  await checkWorkbook(file)
+  return { rows: rowsOf(file), warnings: [] }
+}
+
+async function* rowsOf(file: Buffer): AsyncGenerator<SheetRow> {
+  let [seen, empty] = [0, 0]
+  try {
+    for await (const { index, values } of streamXlsxRows(file, { sheet: 0 })) {
+      if (++seen % ROWS_AT_A_TIME === 0) await othersTurn()
+      if (isEmptyRow(values)) {
+        if (++empty > EMPTY_ROWS_LIMIT) throw invalid('file', `has over ${EMPTY_ROWS_LIMIT} empty rows: delete them`, 'too_many_rows')
+        continue
+      }
+      if (values.length > COLUMNS_LIMIT && !isEmptyRow(values.slice(COLUMNS_LIMIT))) {
+        throw invalid('file', `row ${index + 1} has over ${COLUMNS_LIMIT} columns`, 'too_many_columns')
+      }
+      yield { row: index + 1, cells: values.slice(0, COLUMNS_LIMIT) }
+    }
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    throw invalid('file', 'cannot be read as an .xlsx workbook: open it in a spreadsheet program and save it again', 'damaged')
+  }
+}
+
+/** A workbook of one sheet with these rows. */
+export async function writeXlsxSheet(name: string, rows: readonly (readonly Cell[])[]): Promise<Uint8Array> {
+  const writer = new XlsxStreamWriter({ name })
+  for (const row of rows) writer.addRow([...row])
+  return writer.finish()
+}

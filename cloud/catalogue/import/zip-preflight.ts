@@ -1,0 +1,139 @@
+import { createInflateRaw } from 'node:zlib'
+import { invalid, type Failure } from '../../operations/failure.ts'
+import { ROWS_LIMIT } from './sheet.ts'
+
+/**
+ *   end record ─▶ central directory ─▶ limits ─▶ the parts that are read whole: no DTD, not too many texts
+ *
+ * What a workbook may be, looked at before anything unpacks it. APPNOTE.TXT 6.3.10 §4.3 gives the layout.
+ */
+
+/** What all parts may unpack to, bytes. */
+const SIZE_LIMIT = 64 * 1024 * 1024
+/** What a part that is read into memory as a whole may unpack to: workbook, styles, relations. */
+const SMALL_PART_LIMIT = 4 * 1024 * 1024
+/** The texts are read whole too; those of 10,000 products with every field at its limit have 7 MB. */
+const TEXTS_SIZE_LIMIT = 16 * 1024 * 1024
+const ENTRIES_LIMIT = 1_000
+/** Honest sheets pack up to about 1:60; deflate can do 1:1032. */
+const RATIO_LIMIT = 200
+/** Below, a ratio says nothing. */
+const RATIO_FROM = 1024 * 1024
+/** 10,000 rows of 10 columns with no text twice have 100,000. */
+const TEXTS_LIMIT = 200_000
+
+const END_RECORD = 0x06054b50
+const ENTRY_RECORD = 0x02014b50
+const LOCAL_RECORD = 0x04034b50
+const END_SIZE = 22
+const ENTRY_SIZE = 46
+const LOCAL_SIZE = 30
+const COMMENT_LIMIT = 65_535
+
+const DTD = /<!(?:DOCTYPE|ENTITY)/i
+/** How a text of the workbook ends: `</si>`, `</x:si>` or `<si/>`. */
+const TEXT_ENDS = ['/si>', ':si>', 'si/>']
+
+interface Entry {
+  name: string
+  method: number
+  packed: number
+  size: number
+  offset: number
+}
+
+function refuse(code: string, message: string): Failure {
+  return invalid('file', message, code)
+}
+
+/** Checks a workbook; throws 400 with a code of its own for each reason to refuse one. */
+export async function checkWorkbook(file: Buffer): Promise<void> {
+  const entries = readDirectory(file)
+  if (!entries.some((entry) => entry.name === '[Content_Types].xml')) throw refuse('not_a_workbook', 'is a zip archive, but no .xlsx workbook')
+  let total = 0
+  for (const { name, method, packed, size } of entries) {
+    if (method !== 0 && method !== 8) throw refuse('not_a_workbook', `holds a part packed in a way that workbooks are not (${name.slice(0, 80)})`)
+    total += size
+    if (total > SIZE_LIMIT) throw refuse('too_large_unpacked', `unpacks to more than ${SIZE_LIMIT / 1024 / 1024} MB`)
+    if (size > RATIO_FROM && size > packed * RATIO_LIMIT) throw refuse('too_large_unpacked', `is packed more than ${RATIO_LIMIT} times: it looks like a zip bomb`)
+  }
+  for (const entry of entries) {
+    if (!/\.(?:xml|rels)$/i.test(entry.name)) continue
+    const isTexts = /sharedstrings\.xml$/i.test(entry.name)
+    const isSheet = /worksheets\//i.test(entry.name)
+    if (isTexts && entry.size > TEXTS_SIZE_LIMIT) throw refuse('too_many_texts', `holds over ${TEXTS_SIZE_LIMIT / 1024 / 1024} MB of texts: far more than ${ROWS_LIMIT} products have`)
+    if (!isTexts && !isSheet && entry.size > SMALL_PART_LIMIT && !/drawings?\/|media\/|charts?\//i.test(entry.name)) {
+      throw refuse('too_large_unpacked', `has a part of over ${SMALL_PART_LIMIT / 1024 / 1024} MB that is no sheet`)
+    }
+    await lookInto(file, entry, isTexts)
+  }
+}
+
+function readDirectory(file: Buffer): Entry[] {
+  const end = findEnd(file)
+  const count = file.readUInt16LE(end + 10)
+  let at = file.readUInt32LE(end + 16)
+  if (count === 0xffff || at === 0xffffffff) throw refuse('not_a_workbook', 'is a zip archive of a kind that no workbook is (zip64)')
+  if (count > ENTRIES_LIMIT) throw refuse('too_many_parts', `has over ${ENTRIES_LIMIT} parts`)
+  const entries: Entry[] = []
+  for (let i = 0; i < count; i++) {
+    if (at + ENTRY_SIZE > file.length || file.readUInt32LE(at) !== ENTRY_RECORD) throw refuse('damaged', 'is damaged: its directory is cut off')
+    if ((file.readUInt16LE(at + 8) & 1) !== 0) throw refuse('encrypted', 'is protected by a password: save it without one')
+    const nameLength = file.readUInt16LE(at + 28)
+    const next = at + ENTRY_SIZE + nameLength + file.readUInt16LE(at + 30) + file.readUInt16LE(at + 32)
+    entries.push({
+      name: file.toString('utf8', at + ENTRY_SIZE, at + ENTRY_SIZE + nameLength),
+      method: file.readUInt16LE(at + 10),
+      packed: file.readUInt32LE(at + 20),
+      size: file.readUInt32LE(at + 24),
+      offset: file.readUInt32LE(at + 42),
+    })
+    at = next
+  }
+  return entries
+}
+
+function findEnd(file: Buffer): number {
+  for (let at = file.length - END_SIZE; at >= Math.max(0, file.length - END_SIZE - COMMENT_LIMIT); at--) {
+    if (file.readUInt32LE(at) === END_RECORD) return at
+  }
+  throw refuse('damaged', 'is damaged: the end of the zip archive is missing')
+}
+
+/** Looks for a DTD in a part and counts texts, on the way through: nothing is kept. A part that unpacks to more than it says is refused. */
+async function lookInto(file: Buffer, entry: Entry, isTexts: boolean): Promise<void> {
+  const { name, method, packed, size, offset } = entry
+  if (offset + LOCAL_SIZE > file.length || file.readUInt32LE(offset) !== LOCAL_RECORD) throw refuse('damaged', 'is damaged: a part is missing')
+  const start = offset + LOCAL_SIZE + file.readUInt16LE(offset + 26) + file.readUInt16LE(offset + 28)
+  const bytes = file.subarray(start, start + packed)
+  let [seen, texts, before] = [0, 0, '']
+  const look = (chunk: Buffer) => {
+    seen += chunk.length
+    if (seen > size) throw refuse('damaged', `unpacks to more than it says (${name.slice(0, 80)})`)
+    const text = chunk.toString('latin1')
+    // A mark may be cut in two by the end of a chunk.
+    if (DTD.test(before + text)) throw refuse('dtd', 'holds a document type definition, which no workbook needs')
+    if (isTexts) {
+      for (const mark of TEXT_ENDS) texts += occurrences(before.slice(1 - mark.length) + text, mark)
+      if (texts > TEXTS_LIMIT) throw refuse('too_many_texts', `holds over ${TEXTS_LIMIT} texts: far more than ${ROWS_LIMIT} products have`)
+    }
+    before = text.slice(-8)
+  }
+  if (method === 0) return look(bytes)
+  const inflate = createInflateRaw()
+  inflate.end(bytes)
+  try {
+    for await (const chunk of inflate) look(chunk as Buffer)
+  } catch (error) {
+    if ((error as { code?: string }).code?.startsWith('Z_')) throw refuse('damaged', `is damaged: a part cannot be unpacked (${name.slice(0, 80)})`)
+    throw error
+  } finally {
+    inflate.destroy()
+  }
+}
+
+function occurrences(text: string, mark: string): number {
+  let count = 0
+  for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + mark.length)) count++
+  return count
+}

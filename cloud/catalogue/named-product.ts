@@ -1,0 +1,44 @@
+import { knownCaller } from '../operations/caller.ts'
+import { invalid, notFound } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { ProductRow } from '../persistence/tables/stores.ts'
+import { isSoldIn } from './is-sold-in.ts'
+import { findSharedProduct } from './queries.ts'
+
+export interface ProductNames {
+  productId?: string | undefined
+  id?: string | undefined
+  barcode?: string | undefined
+  ean?: string | undefined
+}
+
+/** The EAN under whichever of its names it came. Throws 400 when there is none, or two that differ. */
+export function statedEan({ ean, barcode }: Pick<ProductNames, 'ean' | 'barcode'>): string {
+  const stated = agreeing('ean', ean, barcode)
+  if (stated === undefined) throw invalid('ean', 'is missing', 'missing')
+  return stated
+}
+
+/**
+ * The account's product by productId, id, ean or barcode (decisions §1), at its global price. Throws 400 for
+ * none or names of different products, 404 for one that is unknown, another's, or out of sight of a key that is bound to stores.
+ */
+export async function namedProduct(call: Call, names: ProductNames): Promise<ProductRow> {
+  const caller = knownCaller(call.caller)
+  const productId = agreeing('productId', names.productId, names.id)
+  const ean = agreeing('ean', names.ean, names.barcode)
+  if (productId === undefined && ean === undefined) throw invalid('productId', 'is missing: name the product by productId or barcode', 'missing')
+  const byEan = ean === undefined ? undefined : await findSharedProduct(call.db, caller.tenant, { ean })
+  const product = productId === undefined ? byEan : await findSharedProduct(call.db, caller.tenant, { productId })
+  if (!product || (ean !== undefined && !byEan)) throw notFound('product')
+  if (byEan && byEan.product_id !== product.product_id) throw invalid('ean', 'names another product than productId')
+  const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
+  if (bound === null) return product
+  if (!(await isSoldIn(call.db, product.product_id, bound))) throw notFound('product')
+  return product
+}
+
+function agreeing(field: string, a: string | undefined, b: string | undefined): string | undefined {
+  if (a !== undefined && b !== undefined && a !== b) throw invalid(field, 'is given twice, with different values')
+  return a ?? b
+}

@@ -1,0 +1,134 @@
+import { z } from 'zod'
+import { Failure, notFound } from '../operations/failure.ts'
+import { Euros, Id, Success } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import { RawJson } from '../operations/raw-json.ts'
+import type { ProductRow } from '../persistence/tables/stores.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { changeProduct, insertIntoStore } from './change-product.ts'
+import { eanWarning } from './ean.ts'
+import { namedProduct, statedEan } from './named-product.ts'
+import { findDocument, findProduct, listListings } from './queries.ts'
+import { priceColumns } from './product-row.ts'
+import { toProduct } from './render.ts'
+import { BARCODE_FIELDS, Product, PRODUCT_CHANGES, PRODUCT_FIELDS, PRODUCT_NAMES } from './schema.ts'
+import { SYSTEM_FIELDS, settable } from './system-fields.ts'
+import { removeListing, writeProducts } from './write-products.ts'
+
+const EXAMPLE_STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
+const EXAMPLE_PRODUCT = 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
+
+const ProductAnswer = Product.extend(Success)
+
+/** The product as the store answers it now. */
+async function answerProduct(call: Call, storeId: string, productId: string) {
+  const document = await findDocument(call.db, storeId, productId)
+  if (!document) throw notFound('product')
+  return new RawJson<z.input<typeof ProductAnswer>>(document.doc)
+}
+
+/** The account's product, which this store must sell. */
+async function productOfStore(call: Call, storeId: string, names: Parameters<typeof namedProduct>[1]): Promise<ProductRow> {
+  await ownStore(call, storeId)
+  const product = await namedProduct(call, names)
+  if (!(await findDocument(call.db, storeId, product.product_id))) throw notFound('product')
+  return product
+}
+
+export const insertProduct = operation({
+  name: 'insertProduct',
+  area: 'catalogue',
+  minimumPackage: 'DISCOVER',
+  summary: 'Adds one product to a store.',
+  description:
+    'A product is known by its EAN: one that another store of the account sells keeps its `productId` and its fields, and gets this store’s price. ' +
+    'In the same store it is 409 `already-exists`. A check digit that does not fit is only told in `warnings`.',
+  changes: true,
+  emits: ['product.created'],
+  request: z.strictObject({ storeId: Id, ...BARCODE_FIELDS, ...PRODUCT_FIELDS }),
+  response: ProductAnswer.extend({ warnings: z.array(z.string()).optional() }),
+  example: { storeId: EXAMPLE_STORE, ean: '4012345678901', name: 'Hafermilch 1 l', price: 1.99, vat: 7, brand: 'Lindwerk', category: 'getraenke' },
+  async run(call, { storeId, ...input }) {
+    const store = await ownStore(call, storeId)
+    const ean = statedEan(input)
+    if (await findProduct(call.db, store.tenant, { ean }, storeId)) {
+      throw new Failure('already-exists', `the store sells a product with the ean ${ean} already: use updateProduct`, { reason: 'product_exists' })
+    }
+    const { product, kept } = await insertIntoStore(call, store, { ...input, ean })
+    call.changed(product.productId)
+    call.emit({ type: 'product.created', storeId, data: { productId: product.productId, storeId, ean, name: product.name, price: product.price } })
+    const warnings = kept.map((name) => `${name} stays what it is: other stores sell this product too; use updateProduct to change it for all`)
+    const wrongDigit = eanWarning(ean)
+    if (wrongDigit !== undefined) warnings.unshift(wrongDigit)
+    return { success: true as const, ...product, ...(warnings.length > 0 && { warnings }) }
+  },
+})
+
+export const updateProduct = operation({
+  name: 'updateProduct',
+  area: 'catalogue',
+  minimumPackage: 'DISCOVER',
+  summary: 'Changes a product.',
+  description:
+    '`price` and `oldPrice` are this store’s; everything else is the product’s in all stores. What is left out stays, null clears an optional field. ' +
+    'The global price follows as long as one store alone sells the product. Fields that the system sets may be sent back as they are.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, ...PRODUCT_NAMES, ...PRODUCT_CHANGES, ...SYSTEM_FIELDS }),
+  response: ProductAnswer,
+  example: { productId: EXAMPLE_PRODUCT, storeId: EXAMPLE_STORE, price: 1.79, oldPrice: 1.99 },
+  async run(call, { storeId, productId, id, ean, barcode, ...input }) {
+    const store = await ownStore(call, storeId)
+    const names = productId === undefined && id === undefined ? { ean, barcode } : { productId, id }
+    const product = await productOfStore(call, storeId, names)
+    const priced = await findProduct(call.db, store.tenant, { productId: product.product_id }, storeId)
+    if (!priced) throw notFound('product')
+    await changeProduct(call, store, product, settable(input, { ean, barcode }, toProduct(priced)))
+    call.changed(product.product_id)
+    return answerProduct(call, storeId, product.product_id)
+  },
+})
+
+export const registerProductToStore = operation({
+  name: 'registerProductToStore',
+  area: 'catalogue',
+  minimumPackage: 'DISCOVER',
+  summary: 'Lets another store sell a product that the account has, or sets the price at which a store sells it.',
+  description: 'Without `price` the store gets the global price, or keeps the one it has.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, ...PRODUCT_NAMES, price: Euros.optional() }),
+  response: ProductAnswer,
+  example: { productId: EXAMPLE_PRODUCT, storeId: EXAMPLE_STORE, price: 1.89 },
+  async run(call, { storeId, price, ...names }) {
+    const store = await ownStore(call, storeId)
+    const product = await namedProduct(call, names)
+    const known = (await listListings(call.db, [product.product_id])).get(product.product_id) ?? []
+    if (known.some((listing) => listing.store_id === storeId)) {
+      await changeProduct(call, store, product, { price })
+    } else {
+      const { price_cent = product.price_cent } = priceColumns({ price })
+      const old_price_cent = price === undefined ? product.old_price_cent : null
+      const listing = { store_id: storeId, price_cent, old_price_cent, updated_ms: call.nowMs }
+      await writeProducts(call.db, [{ before: product, after: product, known, listing }])
+    }
+    call.changed(product.product_id)
+    return answerProduct(call, storeId, product.product_id)
+  },
+})
+
+export const removeProductFromStore = operation({
+  name: 'removeProductFromStore',
+  area: 'catalogue',
+  minimumPackage: 'DISCOVER',
+  summary: 'Takes a product out of a store.',
+  description: 'Other stores keep it, purchases too; inserted again it has its `productId` again.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, ...PRODUCT_NAMES }),
+  response: z.strictObject(Success),
+  example: { productId: EXAMPLE_PRODUCT, storeId: EXAMPLE_STORE },
+  async run(call, { storeId, ...names }) {
+    const product = await productOfStore(call, storeId, names)
+    await removeListing(call.db, storeId, product)
+    call.changed(product.product_id)
+    return { success: true as const }
+  },
+})

@@ -1,0 +1,92 @@
+import { centsOf } from '../operations/fields.ts'
+import type { ProductRow } from '../persistence/tables/stores.ts'
+import type { ProductChanges, ProductInput } from './schema.ts'
+
+/** What a POS sync knows besides. */
+export interface PosOrigin {
+  posProductId: string | null
+}
+
+/** The fields of a product that every store shares, as columns; what is not stated is not there. */
+export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>): Partial<ProductRow> {
+  const columns: Partial<ProductRow> = {}
+  const set = <K extends keyof ProductRow>(name: K, value: ProductRow[K] | undefined) => {
+    if (value !== undefined) columns[name] = value
+  }
+  const json = (value: object | null | undefined) => (value === null || value === undefined ? value : JSON.stringify(value))
+  const flag = (value: boolean | null | undefined) => (value === null || value === undefined ? value : Number(value))
+  set('name', stated.name)
+  set('name_lower', stated.name?.toLowerCase())
+  set('vat', stated.vat)
+  set('brand', stated.brand)
+  set('brand_lower', stated.brand === null ? null : stated.brand?.toLowerCase())
+  set('category', stated.category)
+  set('unit', stated.unit)
+  set('description', stated.description)
+  set('image_url', stated.imageUrl)
+  set('weight', stated.weight)
+  set('is_organic', flag(stated.isOrganic))
+  set('is_vegan', flag(stated.isVegan))
+  set('allergens', json(stated.allergens))
+  set('nutrition', json(stated.nutrition))
+  set('tagged', flag(stated.tagged) ?? undefined)
+  set('requires_human_verification', flag(stated.flags?.requiresHumanVerification) ?? undefined)
+  return columns
+}
+
+/** The price in cents as it is stated; what is not stated is not there. */
+export function priceColumns({ price, oldPrice }: Pick<ProductChanges, 'price' | 'oldPrice'>): Partial<Pick<ProductRow, 'price_cent' | 'old_price_cent'>> {
+  return {
+    ...(price !== undefined && { price_cent: centsOf(price) }),
+    ...(oldPrice !== undefined && { old_price_cent: oldPrice === null ? null : centsOf(oldPrice) }),
+  }
+}
+
+/** The columns that say where a product came from. */
+export function originColumns(pos: PosOrigin | undefined): Partial<ProductRow> {
+  return pos ? { from_pos: 1, pos_product_id: pos.posProductId } : {}
+}
+
+/** A product that nobody had before. */
+export function newProductRow(input: Omit<ProductInput, 'barcode'>, made: { productId: string; tenant: string; ean: string; nowMs: number; pos?: PosOrigin | undefined }): ProductRow {
+  const { price_cent, old_price_cent } = priceColumns(input)
+  const blank = {
+    brand: null,
+    brand_lower: null,
+    category: null,
+    unit: null,
+    description: null,
+    image_url: null,
+    weight: null,
+    is_organic: null,
+    is_vegan: null,
+    allergens: null,
+    nutrition: null,
+    media_snapshot: null,
+    from_pos: 0,
+    pos_product_id: null,
+    requires_human_verification: 0,
+    tagged: 1,
+  }
+  return {
+    product_id: made.productId,
+    tenant: made.tenant,
+    ean: made.ean,
+    ...blank,
+    price_cent: price_cent ?? 0,
+    old_price_cent: old_price_cent ?? null,
+    name: input.name,
+    name_lower: '',
+    vat: input.vat,
+    ...sharedColumns(input),
+    ...originColumns(made.pos),
+    created_ms: made.nowMs,
+    updated_ms: made.nowMs,
+  }
+}
+
+/** The product with these columns, as of now; the product itself when they are what it has already. */
+export function changedRow(before: ProductRow, columns: Partial<ProductRow>, nowMs: number): ProductRow {
+  const isSame = Object.entries(columns).every(([name, value]) => before[name as keyof ProductRow] === value)
+  return isSame ? before : { ...before, ...columns, updated_ms: nowMs }
+}

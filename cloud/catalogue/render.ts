@@ -1,0 +1,57 @@
+import { eurosOf, iso, present } from '../operations/fields.ts'
+import type { ProductRow, StoreProductRow } from '../persistence/tables/stores.ts'
+import type { Nutrition, PricedProduct, Product } from './schema.ts'
+
+/** Rises with every change of how a product is shown: kept documents of another version are written anew at the start. */
+export const DOCUMENT_VERSION = '1'
+
+/** What a store says of a product: its price. */
+export type Listing = Pick<StoreProductRow, 'store_id' | 'product_id' | 'price_cent' | 'old_price_cent' | 'updated_ms'>
+
+/** A product as the API shows it. */
+export function toProduct(row: PricedProduct): Product {
+  const flag = (value: number | null) => (value === null ? null : value === 1)
+  return {
+    productId: row.product_id,
+    ...present({ storeId: row.store_id }),
+    ean: row.ean,
+    name: row.name,
+    price: eurosOf(row.price_cent),
+    ...present({ oldPrice: row.old_price_cent === null ? null : eurosOf(row.old_price_cent) }),
+    vat: row.vat as 7 | 19,
+    ...present({
+      brand: row.brand,
+      category: row.category,
+      unit: row.unit,
+      description: row.description,
+      imageUrl: row.image_url,
+      media: row.media_snapshot === null ? null : { snapshot: row.media_snapshot },
+      weight: row.weight,
+      isOrganic: flag(row.is_organic),
+      isVegan: flag(row.is_vegan),
+      allergens: row.allergens === null ? null : (JSON.parse(row.allergens) as string[]),
+      nutrition: row.nutrition === null ? null : (JSON.parse(row.nutrition) as Nutrition),
+    }),
+    tagged: row.tagged === 1,
+    flags: { requiresHumanVerification: row.requires_human_verification === 1 },
+    fromPos: row.from_pos === 1,
+    posProductId: row.pos_product_id,
+    nameLower: row.name_lower,
+    ...present({ brandLower: row.brand_lower }),
+    createdAt: iso(row.created_ms),
+    updatedAt: iso(Math.max(row.updated_ms, row.priced_ms)),
+  }
+}
+
+/** The product at the price of one store. */
+export function pricedAt(product: ProductRow, listing: Listing): PricedProduct {
+  const { store_id, price_cent, old_price_cent, updated_ms } = listing
+  return { ...product, store_id, price_cent, old_price_cent, priced_ms: updated_ms }
+}
+
+/** The whole row of a store's product, with its document. Every document there is comes from here. */
+export function renderListing(product: ProductRow, listing: Listing): StoreProductRow {
+  const { store_id, product_id, price_cent, old_price_cent, updated_ms } = listing
+  const doc = JSON.stringify(toProduct(pricedAt(product, listing)))
+  return { store_id, product_id, price_cent, old_price_cent, updated_ms, category: product.category, doc }
+}

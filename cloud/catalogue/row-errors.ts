@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { Failure } from '../operations/failure.ts'
+import { validate } from '../operations/validation.ts'
+import { statedEan } from './named-product.ts'
+import { ProductInput } from './schema.ts'
+
+/** What is wrong with one row of an import. */
+export const RowError = z.strictObject({
+  index: z.int().describe('Of the row among those that were sent, from 0.'),
+  row: z.int().optional().describe('Of the row in the file, from 1.'),
+  ean: z.string().nullable(),
+  field: z.string(),
+  code: z.string(),
+  message: z.string(),
+})
+export type RowError = z.infer<typeof RowError>
+
+/** Errors that are told; the rest are only counted. */
+export const ROW_ERRORS_LIMIT = 1_000
+/** Of one row. */
+const ERRORS_OF_ROW = 5
+
+export interface RowErrors {
+  readonly kept: readonly RowError[]
+  /** All of them, kept or not. */
+  count(): number
+  add(error: RowError): void
+}
+
+/** A list of errors that does not grow without end. */
+export function rowErrors(): RowErrors {
+  const kept: RowError[] = []
+  let count = 0
+  return {
+    kept,
+    count: () => count,
+    add(error) {
+      if (++count <= ROW_ERRORS_LIMIT) kept.push(error)
+    },
+  }
+}
+
+/** What a field is called in a file. */
+const FILE_NAMES: Readonly<Record<string, string>> = { isOrganic: 'is_organic', isVegan: 'is_vegan' }
+
+/** The product in a row; or undefined, with what is wrong added to `errors`. */
+export function checkRow(raw: unknown, at: { index: number; row?: number }, errors: RowErrors): (ProductInput & { ean: string }) | undefined {
+  try {
+    const { barcode, ean, ...product } = validate(ProductInput, raw)
+    return { ...product, ean: statedEan({ ean, barcode }) }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const stated = raw as { ean?: unknown; barcode?: unknown } | null
+    const ean = stated?.ean ?? stated?.barcode
+    for (const { path, code, message } of (error.extras.details ?? []).slice(0, ERRORS_OF_ROW)) {
+      const field = at.row === undefined ? path : (FILE_NAMES[path] ?? path)
+      errors.add({ ...at, ean: typeof ean === 'string' ? ean.slice(0, 40) : null, field, code, message: field === path ? message : message.replace(path, field) })
+    }
+    return undefined
+  }
+}

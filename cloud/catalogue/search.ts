@@ -1,0 +1,89 @@
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import { QUESTION_LIMIT, wordsAsked } from './words.ts'
+
+/**
+ *   rarest word of the question ─▶ range of (store, word, product) ─▶ are the other words beside it? ─▶ document
+ *
+ * Found products come in the order of the index: the shortest word that fits first, so a whole word before a longer one.
+ */
+
+/** Entries that are counted to find the rarest word. */
+const COUNT_LIMIT = 1_000
+/** Entries that are looked through for one question: bounds what two frequent words without a product in common cost. */
+const SCAN_LIMIT = 20_000
+/** No word begins with it: the end of the range of a beginning. */
+const LAST = '\u{10FFFF}'
+
+const countOf = prepared((db, p: { storeId: string; from: string; to: string; limit: number }) =>
+  db
+    .selectFrom((eb) =>
+      eb.selectFrom('product_word').select('word').where('store_id', '=', p.storeId).where('word', '>=', p.from).where('word', '<', p.to).limit(p.limit).as('some'),
+    )
+    .select((eb) => eb.fn.countAll<number>().as('count')),
+)
+
+interface Range {
+  storeId: string
+  /** After this entry … */
+  word: string
+  productId: string
+  /** … and before this word. */
+  to: string
+  scan: number
+  limit: number
+  /** Patterns of the other words. */
+  [other: `other${number}`]: string
+}
+
+/** By the number of other words. */
+const found = Array.from({ length: QUESTION_LIMIT }, (_, others) =>
+  prepared((db, p: Range) => {
+    const entries = db
+      .selectFrom('product_word')
+      .select(['word', 'product_id', 'words'])
+      .where('store_id', '=', p.storeId)
+      .where((eb) => eb(eb.refTuple('word', 'product_id'), '>', eb.tuple(p.word, p.productId)))
+      .where('word', '<', p.to)
+      .orderBy('word')
+      .orderBy('product_id')
+      .limit(p.scan)
+      .as('entry')
+    let query = db
+      .selectFrom(entries)
+      .innerJoin('store_product', 'store_product.product_id', 'entry.product_id')
+      .select(['entry.word', 'entry.product_id', 'store_product.doc'])
+      .where('store_product.store_id', '=', p.storeId)
+    for (let i = 0; i < others; i++) query = query.where('entry.words', 'like', p[`other${i}`] ?? '')
+    return query.orderBy('entry.word').orderBy('entry.product_id').limit(p.limit)
+  }),
+)
+
+/** Documents of at most `limit` products of which each word of `q` begins a word. None for a question without a word. */
+export async function searchDocuments(db: Db, storeId: string, q: string, limit: number): Promise<string[]> {
+  const [rarest, ...others] = await byRarity(db, storeId, wordsAsked(q))
+  const page = found[others.length]
+  if (rarest === undefined || !page) return []
+  const patterns = Object.fromEntries(others.map((word, i) => [`other${i}`, `% ${word}%`]))
+  const documents = new Map<string, string>()
+  // More than once only where a product has several words that begin alike.
+  for (let [word, productId] = [rarest, '']; documents.size < limit; ) {
+    const rows = await page(db, { storeId, word, productId, to: rarest + LAST, scan: SCAN_LIMIT, limit, ...patterns })
+    for (const row of rows) if (documents.size < limit) documents.set(row.product_id, row.doc)
+    const last = rows.at(-1)
+    if (!last || rows.length < limit) break
+    ;[word, productId] = [last.word, last.product_id]
+  }
+  return [...documents.values()]
+}
+
+/** The words with the rarest first; of equally rare ones the longest. */
+async function byRarity(db: Db, storeId: string, asked: readonly string[]): Promise<string[]> {
+  if (asked.length < 2) return [...asked]
+  const counted = []
+  for (const word of asked) {
+    const [row] = await countOf(db, { storeId, from: word, to: word + LAST, limit: COUNT_LIMIT })
+    counted.push({ word, count: row?.count ?? 0 })
+  }
+  return counted.sort((a, b) => a.count - b.count || b.word.length - a.word.length).map(({ word }) => word)
+}

@@ -1,0 +1,78 @@
+import { newId } from '../../policy/ids.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { Db } from '../persistence/database.ts'
+import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
+import { changedRow, newProductRow, originColumns, priceColumns, sharedColumns, type PosOrigin } from './product-row.ts'
+import { findByEans, listListings } from './queries.ts'
+import type { Listing } from './render.ts'
+import type { ProductInput } from './schema.ts'
+import { writeProducts, type ProductWrite } from './write-products.ts'
+
+/** Products of one transaction: what a bulk call may carry. */
+export const BATCH_LIMIT = 500
+
+export interface Upsert {
+  product: ProductInput & { ean: string }
+  /** Where it comes from a POS. */
+  pos?: PosOrigin
+}
+
+export interface Upserted {
+  imported: number
+  /** Of those, how many the store had before. */
+  updated: number
+}
+
+interface Context {
+  db: Db
+  nowMs: number
+  services: { platform: Platform }
+}
+
+/**
+ * Puts products into a store, or changes them where it has them: the price here, the rest in all stores. What a
+ * row does not state stays. At most 500, each EAN once. What is as it was already is not written.
+ */
+export async function upsertProducts({ db, nowMs, services }: Context, store: StoreRow, upserts: readonly Upsert[]): Promise<Upserted> {
+  const known = await findByEans(db, store.tenant, upserts.map(({ product }) => product.ean))
+  const listings = await listListings(db, [...known.values()].map((row) => row.product_id))
+  const writes: ProductWrite[] = []
+  let updated = 0
+  for (const { product, pos } of upserts) {
+    const before = known.get(product.ean)
+    if (!before) {
+      const productId = newId('prd', services.platform)
+      const after = newProductRow(product, { productId, tenant: store.tenant, ean: product.ean, nowMs, pos })
+      const { price_cent, old_price_cent } = after
+      writes.push({ before, after, known: [], listing: { store_id: store.store_id, price_cent, old_price_cent, updated_ms: nowMs } })
+      continue
+    }
+    const all = listings.get(before.product_id) ?? []
+    const here = all.find((listing) => listing.store_id === store.store_id)
+    if (here) updated++
+    const write = changeOf(before, all, here, product, pos, store.store_id, nowMs)
+    if (write) writes.push(write)
+  }
+  await writeProducts(db, writes)
+  return { imported: upserts.length, updated }
+}
+
+function changeOf(
+  before: ProductRow,
+  known: readonly Listing[],
+  here: Listing | undefined,
+  product: ProductInput,
+  pos: PosOrigin | undefined,
+  store_id: string,
+  nowMs: number,
+): ProductWrite | undefined {
+  const prices = priceColumns(product)
+  const isSoldElsewhere = known.some((listing) => listing !== here)
+  const columns = { ...sharedColumns(product), ...originColumns(pos), ...(!isSoldElsewhere && prices) }
+  const after = changedRow(before, columns, nowMs)
+  const { price_cent = 0, old_price_cent = here?.old_price_cent ?? null } = prices
+  const isSamePrice = here?.price_cent === price_cent && here.old_price_cent === old_price_cent
+  if (after === before && isSamePrice) return undefined
+  const updated_ms = isSamePrice && here ? here.updated_ms : nowMs
+  return { before, after, known, listing: { store_id, price_cent, old_price_cent, updated_ms } }
+}

@@ -1,0 +1,129 @@
+import type { Db } from '../persistence/database.ts'
+import type { ProductRow, ProductWordRow, StoreProductRow } from '../persistence/tables/stores.ts'
+import { renderListing, type Listing } from './render.ts'
+import { joinWords, wordsOf } from './words.ts'
+
+/**
+ *   product ─┬─▶ store_product.doc of every store that sells it
+ *            ├─▶ product_word
+ *            └─▶ product_count
+ *
+ * The one way into the catalogue: what is read stays in step with what is written, in one transaction.
+ */
+export interface ProductWrite {
+  /** As it is in the database; undefined for a new one. */
+  before: ProductRow | undefined
+  after: ProductRow
+  /** What the stores said of it so far: all of them where the product itself changes. */
+  known: readonly Listing[]
+  /** The price in one store, where that is new or has changed. */
+  listing: Omit<Listing, 'product_id'> | undefined
+}
+
+/** Rows of one statement: three lengths, so that there are three statements and not a thousand. */
+const CHUNKS = [100, 10, 1]
+
+function* inChunks<T>(rows: readonly T[]): Generator<readonly T[]> {
+  let at = 0
+  for (const size of CHUNKS) for (; rows.length - at >= size; at += size) yield rows.slice(at, at + size)
+}
+
+/** Writes products and prices, each product once (in one store each where it does not change itself), and all that follows from them. */
+export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Promise<void> {
+  const changed = writes.filter(({ before, after }) => before !== after)
+  for (const rows of inChunks(changed.map((write) => write.after))) await upsertProducts(db, rows)
+
+  const listings: StoreProductRow[] = []
+  const words: { gone: ProductWordRow[]; come: ProductWordRow[] } = { gone: [], come: [] }
+  const counts = new Map<string, { store_id: string; category: string; products: number }>()
+  const count = (store_id: string, category: string | null, by: number) => {
+    if (category === null) return
+    const key = `${store_id}\0${category}`
+    counts.set(key, { store_id, category, products: (counts.get(key)?.products ?? 0) + by })
+  }
+  for (const { before, after, known, listing } of writes) {
+    const oldWords = before ? wordsOf(before) : []
+    const newWords = wordsOf(after)
+    const joined = joinWords(newWords)
+    const isSameWords = joined === joinWords(oldWords)
+    const touched = known.filter((row) => row.store_id !== listing?.store_id && before !== after)
+    for (const row of listing ? [...touched, listing] : touched) {
+      const isNew = !known.some(({ store_id }) => store_id === row.store_id)
+      listings.push(renderListing(after, { ...row, product_id: after.product_id }))
+      const word = (text: string): ProductWordRow => ({ store_id: row.store_id, word: text, product_id: after.product_id, words: joined })
+      if (isNew || !isSameWords) words.come.push(...newWords.map(word))
+      if (!isNew) words.gone.push(...oldWords.filter((w) => !newWords.includes(w)).map(word))
+      if (isNew) count(row.store_id, '', 1)
+      if (!isNew) count(row.store_id, before?.category ?? null, -1)
+      count(row.store_id, after.category, 1)
+    }
+  }
+  for (const rows of inChunks(listings)) await upsertListings(db, rows)
+  for (const rows of inChunks(words.gone)) await deleteWords(db, rows)
+  for (const rows of inChunks(words.come)) await insertWords(db, rows)
+  await addToCounts(db, [...counts.values()])
+}
+
+/** Takes a product out of a store. The product itself stays: purchases and other stores may have it. */
+export async function removeListing(db: Db, storeId: string, product: ProductRow): Promise<void> {
+  await db.deleteFrom('store_product').where('store_id', '=', storeId).where('product_id', '=', product.product_id).execute()
+  const words = wordsOf(product).map((word) => ({ store_id: storeId, word, product_id: product.product_id, words: '' }))
+  for (const rows of inChunks(words)) await deleteWords(db, rows)
+  const categories = ['', ...(product.category === null ? [] : [product.category])]
+  await addToCounts(db, categories.map((category) => ({ store_id: storeId, category, products: -1 })))
+}
+
+async function upsertProducts(db: Db, rows: readonly ProductRow[]): Promise<void> {
+  const { product_id: _id, tenant: _tenant, ean: _ean, created_ms: _created, ...changing } = rows[0] as ProductRow
+  const columns = Object.keys(changing) as (keyof typeof changing)[]
+  await db
+    .insertInto('product')
+    .values(rows)
+    .onConflict((c) => c.column('product_id').doUpdateSet((eb) => Object.fromEntries(columns.map((name) => [name, eb.ref(`excluded.${name}`)]))))
+    .execute()
+}
+
+async function upsertListings(db: Db, rows: readonly StoreProductRow[]): Promise<void> {
+  await db
+    .insertInto('store_product')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['store_id', 'product_id']).doUpdateSet((eb) => ({
+        price_cent: eb.ref('excluded.price_cent'),
+        old_price_cent: eb.ref('excluded.old_price_cent'),
+        category: eb.ref('excluded.category'),
+        updated_ms: eb.ref('excluded.updated_ms'),
+        doc: eb.ref('excluded.doc'),
+      })),
+    )
+    .execute()
+}
+
+async function insertWords(db: Db, rows: readonly ProductWordRow[]): Promise<void> {
+  await db
+    .insertInto('product_word')
+    .values(rows)
+    .onConflict((c) => c.columns(['store_id', 'word', 'product_id']).doUpdateSet((eb) => ({ words: eb.ref('excluded.words') })))
+    .execute()
+}
+
+async function deleteWords(db: Db, rows: readonly ProductWordRow[]): Promise<void> {
+  await db
+    .deleteFrom('product_word')
+    .where((eb) => eb.or(rows.map(({ store_id, word, product_id }) => eb.and({ store_id, word, product_id }))))
+    .execute()
+}
+
+async function addToCounts(db: Db, counts: readonly { store_id: string; category: string; products: number }[]): Promise<void> {
+  // Always in one order: two transactions then wait for each other instead of for ever.
+  const rows = counts.filter(({ products }) => products !== 0).sort((a, b) => (a.store_id + a.category < b.store_id + b.category ? -1 : 1))
+  for (const chunk of inChunks(rows)) {
+    await db
+      .insertInto('product_count')
+      .values(chunk)
+      .onConflict((c) =>
+        c.columns(['store_id', 'category']).doUpdateSet((eb) => ({ products: eb('product_count.products', '+', eb.ref('excluded.products')) })),
+      )
+      .execute()
+  }
+}

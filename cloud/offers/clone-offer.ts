@@ -1,0 +1,47 @@
+import type { Call } from '../operations/operation.ts'
+import { invalid } from '../operations/failure.ts'
+import type { OfferGroupRow, OfferRow } from '../persistence/tables/offers.ts'
+import { makeOffer, type PricedBranches } from './make-offer.ts'
+import { adjusted, assertSold, type OfferProduct } from './offer-products.ts'
+import type { OwnOffer } from './own-offer.ts'
+import { readList } from './queries.ts'
+import type { CloneOffer } from './schema.ts'
+
+/** The highest price of the API, cents. */
+const HIGHEST_CENT = 100_000_000
+
+/** Makes a new offer like the named branch of another, at prices of their own where the stores want them. */
+export async function cloneOffer(call: Call, { group, named }: OwnOffer, input: CloneOffer): Promise<{ group: OfferGroupRow; branches: OfferRow[] }> {
+  const products = JSON.parse((await readList(call.db, named.list_id)).products) as OfferProduct[]
+  await assertSold(call, products.map((p) => p.ean), input.targetStoreIds, () => 'targetStoreIds')
+  const validity = { fromMs: group.valid_from_ms, toMs: group.valid_to_ms }
+  const content = {
+    title: group.title,
+    description: group.description_generated === 1 ? '' : group.description,
+    merchantColor: group.merchant_color,
+    tags: group.tags === null ? [] : (JSON.parse(group.tags) as string[]),
+    imageUrl: group.image_url,
+    quantity: group.quantity,
+    validity,
+  }
+  return makeOffer(call, content, input.targetStoreIds, pricesByStore(products, input))
+}
+
+/** One list of prices for all stores that adjust alike. */
+function pricesByStore(products: readonly OfferProduct[], { targetStoreIds, priceAdjustments = {} }: CloneOffer): PricedBranches[] {
+  const byAdjustment = new Map<string, string[]>()
+  for (const storeId of targetStoreIds) {
+    const adjustment = priceAdjustments[storeId]
+    const key = adjustment ? `${adjustment.type} ${adjustment.value}` : ''
+    byAdjustment.set(key, [...(byAdjustment.get(key) ?? []), storeId])
+  }
+  return [...byAdjustment.values()].map((storeIds) => {
+    const [first = ''] = storeIds
+    const adjustment = priceAdjustments[first]
+    if (!adjustment) return { storeIds, products }
+    const own = adjusted(products, adjustment)
+    const tooHigh = own.findIndex((product) => product.priceCent > HIGHEST_CENT)
+    if (tooHigh >= 0) throw invalid(`priceAdjustments.${first}`, `makes the price of ${own[tooHigh]?.name} higher than 1,000,000 EUR`)
+    return { storeIds, products: own }
+  })
+}

@@ -1,0 +1,129 @@
+import { newId } from '../../policy/ids.ts'
+import type { Cancel } from '../../policy/platform.ts'
+import type { KeyCaller, Mode, Tenant } from '../operations/caller.ts'
+import type { Call, Services } from '../operations/operation.ts'
+import { performTask } from '../operations/perform.ts'
+import type { Database } from '../persistence/database.ts'
+import { publish } from './make-offer.ts'
+import { dueAfter, statusFrom, type OfferStatus } from './offer-status.ts'
+import { createOffer } from './operations.ts'
+import { readBranches, readDue, readGroup, updateGroup } from './queries.ts'
+
+/**
+ *   timer for the next due moment ─┐
+ *   a commit that changed offers ──┼──▶ read what is due ─▶ move each, ten at once ─▶ set the timer again
+ *   every 30 s ────────────────────┘
+ *
+ * Moves offers on in time. Each move is one guarded UPDATE with its events in the same transaction, so
+ * that of several processes one makes it and none makes it twice. Nothing is remembered here: what is
+ * due stands in the database, and answers go by the clock anyway.
+ */
+export interface DueOffers {
+  stop(): Promise<void>
+}
+
+/** Other processes change offers too, and clocks are set: look at least this often. */
+const POLL_MS = 30_000
+/** Offers read at once. */
+const READ_LIMIT = 100
+/** Transactions under way at once; on SQLite they share a commit. */
+const AT_ONCE = 10
+
+/** Starts moving offers on. */
+export function startDueOffers(database: Database, services: Services): DueOffers {
+  const { platform, log } = services
+  let cancel: Cancel | undefined
+  let running: Promise<void> | undefined
+  let again = false
+  let stopped = false
+
+  function look(): void {
+    if (stopped) return
+    again = true
+    running ??= run()
+  }
+
+  async function run(): Promise<void> {
+    let waitMs = 0
+    while (again || waitMs <= 0) {
+      if (stopped) return
+      again = false
+      cancel?.()
+      waitMs = await moveDue(database, services).catch((error: unknown) => {
+        log.error({ err: error, job: 'due offers' }, 'a job failed')
+        return POLL_MS
+      })
+    }
+    // At once, with no await between: a signal that comes now starts a new run.
+    running = undefined
+    cancel = platform.timers.after(Math.min(waitMs, POLL_MS), look)
+  }
+
+  const unsubscribe = services.offersChanged.on(look)
+  look()
+  return {
+    async stop() {
+      stopped = true
+      unsubscribe()
+      cancel?.()
+      await running
+      cancel?.()
+    },
+  }
+}
+
+/** Moves a bounded number of due offers; answers in how many ms the next is due, 0 or less when more are. */
+export async function moveDue(database: Database, services: Services): Promise<number> {
+  const rows = await readDue(database.reads, READ_LIMIT)
+  const nowMs = services.platform.clock.wall()
+  const due = rows.filter((row) => (row.due_ms ?? nowMs) <= nowMs)
+  let failed = false
+  for (let i = 0; i < due.length; i += AT_ONCE) {
+    const results = await Promise.allSettled(due.slice(i, i + AT_ONCE).map((row) => moveAlone(database, services, row)))
+    for (const result of results) {
+      if (result.status === 'fulfilled') continue
+      services.log.error({ err: result.reason as unknown, job: 'due offers' }, 'a job failed')
+      failed = true
+    }
+  }
+  if (failed) return POLL_MS
+  if (due.length === READ_LIMIT) return 0
+  const next = rows[due.length]
+  return next ? (next.due_ms ?? 0) - services.platform.clock.wall() : POLL_MS
+}
+
+/** Thrown to leave no trace of an offer that another process has moved. */
+class NothingMoved extends Error {
+  override name = 'NothingMoved'
+}
+
+/** Moves one offer in a transaction of its own: with its own audit row, and holding up no other when it fails. */
+async function moveAlone(database: Database, services: Services, offer: { group_id: string; tenant: string }): Promise<void> {
+  const who = { operation: { ...createOffer, name: 'moveDueOffers' }, caller: schedulerOf(offer.tenant as Tenant), requestId: newId('req', services.platform) }
+  try {
+    await performTask(who, database, services, async (call) => {
+      if (!(await moveOffer(call, offer.group_id))) throw new NothingMoved()
+    })
+  } catch (error) {
+    if (!(error instanceof NothingMoved)) throw error
+  }
+}
+
+/** Moves one offer as far as the clock says; whether it did. What went live and ended unnoticed is not announced any more. */
+async function moveOffer(call: Call, groupId: string): Promise<boolean> {
+  const group = await readGroup(call.db, groupId)
+  if (!group) return false
+  const validity = { fromMs: group.valid_from_ms, toMs: group.valid_to_ms }
+  const status = statusFrom(group.status as OfferStatus, validity, call.nowMs)
+  if (status === group.status) return false
+  if (!(await updateGroup(call.db, group, { status, due_ms: dueAfter(status, validity) }))) return false
+  if (status === 'ACTIVE') publish(call, (await readBranches(call.db, groupId)).filter((row) => row.is_active === 1))
+  call.changed(group.lead_id)
+  return true
+}
+
+/** Who acts when time does: nobody with a key, within the offer's own tenant. */
+function schedulerOf(tenant: Tenant): KeyCaller {
+  const [accountId = '', mode] = tenant.split('.')
+  return { kind: 'secret', keyId: 'scheduler', accountId, mode: mode as Mode, tenant, storeIds: null, package: 'PRIME' }
+}

@@ -1,0 +1,75 @@
+import { knownCaller } from '../operations/caller.ts'
+import { Failure, type ErrorDetail } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import { countSellers, readSellers } from './queries.ts'
+import { adjustPrice, discountPercentOf, type PriceAdjustment } from './price-rules.ts'
+import { pricesOf, type OfferProductInput } from './schema.ts'
+
+/** A product of an offer as it is kept, whichever form it came in. */
+export interface OfferProduct {
+  name: string
+  priceCent: number
+  oldPriceCent?: number
+  ean?: string
+  category?: string
+  manufacturer?: string
+  unit?: string
+  description?: string
+}
+
+/** EANs told at most in a refusal, and stores told of each. */
+const DETAILS_LIMIT = 20
+const STORES_TOLD = 5
+
+/** The products as they are kept. Those with an EAN must be sold in every store: 400 that names them. */
+export async function offerProducts(call: Call, inputs: readonly OfferProductInput[], storeIds: readonly string[]): Promise<OfferProduct[]> {
+  const names = await assertSold(call, inputs.map((input) => input.ean), storeIds, (i) => `products[${i}].ean`)
+  return inputs.map((input) => {
+    const { ean, category, manufacturer, unit, description } = input
+    const { priceCent, oldPriceCent } = pricesOf(input)
+    const name = input.name ?? names.get(ean ?? '') ?? ''
+    return { name, priceCent, ...defined({ oldPriceCent, ean, category, manufacturer, unit, description }) }
+  })
+}
+
+function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> }
+}
+
+/** Throws a 400 unless each EAN is in the catalogue of each store; answers the products' names by EAN. */
+export async function assertSold(
+  call: Call,
+  eans: readonly (string | undefined)[],
+  storeIds: readonly string[],
+  pathOf: (index: number) => string,
+): Promise<Map<string, string>> {
+  const wanted = eans.flatMap((ean) => ean ?? [])
+  if (wanted.length === 0) return new Map()
+  const { tenant } = knownCaller(call.caller)
+  const sellers = new Map((await countSellers(call.db, tenant, wanted, storeIds)).map((row) => [row.ean, row]))
+  const details: ErrorDetail[] = []
+  for (const [i, ean] of eans.entries()) {
+    if (ean === undefined || Number(sellers.get(ean)?.stores ?? 0) === storeIds.length) continue
+    const having = await readSellers(call.db, tenant, ean, storeIds)
+    const lacking = storeIds.filter((id) => !having.has(id))
+    const more = lacking.length > STORES_TOLD ? ` and ${lacking.length - STORES_TOLD} more` : ''
+    const message = `${pathOf(i)}: ${ean} is not in the catalogue of ${lacking.slice(0, STORES_TOLD).join(', ')}${more}`
+    details.push({ path: pathOf(i), code: 'product_unknown', message })
+    if (details.length >= DETAILS_LIMIT) break
+  }
+  if (details.length > 0) throw new Failure('invalid-argument', details.slice(0, 3).map((d) => d.message).join('; '), { details })
+  return new Map([...sellers.values()].map((row) => [row.ean, row.name]))
+}
+
+/** By how much the most reduced product is reduced, whole percent. */
+export function discountOf(products: readonly OfferProduct[]): number {
+  return products.reduce((most, product) => Math.max(most, discountPercentOf(product)), 0)
+}
+
+/** The products at another branch's prices. An old price that is no longer above is none. */
+export function adjusted(products: readonly OfferProduct[], adjustment: PriceAdjustment): OfferProduct[] {
+  return products.map(({ oldPriceCent, ...product }) => {
+    const priceCent = adjustPrice(product.priceCent, adjustment)
+    return { ...product, priceCent, ...(oldPriceCent !== undefined && oldPriceCent > priceCent && { oldPriceCent }) }
+  })
+}

@@ -1,0 +1,221 @@
+import { z } from 'zod'
+import { knownCaller } from '../operations/caller.ts'
+import { Id, iso, Limit, Offset, Success } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import { nextOf, pageOf } from '../operations/paging.ts'
+import { ownStores } from '../stores/own-stores.ts'
+import type { OfferGroupRow } from '../persistence/tables/offers.ts'
+import { cloneOffer as makeClone } from './clone-offer.ts'
+import { presentOffers, toListed } from './list-offers.ts'
+import { makeOffer, type OfferContent } from './make-offer.ts'
+import { discountOf, offerProducts } from './offer-products.ts'
+import { scopeOf } from './offer-scope.ts'
+import { OFFER_FILTERS, statusAt, type OfferFilter, type OfferStatus } from './offer-status.ts'
+import { offerIdOf, ownOffer } from './own-offer.ts'
+import { removeOffer } from './remove-offer.ts'
+import { listGroups } from './queries.ts'
+import { isSandbox, mockMade, mockOffer, mockOffers } from './sandbox-offers.ts'
+import { CloneOffer, CreateOffer, DEFAULT_COLOR, DeleteOffer, ListedOffer, Made, Sandbox, UpdateOffer } from './schema.ts'
+import { assertUnchanged, hasSystemFields } from './system-fields.ts'
+import { newValidity, storeChanges, updatedFieldsOf, updateOffer as change } from './update-offer.ts'
+
+const DEFAULT_PAGE = 50
+const OFFER = 'off_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
+const STORE = 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B'
+
+function made(group: OfferGroupRow) {
+  return {
+    success: true as const,
+    groupId: group.group_id,
+    storeCount: group.store_count,
+    scope: scopeOf(group.store_count),
+    status: group.status as OfferStatus,
+    discountPercent: group.discount_percent,
+    createdAt: iso(group.created_ms),
+  }
+}
+
+function contentOf(input: CreateOffer): OfferContent {
+  return {
+    title: input.title,
+    description: input.description ?? '',
+    merchantColor: input.merchantColor ?? DEFAULT_COLOR,
+    tags: input.tags ?? [],
+    imageUrl: input.imageUrl ?? null,
+    quantity: input.quantity ?? null,
+    validity: { fromMs: Date.parse(input.validFrom), toMs: Date.parse(input.validTo ?? input.validUntil ?? '') },
+  }
+}
+
+export const createOffer = operation({
+  name: 'createOffer',
+  area: 'offers',
+  minimumPackage: 'GO',
+  summary: 'Publishes an offer to one or many stores.',
+  description:
+    'One document a store, linked by `groupId`. It is live from `validFrom` on, at once when that has passed. Products with an `ean` must be in the catalogue of every store, and price baskets at checkout.',
+  changes: true,
+  emits: ['offer.published'],
+  request: CreateOffer,
+  response: z.strictObject({ ...Made, offerId: z.string(), offerIds: z.array(z.string()) }),
+  example: {
+    storeIds: [STORE],
+    title: 'Herbstwochen',
+    validFrom: '2026-11-20T08:00:00+01:00',
+    validTo: '2026-12-04T00:00:00+01:00',
+    products: [{ name: 'Regenschirm', price: 9.99, oldPrice: 14.99 }, { ean: '4012345678901', discountPrice: 1.49, originalPrice: 1.99 }],
+  },
+  async run(call, input) {
+    const { storeIds } = input
+    await ownStores(call, storeIds)
+    const products = await offerProducts(call, input.products, storeIds)
+    if (isSandbox(call)) {
+      const { group, offerIds } = await mockMade(call, contentOf(input), storeIds, { discount_percent: discountOf(products) })
+      return { ...made(group), _sandbox: true as const, offerId: group.lead_id, offerIds }
+    }
+    const { group, branches } = await makeOffer(call, contentOf(input), storeIds, [{ storeIds, products }])
+    return { ...made(group), offerId: group.lead_id, offerIds: branches.map((row) => row.offer_id) }
+  },
+})
+
+export const updateOffer = operation({
+  name: 'updateOffer',
+  area: 'offers',
+  minimumPackage: 'GO',
+  summary: 'Changes an offer at all its branches; what is left out stays.',
+  description: '`products` and `storeIds` replace the whole list. Added stores get documents of their own, dropped ones are deactivated. New dates set the status anew.',
+  changes: true,
+  emits: ['offer.published'],
+  request: UpdateOffer,
+  response: z.strictObject({
+    ...Success,
+    ...Sandbox,
+    offerId: z.string(),
+    updatedFields: z.array(z.string()),
+    siblingUpdates: z.int().describe('Other branch documents that were changed alike.'),
+    addedStores: z.array(z.string()),
+    removedStores: z.array(z.string()),
+  }),
+  example: { offerId: OFFER, title: 'Winterwochen', validTo: '2026-12-31T00:00:00+01:00' },
+  async run(call, input) {
+    const offerId = offerIdOf(input)
+    if (isSandbox(call)) return mockUpdate(call, offerId, input)
+    const offer = await ownOffer(call, offerId)
+    await ownStores(call, input.storeIds ?? offer.active.map((row) => row.store_id))
+    if (hasSystemFields(input)) {
+      const [listed] = await presentOffers(call.db, [offer.group], null, call.nowMs)
+      const ids = { groupId: offer.group.group_id, offerIds: offer.active.map((row) => row.offer_id) }
+      if (listed) assertUnchanged(input, listed, ids)
+    }
+    return { success: true as const, offerId: offer.named.offer_id, ...(await change(call, offer, input)) }
+  },
+})
+
+async function mockUpdate(call: Call, offerId: string, input: UpdateOffer) {
+  const { group, storeIds, offerIds, named } = await mockOffer(call, offerId)
+  const stores = input.storeIds ?? storeIds
+  await ownStores(call, stores)
+  if (hasSystemFields(input)) assertUnchanged(input, toListed(group, storeIds, { clicks: 0, favorites: 0 }, call.nowMs), { groupId: group.group_id, offerIds })
+  // A mock offer does not remember its dates: one new date alone is as good as any.
+  if (input.validFrom !== undefined && (input.validTo ?? input.validUntil) !== undefined) newValidity({ fromMs: 0, toMs: 0 }, input)
+  if (input.products) await offerProducts(call, input.products, stores)
+  const updatedFields = updatedFieldsOf(input)
+  const changes = storeChanges(storeIds, input.storeIds)
+  const stay = storeIds.length - changes.removedStores.length
+  const siblingUpdates = updatedFields.length === 0 ? 0 : Math.max(0, stay - 1)
+  return { success: true as const, _sandbox: true as const, offerId: named, updatedFields, siblingUpdates, ...changes }
+}
+
+export const deleteOffer = operation({
+  name: 'deleteOffer',
+  area: 'offers',
+  minimumPackage: 'GO',
+  summary: 'Deletes an offer with all its branch documents, at once.',
+  changes: true,
+  request: DeleteOffer,
+  response: z.strictObject({ ...Success, ...Sandbox, offerId: z.string(), deletedCount: z.int().describe('Branch documents.') }),
+  example: { offerId: OFFER },
+  async run(call, input) {
+    const offerId = offerIdOf(input)
+    if (isSandbox(call)) {
+      const { named, storeIds } = await mockOffer(call, offerId)
+      await ownStores(call, storeIds)
+      return { success: true as const, _sandbox: true as const, offerId: named, deletedCount: storeIds.length }
+    }
+    const offer = await ownOffer(call, offerId)
+    await ownStores(call, offer.active.map((row) => row.store_id))
+    return { success: true as const, offerId: offer.named.offer_id, deletedCount: await removeOffer(call, offer) }
+  },
+})
+
+const ONLY = { active: 'active', expired: 'expired', scheduled: 'scheduled', draft: 'scheduled' } as const
+
+export const getManagerOffers = operation({
+  name: 'getManagerOffers',
+  area: 'offers',
+  minimumPackage: 'GO',
+  summary: 'Lists the offers of the account, the newest first, each once for all its branches.',
+  description: '`scheduled` and `draft` are offers that begin later; `expired` has those that are over, also the archived.',
+  changes: false,
+  request: z.strictObject({
+    status: z.enum(Object.keys(OFFER_FILTERS) as [OfferFilter, ...OfferFilter[]]).optional(),
+    limit: Limit.optional(),
+    offset: Offset.optional(),
+    cursor: Id.optional().describe('The id of the last offer of the page before.'),
+  }),
+  response: z.strictObject({ ...Success, ...Sandbox, offers: z.array(ListedOffer), total: z.int(), nextCursor: z.string().optional() }),
+  example: { status: 'active' },
+  async run(call, input) {
+    const page = pageOf(input, DEFAULT_PAGE)
+    const caller = knownCaller(call.caller)
+    const storeIds = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
+    if (isSandbox(call)) return mockPage(call, input.status, page, storeIds)
+    const of = { tenant: caller.tenant, storeIds, only: input.status ? ONLY[input.status] : ('all' as const), nowMs: call.nowMs }
+    const { rows, total } = await listGroups(call.db, of, { ...page, limit: page.limit + 1 })
+    const { items, nextCursor } = nextOf(rows, (row) => row.lead_id, page)
+    const offers = await presentOffers(call.db, items, storeIds, call.nowMs)
+    return { success: true as const, offers, total, ...(nextCursor && { nextCursor }) }
+  },
+})
+
+async function mockPage(call: Call, filter: OfferFilter | undefined, page: ReturnType<typeof pageOf>, visible: readonly string[] | null) {
+  const all = (await mockOffers(call)).filter(({ group, storeIds }) => {
+    const status = statusAt({ fromMs: group.valid_from_ms, toMs: group.valid_to_ms }, call.nowMs)
+    return (filter === undefined || OFFER_FILTERS[filter].includes(status)) && (visible === null || storeIds.some((id) => visible.includes(id)))
+  })
+  const { after, offset } = page
+  const rest = after === undefined ? all.slice(offset) : all.filter(({ group }) => group.lead_id < after)
+  const { items, nextCursor } = nextOf(rest, ({ group }) => group.lead_id, page)
+  const offers = items.map(({ group, storeIds }) =>
+    toListed(group, storeIds.filter((id) => visible === null || visible.includes(id)), { clicks: 0, favorites: 0 }, call.nowMs),
+  )
+  return { success: true as const, _sandbox: true as const, offers, total: all.length, ...(nextCursor && { nextCursor }) }
+}
+
+export const cloneOffer = operation({
+  name: 'cloneOffer',
+  area: 'offers',
+  minimumPackage: 'GO',
+  summary: 'Copies an offer to other stores, at prices of their own where wanted.',
+  description: 'Prices are those of the named branch, adjusted by percentage (−100 … 1000) or by a fixed amount in EUR, half up to a cent, never below 0.',
+  changes: true,
+  emits: ['offer.published'],
+  request: CloneOffer,
+  response: z.strictObject({ ...Made, clonedOfferId: z.string(), clonedOfferIds: z.array(z.string()) }),
+  example: { offerId: OFFER, targetStoreIds: [STORE], priceAdjustments: { [STORE]: { type: 'percentage', value: -5 } } },
+  async run(call, input) {
+    const offerId = offerIdOf(input)
+    if (isSandbox(call)) {
+      const { group: source } = await mockOffer(call, offerId)
+      await ownStores(call, input.targetStoreIds)
+      const content = { title: source.title, description: source.description, merchantColor: source.merchant_color, tags: [], imageUrl: null, quantity: null }
+      const validity = { fromMs: source.valid_from_ms, toMs: source.valid_to_ms }
+      const { group, offerIds } = await mockMade(call, { ...content, validity }, input.targetStoreIds, source)
+      return { ...made(group), _sandbox: true as const, clonedOfferId: group.lead_id, clonedOfferIds: offerIds }
+    }
+    const offer = await ownOffer(call, offerId)
+    await ownStores(call, input.targetStoreIds)
+    const { group, branches } = await makeClone(call, offer, input)
+    return { ...made(group), clonedOfferId: group.lead_id, clonedOfferIds: branches.map((row) => row.offer_id) }
+  },
+})

@@ -1,0 +1,13 @@
+import type { Call } from '../operations/operation.ts'
+import type { OwnOffer } from './own-offer.ts'
+import { deleteBranches, deleteGroup, dropUnusedLists } from './queries.ts'
+
+/** Removes an offer with all its documents; answers how many branches it stood at. */
+export async function removeOffer(call: Call, { group, branches, active }: OwnOffer): Promise<number> {
+  await deleteBranches(call.db, group.group_id)
+  await deleteGroup(call.db, group.group_id)
+  await dropUnusedLists(call.db, branches.map((row) => row.list_id))
+  call.changed(group.lead_id)
+  call.afterCommit(call.services.offersChanged.give)
+  return active.length
+}

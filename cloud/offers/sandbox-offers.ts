@@ -1,0 +1,109 @@
+import { knownCaller } from '../operations/caller.ts'
+import { notFound } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { OfferGroupRow } from '../persistence/tables/offers.ts'
+import { listStores } from '../stores/queries.ts'
+import { newGroup, type OfferContent } from './make-offer.ts'
+import { assertWhole } from './own-offer.ts'
+import { branchId, CREATED, groupIdOf, newChance, readSandboxId, type SandboxId } from './sandbox-id.ts'
+import { DEFAULT_COLOR } from './schema.ts'
+
+/** Offers with test keys: nothing is stored, what is answered looks like the real thing (decisions §4). */
+
+const DAY_MS = 24 * 3_600_000
+/** Stores that an id can name. */
+const STORES_NAMED = 32
+/** Stores of the offers that every sandbox has. */
+const PRECONFIGURED = 0b11
+
+interface MockOffer {
+  title: string
+  description: string
+  /** Days before and after today. */
+  from: number
+  to: number
+  productCount: number
+  discountPercent: number
+}
+
+const MOCK_OFFERS: readonly MockOffer[] = [
+  { title: 'Herbstwochen', description: 'Jacken und Strick bis zu 30 % günstiger.', from: -3, to: 11, productCount: 4, discountPercent: 30 },
+  { title: 'Adventsangebote', description: 'Ab nächster Woche: Spielwaren bis zu 20 % günstiger.', from: 7, to: 35, productCount: 6, discountPercent: 20 },
+  { title: 'Sommerschlussverkauf', description: 'Restposten bis zu 50 % günstiger.', from: -40, to: -12, productCount: 3, discountPercent: 50 },
+]
+
+export interface SandboxOffer {
+  group: OfferGroupRow
+  storeIds: string[]
+  /** One a store. */
+  offerIds: string[]
+  /** The id that it was named by, as a branch's. */
+  named: string
+}
+
+/** Whether this call is made with a test key. */
+export function isSandbox(call: Call): boolean {
+  return knownCaller(call.caller).mode === 'test'
+}
+
+/** What would have been made. */
+export async function mockMade(call: Call, content: OfferContent, storeIds: readonly string[], like: Pick<OfferGroupRow, 'discount_percent'>): Promise<SandboxOffer> {
+  const { tenant } = knownCaller(call.caller)
+  const known = (await listStores(call.db, tenant, STORES_NAMED)).map((store) => store.store_id)
+  const stores = known.reduce((mask, id, n) => (storeIds.includes(id) ? mask | (1 << n) : mask), 0)
+  const id: SandboxId = { createdMs: call.nowMs, stores, branch: 0, kind: CREATED, chance: newChance(call.services.platform.random) }
+  const group = newGroup(call, content, storeIds, [])
+  const offerIds = storeIds.map((_, branch) => branchId(tenant, { ...id, branch }))
+  const lead = offerIds[0] ?? ''
+  return { group: { ...group, group_id: groupIdOf(tenant, id), lead_id: lead, discount_percent: like.discount_percent }, storeIds: [...storeIds], offerIds, named: lead }
+}
+
+/** The mock offer behind an id of this sandbox: 404 for any other, as in live mode. */
+export async function mockOffer(call: Call, offerId: string): Promise<SandboxOffer> {
+  const id = readSandboxId(knownCaller(call.caller).tenant, offerId)
+  if (!id) throw notFound('offer')
+  const offer = await offerOf(call, id)
+  assertWhole(call, offer.storeIds, offer.storeIds[0] ?? '')
+  return offer
+}
+
+/** The offers that every sandbox has, the newest first. */
+export async function mockOffers(call: Call): Promise<SandboxOffer[]> {
+  const { tenant } = knownCaller(call.caller)
+  const [first] = await listStores(call.db, tenant, 1)
+  if (!first) return []
+  const ids = MOCK_OFFERS.map((_, kind) => ({ createdMs: first.created_ms, stores: PRECONFIGURED, branch: 0, kind, chance: 0 }))
+  const offers = await Promise.all(ids.map((id) => offerOf(call, id)))
+  return offers.sort((a, b) => (a.group.lead_id < b.group.lead_id ? 1 : -1))
+}
+
+async function offerOf(call: Call, id: SandboxId): Promise<SandboxOffer> {
+  const { tenant } = knownCaller(call.caller)
+  const storeIds = (await listStores(call.db, tenant, STORES_NAMED)).filter((_, n) => (id.stores & (1 << n)) !== 0).map((store) => store.store_id)
+  const mock = MOCK_OFFERS[id.kind]
+  const today = Math.floor(call.nowMs / DAY_MS) * DAY_MS
+  const validity = mock ? { fromMs: today + mock.from * DAY_MS, toMs: today + mock.to * DAY_MS } : { fromMs: id.createdMs, toMs: id.createdMs + 14 * DAY_MS }
+  const content: OfferContent = {
+    title: mock?.title ?? 'Sandbox-Angebot',
+    description: mock?.description ?? 'In der Sandbox wird kein Angebot gespeichert.',
+    merchantColor: DEFAULT_COLOR,
+    tags: [],
+    imageUrl: null,
+    quantity: null,
+    validity,
+  }
+  const leadId = branchId(tenant, { ...id, branch: 0 })
+  return {
+    group: {
+      ...newGroup(call, content, storeIds, []),
+      group_id: groupIdOf(tenant, id),
+      lead_id: leadId,
+      product_count: mock?.productCount ?? 1,
+      discount_percent: mock?.discountPercent ?? 0,
+      created_ms: id.createdMs,
+    },
+    storeIds,
+    offerIds: storeIds.map((_, branch) => branchId(tenant, { ...id, branch })),
+    named: branchId(tenant, id),
+  }
+}

@@ -1,0 +1,118 @@
+import { assert } from '../../policy/assert.ts'
+import { invalid } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { OfferGroupRow, OfferRow } from '../persistence/tables/offers.ts'
+import { describeOffer } from './description.ts'
+import { keepList, newBranch, publish } from './make-offer.ts'
+import { assertSold, discountOf, offerProducts, type OfferProduct } from './offer-products.ts'
+import { dueAfter, statusAt, statusFrom, type Validity } from './offer-status.ts'
+import type { OwnOffer } from './own-offer.ts'
+import { deleteBranches, dropUnusedLists, insertBranches, mostDiscount, readList, updateBranches, updateGroup } from './queries.ts'
+import type { UpdateOffer } from './schema.ts'
+
+/** Documents of branches that were taken out: so many are kept, the newest. */
+const REMOVED_LIMIT = 1_000
+
+export interface OfferUpdated {
+  updatedFields: string[]
+  /** Other documents of the group that were changed alike. */
+  siblingUpdates: number
+  addedStores: string[]
+  removedStores: string[]
+}
+
+const UPDATABLE = ['title', 'products', 'storeIds', 'validFrom', 'validTo', 'merchantColor', 'tags', 'description', 'imageUrl', 'quantity'] as const
+
+/** Names of the fields that an update sets, in the specification's words. */
+export function updatedFieldsOf({ validUntil, ...input }: UpdateOffer): string[] {
+  const given: Partial<UpdateOffer> = { ...input, validTo: input.validTo ?? validUntil }
+  return UPDATABLE.filter((field) => given[field] !== undefined)
+}
+
+/** Which stores a new list brings, and which it drops. */
+export function storeChanges(current: readonly string[], wanted: readonly string[] | undefined): { addedStores: string[]; removedStores: string[] } {
+  if (!wanted) return { addedStores: [], removedStores: [] }
+  return { addedStores: wanted.filter((id) => !current.includes(id)), removedStores: current.filter((id) => !wanted.includes(id)) }
+}
+
+/** The dates after an update. Throws a 400 when the end is not after the start. */
+export function newValidity({ fromMs, toMs }: Validity, input: Pick<UpdateOffer, 'validFrom' | 'validTo' | 'validUntil'>): Validity {
+  const to = input.validTo ?? input.validUntil
+  const validity = { fromMs: input.validFrom === undefined ? fromMs : Date.parse(input.validFrom), toMs: to === undefined ? toMs : Date.parse(to) }
+  if (validity.toMs <= validity.fromMs) throw invalid(to === undefined ? 'validFrom' : 'validTo', 'validTo must be after validFrom')
+  return validity
+}
+
+/**
+ * Changes an offer at all its branches. Added stores get documents, dropped ones keep theirs, inactive.
+ * `storeIds` of the input, and the stores that stay, must have been found to be the caller's.
+ */
+export async function updateOffer(call: Call, { group, branches, active, named }: OwnOffer, input: UpdateOffer): Promise<OfferUpdated> {
+  const { db, nowMs } = call
+  const current = active.map((row) => row.store_id)
+  const changes = storeChanges(current, input.storeIds)
+  const stores = input.storeIds ?? current
+  const updatedFields = updatedFieldsOf(input)
+  const oldValidity = { fromMs: group.valid_from_ms, toMs: group.valid_to_ms }
+  const validity = newValidity(oldValidity, input)
+  const oldProducts = JSON.parse((await readList(db, named.list_id)).products) as OfferProduct[]
+  const products = input.products ? await offerProducts(call, input.products, stores) : oldProducts
+  if (!input.products && changes.addedStores.length > 0) await assertSold(call, products.map((p) => p.ean), changes.addedStores, () => 'storeIds')
+
+  const listId = input.products ? await keepList(call, products) : named.list_id
+  const status = statusAt(validity, nowMs)
+  const next: OfferGroupRow = {
+    ...group,
+    ...sharedFields(input, group),
+    valid_from_ms: validity.fromMs,
+    valid_to_ms: validity.toMs,
+    status,
+    due_ms: dueAfter(status, validity),
+    product_count: products.length,
+    store_count: stores.length,
+    updated_ms: nowMs,
+  }
+  if (next.description_generated === 1 && (input.products || input.description === '' || updatedFields.includes('validFrom') || updatedFields.includes('validTo'))) {
+    next.description = describeOffer(products, validity)
+  }
+  const dates = { valid_from_ms: validity.fromMs, valid_to_ms: validity.toMs }
+  await updateBranches(db, group.group_id, { ...dates, ...(input.products && { list_id: listId }) }, active.map((row) => row.offer_id))
+  const gone = active.filter((row) => changes.removedStores.includes(row.store_id))
+  await updateBranches(db, group.group_id, { is_active: 0 }, gone.map((row) => row.offer_id))
+  const firstNo = Math.max(-1, ...branches.map((row) => row.branch_no)) + 1
+  const added = changes.addedStores.map((storeId, i) => newBranch(call, next, firstNo + i, storeId, listId))
+  await insertBranches(db, added)
+  await forgetOldest(call, [...branches.filter((row) => row.is_active === 0), ...gone])
+  await dropUnusedLists(db, branches.map((row) => row.list_id))
+  next.discount_percent = input.products ? discountOf(products) : await mostDiscount(db, group.group_id)
+  assert(await updateGroup(db, group, next), 'an offer changed within the transaction that had read it')
+
+  const stay = active.filter((row) => !gone.includes(row))
+  const wasLive = group.status === 'ACTIVE' && statusFrom('ACTIVE', oldValidity, nowMs) === 'ACTIVE'
+  if (status === 'ACTIVE') publish(call, wasLive ? added : [...stay, ...added])
+  call.changed(group.lead_id)
+  call.afterCommit(call.services.offersChanged.give)
+  const siblings = stay.filter((row) => row.offer_id !== named.offer_id)
+  return { updatedFields, siblingUpdates: updatedFields.length === 0 ? 0 : siblings.length, ...changes }
+}
+
+function sharedFields(input: UpdateOffer, group: OfferGroupRow): Partial<OfferGroupRow> {
+  const { title, merchantColor, tags, description, imageUrl, quantity } = input
+  return {
+    title: title ?? group.title,
+    merchant_color: merchantColor ?? group.merchant_color,
+    tags: tags === undefined ? group.tags : tags.length > 0 ? JSON.stringify(tags) : null,
+    image_url: imageUrl === undefined ? group.image_url : imageUrl,
+    quantity: quantity === undefined ? group.quantity : quantity,
+    description: description || group.description,
+    description_generated: description === undefined ? group.description_generated : description === '' ? 1 : 0,
+  }
+}
+
+/** Bounds what toggling a store leaves behind. */
+async function forgetOldest({ db }: Call, removed: readonly OfferRow[]): Promise<void> {
+  const [first] = removed
+  if (!first || removed.length <= REMOVED_LIMIT) return
+  const oldest = [...removed].sort((a, b) => a.branch_no - b.branch_no).slice(0, removed.length - REMOVED_LIMIT)
+  await deleteBranches(db, first.group_id, oldest.map((row) => row.offer_id))
+}

@@ -1,0 +1,42 @@
+import type { TransactionData } from '../scan-and-go/schema.ts'
+
+/** Characters in a line of a receipt printer with 80 mm paper. */
+const WIDTH = 42
+
+const euros = new Intl.NumberFormat('de-DE', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
+const moment = new Intl.DateTimeFormat('de-DE', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Europe/Berlin' })
+
+/** A receipt as plain text, as a till prints it. */
+export function receiptText(receipt: TransactionData): string {
+  const money = (cents: number) => euros.format(cents / 100)
+  const lines = receipt.items.flatMap((item) => {
+    const amount = row(item.name, money(item.totalCent))
+    return item.quantity === 1 ? [amount] : [amount, `  ${item.quantity} x ${money(item.priceUnit)}`]
+  })
+  const taxes = Object.entries(receipt.vatBreakdown).map(([rate, { net, tax }]) => row(`MwSt ${rate} %  netto ${money(net)}`, money(tax)))
+  return [
+    centered(receipt.storeData.name),
+    centered(receipt.storeData.address),
+    '',
+    ...lines,
+    '-'.repeat(WIDTH),
+    row(`SUMME ${receipt.currency}`, money(receipt.totalCent)),
+    ...taxes,
+    '',
+    ...(receipt.status === 'CANCELLED' ? ['STORNIERT'] : []),
+    ...(receipt.completedAt === undefined ? [] : [moment.format(receipt.completedAt)]),
+    `Beleg ${receipt.id}`,
+    ...(receipt.storeData.mode === 'demo' ? ['SANDBOX'] : []),
+    'Kein steuerlicher Nachweis / no fiscal evidence',
+    '',
+  ].join('\n')
+}
+
+function row(left: string, right: string): string {
+  const room = WIDTH - right.length - 1
+  return `${left.length > room ? `${left.slice(0, room - 1)}…` : left.padEnd(room)} ${right}`
+}
+
+function centered(text: string): string {
+  return text.slice(0, WIDTH).padStart(Math.floor((WIDTH + Math.min(text.length, WIDTH)) / 2))
+}

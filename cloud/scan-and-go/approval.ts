@@ -1,0 +1,44 @@
+import { ProtectionPolicy } from '../../policy/store-policy.ts'
+import type { Randomness } from '../../policy/platform.ts'
+import { notFound, precondition } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { updatePurchase } from './queries.ts'
+
+/** How long a payment is awaited, ms; the clock stands still while staff must look first. */
+export const PAYMENT_MS = 30 * 60_000
+
+export type ApprovalReason = NonNullable<PurchaseRow['approval_reason']>
+
+/** Why staff must look before this basket is paid: somebody's age, or the store's random check. */
+export function approvalNeeded(lines: readonly { requiresHumanVerification: boolean }[], store: StoreRow, random: Randomness): ApprovalReason | null {
+  if (lines.some((line) => line.requiresHumanVerification)) return 'age'
+  const { spotCheckRate } = ProtectionPolicy.parse(JSON.parse(store.policy))
+  const [a = 0, b = 0, c = 0] = random.bytes(3)
+  return (a * 65_536 + b * 256 + c) / 16_777_216 < spotCheckRate ? 'spot_check' : null
+}
+
+/** Where a new purchase stands: at its payment, or before it. */
+export function firstState(reason: ApprovalReason | null, nowMs: number): Pick<PurchaseRow, 'status' | 'approval' | 'approval_reason' | 'payment_by_ms'> {
+  if (reason === null) return { status: 'PENDING_PAYMENT', approval: null, approval_reason: null, payment_by_ms: nowMs + PAYMENT_MS }
+  return { status: 'CREATED', approval: 'awaiting', approval_reason: reason, payment_by_ms: null }
+}
+
+/** An operator of the store has looked: the payment may begin, or the purchase is over. */
+export async function decideApproval(call: Call, purchase: PurchaseRow, operatorId: string, isApproved: boolean): Promise<PurchaseRow> {
+  const operator = await call.db.selectFrom('operator').select(['store_id', 'removed_ms']).where('operator_id', '=', operatorId).executeTakeFirst()
+  if (operator?.store_id !== purchase.store_id || operator.removed_ms !== null) throw notFound('operator')
+  if (purchase.status !== 'CREATED' || purchase.approval !== 'awaiting') {
+    throw precondition('not_awaiting_approval', `a purchase that is ${purchase.status} awaits no approval`)
+  }
+  if (!isApproved) return updatePurchase(call.db, purchase, { status: 'CANCELLED', approval: 'refused', approved_by: operatorId, cancel_reason: 'not approved by staff' })
+  return updatePurchase(call.db, purchase, { status: 'PENDING_PAYMENT', approval: 'approved', approved_by: operatorId, payment_by_ms: call.nowMs + PAYMENT_MS })
+}
+
+/** Ends what nobody paid in time; safe to run twice and in several processes. Answers how many. */
+export async function cancelUnpaid({ db, nowMs }: Pick<Call, 'db' | 'nowMs'>): Promise<number> {
+  const late = await db.selectFrom('purchase').selectAll().where('payment_by_ms', '<=', nowMs).orderBy('payment_by_ms').limit(200).execute()
+  for (const purchase of late) await updatePurchase(db, purchase, { status: 'CANCELLED', cancel_reason: 'not paid within 30 minutes' })
+  return late.length
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
+import { olderForm, operation } from '../operations/operation.ts'
+import { readHistory } from './history.ts'
+import { toPurchase, toTransactionData } from './present.ts'
+import { Purchase, TransactionData } from './schema.ts'
+
+const DEFAULT_PAGE = 20
+const OLDER_DEFAULT_PAGE = 50
+const Paging = { total: z.int(), totalIsEstimate: z.literal(true).optional(), nextCursor: z.string().optional() }
+
+export const fetchPurchaseHistory = operation({
+  name: 'fetchPurchaseHistory',
+  area: 'scan and go',
+  minimumPackage: 'GROW',
+  summary: 'Lists purchases, the newest first.',
+  description: 'Of one store or all, of one shopper or all. QR codes of receipts are left out here: `fetchPurchase` has them.',
+  changes: false,
+  request: z.strictObject({ storeId: Id.optional(), userId: text(128).optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: Id.optional() }),
+  response: z.strictObject({ ...Success, purchases: z.array(Purchase), ...Paging }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', limit: 20 },
+  get: olderForm({
+    request: z.strictObject({ storeId: Id.optional(), userId: text(128).optional(), limit: QueryNumber.pipe(Limit).optional(), cursor: Id.optional() }),
+    response: z.strictObject({ ...Success, data: z.array(TransactionData), ...Paging }),
+    async run(call, input) {
+      const { purchases, ...rest } = await readHistory(call, input, OLDER_DEFAULT_PAGE)
+      return { success: true as const, data: purchases.map((whole) => toTransactionData(whole, call, 'list')), ...rest }
+    },
+  }),
+  async run(call, input) {
+    const { purchases, ...rest } = await readHistory(call, input, DEFAULT_PAGE)
+    return { success: true as const, purchases: purchases.map((whole) => toPurchase(whole, call, 'list')), ...rest }
+  },
+})

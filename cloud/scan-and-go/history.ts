@@ -1,0 +1,66 @@
+import { knownCaller } from '../operations/caller.ts'
+import type { Call } from '../operations/operation.ts'
+import { nextOf, pageOf, type PageRequest } from '../operations/paging.ts'
+import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { findStore } from '../stores/queries.ts'
+import type { WholePurchase } from './present.ts'
+
+/** Up to here a total is counted exactly; beyond, counting would cost more than the page. */
+const EXACT_TOTAL = 10_000
+
+export interface HistoryFilter extends PageRequest {
+  storeId?: string | undefined
+  userId?: string | undefined
+}
+
+export interface HistoryPage {
+  purchases: WholePurchase[]
+  total: number
+  totalIsEstimate?: true
+  nextCursor?: string
+}
+
+/** Purchases of the caller's stores, the newest first. */
+export async function readHistory(call: Call, filter: HistoryFilter, defaultLimit: number): Promise<HistoryPage> {
+  const page = pageOf(filter, defaultLimit)
+  const matching = await purchasesOf(call, filter)
+  let query = matching.selectAll().orderBy('purchase_id', 'desc')
+  if (page.after !== undefined) query = query.where('purchase_id', '<', page.after)
+  const rows = await query.limit(page.limit + 1).offset(page.offset).execute()
+  const { items, nextCursor } = nextOf(rows, (row) => row.purchase_id, page)
+  const counted = await call.db
+    .selectFrom(matching.select('purchase_id').limit(EXACT_TOTAL + 1).as('matching'))
+    .select((eb) => eb.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  const total = Number(counted.count)
+  return {
+    purchases: await withLines(call, items),
+    total: Math.min(total, EXACT_TOTAL),
+    ...(total > EXACT_TOTAL && { totalIsEstimate: true as const }),
+    ...(nextCursor !== undefined && { nextCursor }),
+  }
+}
+
+/** `storeId` is a filter: left out means all stores that the caller may see (decisions §1). */
+async function purchasesOf(call: Call, { storeId, userId }: HistoryFilter) {
+  const caller = knownCaller(call.caller)
+  let query = call.db.selectFrom('purchase').where('tenant', '=', caller.tenant)
+  if (userId !== undefined) query = query.where('user_id', '=', userId)
+  if (storeId !== undefined) return query.where('store_id', '=', (await ownStore(call, storeId)).store_id)
+  const own = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
+  return own === null ? query : query.where('store_id', 'in', own.length > 0 ? [...own] : ['-'])
+}
+
+async function withLines(call: Call, purchases: readonly PurchaseRow[]): Promise<WholePurchase[]> {
+  if (purchases.length === 0) return []
+  const ids = purchases.map((purchase) => purchase.purchase_id)
+  const lines = new Map<string, PurchaseLineRow[]>(ids.map((id) => [id, []]))
+  const rows = await call.db.selectFrom('purchase_line').selectAll().where('purchase_id', 'in', ids).orderBy('purchase_id').orderBy('line_no').execute()
+  for (const line of rows) lines.get(line.purchase_id)?.push(line)
+  const stores = new Map(await Promise.all([...new Set(purchases.map((p) => p.store_id))].map(async (id) => [id, await findStore(call.db, id)] as const)))
+  return purchases.flatMap((purchase) => {
+    const store = stores.get(purchase.store_id)
+    return store ? [{ purchase, store, lines: lines.get(purchase.purchase_id) ?? [] }] : []
+  })
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { pendingAnswer, RegistrationPending } from '../accounts/registration-schema.ts'
+import { assertUnbound, registerStore } from '../accounts/registrations.ts'
+import { keyCaller } from '../operations/caller.ts'
+import { Success } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { makeStore } from './make-store.ts'
+import { Store, toStore } from './schema.ts'
+import { AnyCasePackage, newStoreFields, STORE_INPUT_SHAPE } from './store-input.ts'
+
+export const insertStore = operation({
+  name: 'insertStore',
+  area: 'stores',
+  minimumPackage: 'DISCOVER',
+  summary: 'Adds a store: with a test key a demo store at once, with a live key a registration that waits for review.',
+  description:
+    'Needs both names (`name` or `companyName` and `tradingName`), the whole address (either spelling) and a phone number. With a test key the answer is the store; with a live key `{registrationId, status: "pending"}`. `package` is a wish: the reviewer decides.',
+  changes: true,
+  request: z.strictObject({ ...STORE_INPUT_SHAPE, package: AnyCasePackage.optional() }).transform((input, faults) => ({ fields: newStoreFields(input, faults, ['phone']), package: input.package })),
+  response: z.union([Store.extend(Success), RegistrationPending]),
+  example: {
+    name: { legal: 'Hafenkante Handels GmbH', trading: 'Hafenkante Bremen' },
+    address: { street: 'Schlachte 8', city: 'Bremen', postalCode: '28195', countryCode: 'DE' },
+    phone: '+49421555010300',
+  },
+  async run(call, { fields, package: wish }) {
+    const caller = keyCaller(call.caller)
+    assertUnbound(caller)
+    if (caller.mode === 'live') return pendingAnswer(await registerStore(call, caller, { fields, package: wish }))
+    const store = await makeStore(call, caller.tenant, fields, wish ?? caller.package)
+    call.changed(store.store_id)
+    return { success: true as const, ...toStore(store) }
+  },
+})

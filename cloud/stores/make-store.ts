@@ -1,0 +1,59 @@
+import { newId } from '../../policy/ids.ts'
+import { ProtectionPolicy } from '../../policy/store-policy.ts'
+import type { Tenant } from '../operations/caller.ts'
+import { precondition } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import { isAtLeast, type Package } from '../operations/packages.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { countStores, insertStoreRow } from './queries.ts'
+import type { StoreFields } from './store-input.ts'
+
+/** Stores of one tenant at most: as many as a listing looks at. */
+const STORES_LIMIT = 10_000
+
+/** Makes a store with the default policy. 409 `too_many_stores` when the tenant has all it may have. */
+export async function makeStore(call: Call, tenant: Tenant, fields: StoreFields, wanted: Package): Promise<StoreRow> {
+  if ((await countStores(call.db, tenant)) >= STORES_LIMIT) throw precondition('too_many_stores', `the account has ${STORES_LIMIT} stores, which is the most`)
+  const legalName = fields.legal_name ?? fields.trading_name ?? ''
+  const row: StoreRow = {
+    store_id: newId('st', call.services.platform),
+    tenant,
+    legal_name: legalName,
+    trading_name: legalName,
+    street: '',
+    city: '',
+    postal_code: '',
+    country_code: '',
+    lat: null,
+    lng: null,
+    phone: null,
+    email: null,
+    website: null,
+    opening_hours: null,
+    media: null,
+    social: null,
+    psp_account_id: null,
+    security_tag_mode: 'none',
+    security_tag_hint: null,
+    protection_technology: null,
+    device_type: null,
+    workflow_type: null,
+    ...featuresOf(tenant, wanted),
+    ...fields,
+    package: wanted,
+    receipt_count: 0,
+    policy: JSON.stringify(ProtectionPolicy.parse({})),
+    policy_version: 1,
+    document_version: 1,
+    deny_seq: 0,
+    created_ms: call.nowMs,
+  }
+  await insertStoreRow(call.db, row)
+  return row
+}
+
+/** What a store offers its shoppers unless its merchant says otherwise: what its package has. The sandbox has scan and go at any. */
+export function featuresOf(tenant: string, wanted: Package): Pick<StoreRow, 'has_scan_and_go' | 'has_offers'> {
+  const inSandbox = tenant.endsWith('.test')
+  return { has_scan_and_go: inSandbox || isAtLeast(wanted, 'GROW') ? 1 : 0, has_offers: isAtLeast(wanted, 'GO') ? 1 : 0 }
+}

@@ -1,0 +1,28 @@
+import { knownCaller, maySee } from '../operations/caller.ts'
+import { notFound } from '../operations/failure.ts'
+import { needsPackage, type Call } from '../operations/operation.ts'
+import { isAtLeast, type Package } from '../operations/packages.ts'
+import { packageTooLow } from '../operations/perform.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+
+/** Ids in one query; both databases take many more parameters. */
+const AT_ONCE = 1_000
+
+/** The caller's stores of these ids, in their order: as `ownStore`, for many at once. 404 when any is not the caller's. */
+export async function ownStores(call: Call, storeIds: readonly string[]): Promise<StoreRow[]> {
+  const caller = knownCaller(call.caller)
+  const byId = new Map<string, StoreRow>()
+  for (let i = 0; i < storeIds.length; i += AT_ONCE) {
+    const rows = await call.db.selectFrom('store').selectAll().where('store_id', 'in', storeIds.slice(i, i + AT_ONCE)).execute()
+    for (const row of rows) byId.set(row.store_id, row)
+  }
+  const stores = storeIds.map((id) => {
+    const store = byId.get(id)
+    if (!store || !maySee(caller, store)) throw notFound('store')
+    return store
+  })
+  for (const store of stores) {
+    if (needsPackage(call.operation, caller.mode) && !isAtLeast(store.package as Package, call.operation.minimumPackage)) throw packageTooLow(call.operation, store.package)
+  }
+  return stores
+}

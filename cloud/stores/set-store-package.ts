@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { lowerAccountPackage, raiseAccountPackage } from '../accounts/packages.ts'
+import type { Tenant } from '../operations/caller.ts'
+import { notFound } from '../operations/failure.ts'
+import { Id, Success } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { isAtLeast, type Package } from '../operations/packages.ts'
+import { featuresOf } from './make-store.ts'
+import { findStore, updateStoreRow } from './queries.ts'
+import { Store, toStore } from './schema.ts'
+import { AnyCasePackage } from './store-input.ts'
+
+export const setStorePackage = operation({
+  name: 'setStorePackage',
+  area: 'stores',
+  minimumPackage: 'DISCOVER',
+  summary: 'Gives any store another package, at once. For administrators.',
+  description: 'The account has the highest package of its live stores. What the new package has is switched on; what it has not, off.',
+  callers: ['admin'],
+  changes: true,
+  request: z.strictObject({ storeId: Id, package: AnyCasePackage }),
+  response: Store.extend(Success),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', package: 'grow' },
+  async run(call, { storeId, package: wanted }) {
+    const store = await findStore(call.db, storeId)
+    if (!store) throw notFound('store')
+    const tenant = store.tenant as Tenant
+    call.changed(storeId, tenant)
+    const before = store.package as Package
+    if (before === wanted) return { success: true as const, ...toStore(store) }
+    const had = featuresOf(tenant, before)
+    const has = featuresOf(tenant, wanted)
+    // What the merchant switched off stays off, unless the package brings it for the first time.
+    const set = {
+      package: wanted,
+      has_scan_and_go: had.has_scan_and_go === has.has_scan_and_go ? store.has_scan_and_go : has.has_scan_and_go,
+      has_offers: had.has_offers === has.has_offers ? store.has_offers : has.has_offers,
+    }
+    await updateStoreRow(call.db, storeId, set)
+    if (tenant.endsWith('.live')) {
+      const accountId = tenant.slice(0, -'.live'.length)
+      if (isAtLeast(wanted, before)) await raiseAccountPackage(call.db, accountId, wanted)
+      else await lowerAccountPackage(call.db, accountId, before)
+    }
+    return { success: true as const, ...toStore({ ...store, ...set }) }
+  },
+})

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { Id, Success } from '../operations/fields.ts'
+import { invalid } from '../operations/failure.ts'
+import { operation } from '../operations/operation.ts'
+import { isAtLeast, type Package } from '../operations/packages.ts'
+import { packageMissing } from '../operations/perform.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { storeDocumentChanged } from '../protection/device-operations.ts'
+import { ownStore } from './own-store.ts'
+import { updateStoreRow } from './queries.ts'
+import { Store, toMasterData, toStore } from './schema.ts'
+import { STORE_INPUT_SHAPE, storeFieldsOf, type StoreFields } from './store-input.ts'
+
+/** What the system sets; sent back as it was answered it is ignored. */
+const SYSTEM_SET_SHAPE = {
+  success: z.literal(true).optional(),
+  id: Id.optional().describe('The same as storeId.'),
+  package: z.string().max(16).optional(),
+  mode: z.enum(['demo', 'live']).optional(),
+  rating: z.number().optional(),
+  receiptCount: z.int().optional(),
+}
+type SystemSet = z.output<z.ZodObject<typeof SYSTEM_SET_SHAPE>>
+
+/** What agents and gates go by: it travels in the signed policy document, or decides what it says. */
+const TOLD_TO_AGENTS = ['trading_name', 'security_tag_mode', 'protection_technology', 'device_type', 'workflow_type'] as const
+
+export const updateStore = operation({
+  name: 'updateStore',
+  area: 'stores',
+  minimumPackage: 'DISCOVER',
+  summary: 'Changes a store.',
+  description:
+    'Takes the fields of both forms, as fetchStore answers them; what is left out stays, `null` clears what may be empty. Fields that the system sets are ignored when they come back unchanged, else refused. Agents get a new policy when names or anything about tags has changed.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, ...STORE_INPUT_SHAPE, ...SYSTEM_SET_SHAPE }).transform((input, faults) => ({ storeId: input.storeId, fields: storeFieldsOf(input, faults), systemSet: input as SystemSet })),
+  response: Store.extend(Success),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', tradingName: 'Hafenkante Hamburg', openingHours: { monday: '09:00-18:30' } },
+  async run(call, { storeId, fields, systemSet }) {
+    const store = await ownStore(call, storeId)
+    assertUnchanged(store, systemSet)
+    assertPackageHas(store, fields)
+    const next = { ...store, ...fields }
+    if (Object.keys(fields).length > 0) await updateStoreRow(call.db, storeId, fields)
+    if (TOLD_TO_AGENTS.some((column) => next[column] !== store[column])) await storeDocumentChanged(call, storeId)
+    call.changed(storeId)
+    return { success: true as const, ...toStore(next) }
+  },
+})
+
+function assertUnchanged(store: StoreRow, sent: SystemSet): void {
+  const { id, mode, rating, receiptCount } = toMasterData(store)
+  const refuse = (path: string) => invalid(path, 'is set by the system')
+  if (sent.id !== undefined && sent.id !== id) throw invalid('id', 'says something else than storeId')
+  if (sent.mode !== undefined && sent.mode !== mode) throw refuse('mode')
+  if (sent.rating !== undefined && sent.rating !== rating) throw refuse('rating')
+  if (sent.package !== undefined && sent.package.toUpperCase() !== store.package) throw invalid('package', 'is set with setStorePackage, by an administrator')
+  // It may have grown since it was read.
+  if (sent.receiptCount !== undefined && (sent.receiptCount < 0 || sent.receiptCount > receiptCount)) throw refuse('receiptCount')
+}
+
+/** A live store cannot offer what its package does not have. */
+function assertPackageHas(store: StoreRow, fields: StoreFields): void {
+  const inSandbox = store.tenant.endsWith('.test')
+  const have = store.package as Package
+  if (fields.has_scan_and_go === 1 && store.has_scan_and_go === 0 && !inSandbox && !isAtLeast(have, 'GROW')) throw packageMissing('hasScanAndGo', 'GROW', have)
+  if (fields.has_offers === 1 && store.has_offers === 0 && !isAtLeast(have, 'GO')) throw packageMissing('hasOffers', 'GO', have)
+}

@@ -1,0 +1,138 @@
+import { PNG } from 'pngjs'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import type { Json } from '../support/cloud.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { readQr } from '../support/qr.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+
+onEveryDatabase('scan and go', (kind) => {
+  let shop: Shop
+  let platform: VirtualPlatform
+  let wine: Json
+  let operatorId: string
+  beforeAll(async () => {
+    platform = virtualPlatform({ startMs: Date.parse('2026-11-20T09:00:00Z') })
+    shop = await openShop(kind, { platform })
+    const { products } = await shop.ok('fetchProducts', { storeId: shop.storeId, limit: 500 })
+    wine = products.find((p: Json) => p.flags.requiresHumanVerification)
+    operatorId = (await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })).operatorId
+  })
+  afterAll(() => shop.stop())
+
+  async function start(items: Json[], userId?: string): Promise<Json> {
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, ...(userId && { userId }) })
+    return shop.ok('startCheckout', { sessionId, items })
+  }
+  const shirt = () => ({ ean: shop.products[0].ean, quantity: 1 })
+  const statusOf = async (transactionId: string) => (await shop.ok('fetchPurchase', { transactionId })).status
+
+  it('has staff look at age-restricted goods before they are paid', async () => {
+    const waiting = await start([{ ean: wine.ean, quantity: 1 }])
+    expect(waiting).toMatchObject({ status: 'CREATED', awaitingApproval: true, approvalReason: 'age' })
+    const { transactionId } = waiting
+    expect(await shop.call('completeTestCheckout', { transactionId })).toMatchObject({ status: 409, body: { reason: 'awaiting_approval' } })
+    expect((await shop.cloud.get(new URL(waiting.checkoutUrl).pathname)).text).toContain('Bitte warten')
+    // The clock of the payment stands still meanwhile.
+    await platform.advance(45 * 60_000)
+    expect(await statusOf(transactionId)).toBe('CREATED')
+    expect((await shop.call('approveCheckout', { transactionId, operatorId: 'op_x' })).status).toBe(404)
+    expect(await shop.ok('approveCheckout', { transactionId, operatorId })).toMatchObject({ status: 'PENDING_PAYMENT' })
+    expect(await shop.call('approveCheckout', { transactionId, operatorId })).toMatchObject({ status: 409, body: { reason: 'not_awaiting_approval' } })
+    expect(await shop.ok('completeTestCheckout', { transactionId })).toMatchObject({ status: 'SUCCESS' })
+  })
+
+  it('ends what staff refuse, and what the shopper leaves', async () => {
+    const refused = await start([{ ean: wine.ean, quantity: 1 }])
+    expect(await shop.ok('approveCheckout', { transactionId: refused.transactionId, operatorId, approved: false })).toMatchObject({ status: 'CANCELLED' })
+    const left = await start([{ ean: wine.ean, quantity: 1 }])
+    expect(await shop.ok('markPurchaseCancelled', { purchaseId: left.transactionId })).toMatchObject({ status: 'CANCELLED' })
+    const ended = await start([{ ean: wine.ean, quantity: 1 }])
+    expect(await shop.ok('completeTestCheckout', { transactionId: ended.transactionId, result: 'cancelled' })).toMatchObject({ status: 'CANCELLED' })
+  })
+
+  it('picks baskets at the rate that the store has set', async () => {
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+    await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...policy, spotCheckRate: 1 } })
+    expect(await start([shirt()])).toMatchObject({ status: 'CREATED', approvalReason: 'spot_check' })
+    await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...policy, spotCheckRate: 0 } })
+    expect((await start([shirt()])).status).toBe('PENDING_PAYMENT')
+  })
+
+  it('ends a payment that does not come within 30 minutes, and no other', async () => {
+    const early = await start([shirt()])
+    const paid = await start([shirt()])
+    await shop.ok('completeTestCheckout', { transactionId: paid.transactionId })
+    await platform.advance(20 * 60_000)
+    const late = await start([shirt()])
+    await platform.advance(12 * 60_000)
+    // Nobody waits for the job: what is late is late at once.
+    expect(await shop.call('completeTestCheckout', { transactionId: early.transactionId })).toMatchObject({ status: 409, body: { reason: 'checkout_ended' } })
+    // A real database answers in real time, while the virtual clock has moved on.
+    const aMinuteLater = async () => {
+      await platform.advance(61_000)
+      return statusOf(early.transactionId)
+    }
+    await expect.poll(aMinuteLater, { timeout: 10_000 }).toBe('CANCELLED')
+    expect(await Promise.all([paid, late].map((p) => statusOf(p.transactionId)))).toEqual(['SUCCESS', 'PENDING_PAYMENT'])
+  })
+
+  it('lists purchases, the newest first, in pages that neither skip nor repeat while others buy', async () => {
+    const made: string[] = []
+    for (let i = 0; i < 7; i++) {
+      await platform.advance(10)
+      made.unshift((await start([shirt()], 'u-history')).transactionId)
+    }
+    const seen: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await shop.ok('fetchPurchaseHistory', { userId: 'u-history', limit: 2, ...(cursor && { cursor }) })
+      seen.push(...page.purchases.map((p: Json) => p.transactionId))
+      cursor = page.nextCursor
+      await platform.advance(10)
+      await start([shirt()], 'u-history')
+    } while (cursor !== undefined)
+    expect(seen).toEqual(made)
+    expect((await shop.ok('fetchPurchaseHistory', { userId: 'u-history', offset: 9, limit: 500 })).purchases).toHaveLength(2)
+    const first = await shop.ok('fetchPurchaseHistory', { userId: 'u-history', limit: 1 })
+    expect(first).toMatchObject({ total: 11, purchases: [{ receipt: { items: [{ name: shop.products[0].name }] } }] })
+    expect(first.purchases[0].receipt.receiptQrCode).toBeUndefined()
+    expect((await shop.ok('fetchPurchaseHistory', { storeId: shop.otherStoreId })).purchases).toEqual([])
+    expect((await shop.call('fetchPurchaseHistory', { limit: 1, offset: 0, cursor: 'x' })).status).toBe(400)
+    const older = await shop.cloud.get('/api/v1/fetchPurchaseHistory?userId=u-history', { authorization: `Bearer ${shop.key}` })
+    expect(older.body).toMatchObject({ success: true, total: 11 })
+    expect(older.body.data[0]).toMatchObject({ userId: 'u-history', totalCent: expect.any(Number) })
+    const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger' })
+    expect(await shop.cloud.ok(stranger, 'fetchPurchaseHistory', { userId: 'u-history' })).toMatchObject({ purchases: [], total: 0 })
+    const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] })
+    expect(await shop.cloud.ok(bound, 'fetchPurchaseHistory', {})).toMatchObject({ purchases: [], total: 0 })
+  })
+
+  it.each(['checkin', 'payment', 'profile'])('draws the %s code of a store', async (type) => {
+    for (const size of [64, 512, 2_048]) {
+      const { codes } = await shop.ok('generateCodes', { storeId: shop.storeId, type, size })
+      const png = Buffer.from(codes[0].imageBase64, 'base64')
+      if (size < 1_000) expect(readQr(png)).toBe(`untag://${type}/${shop.storeId}`)
+      expect(codes[0].data).toBe(`untag://${type}/${shop.storeId}`)
+      expect(Math.abs(PNG.sync.read(png).width - size)).toBeLessThanOrEqual(size / 2)
+    }
+  })
+
+  it('shows a receipt as JSON, page or text, as it is asked for', async () => {
+    const { transactionId } = await shop.buy([shirt(), { name: 'Tragetasche', priceUnit: 50, quantity: 2, vat: 19 }])
+    const { token } = await shop.ok('generateReceiptWithQR', { purchaseId: transactionId })
+    const read = (accept?: string) => shop.cloud.get(`/api/v1/getReceiptFromToken?token=${token}`, accept === undefined ? {} : { accept })
+    for (const accept of [undefined, '*/*', 'application/json', 'application/json, text/html']) expect((await read(accept)).body).toMatchObject({ success: true, id: transactionId })
+    const page = await read('text/html,application/xhtml+xml,*/*')
+    expect(page.headers.get('content-type')).toContain('text/html')
+    expect(page.text).toContain('Tragetasche')
+    const text = await read('text/plain')
+    expect(text.headers.get('content-type')).toContain('text/plain')
+    expect(text.text).toMatch(/^Tragetasche +1,00\n {2}2 x 0,50$/m)
+    expect(text.text).toMatch(/^SUMME EUR +[\d.,]+$/m)
+    expect(text.text.split('\n').every((line) => line.length <= 48)).toBe(true)
+    expect((await shop.cloud.get('/api/v1/getReceiptFromToken?token=nonsense', { accept: 'text/plain' })).status).toBe(404)
+  })
+
+  it('leaves no error in the log', () => expect(shop.cloud.errors).toEqual([]))
+})

@@ -1,0 +1,10 @@
+import { createRequire } from 'node:module'
+import { PNG } from 'pngjs'
+
+const jsqr = createRequire(import.meta.url)('jsqr') as (data: Uint8ClampedArray, width: number, height: number) => { data: string } | null
+
+/** What an independent reader sees in a PNG. */
+export function readQr(png: Buffer): string | undefined {
+  const { data, width, height } = PNG.sync.read(png)
+  return jsqr(new Uint8ClampedArray(data), width, height)?.data
+}
