@@ -1,4 +1,4 @@
-import { choice, flag, port, text, url, wholeNumber } from './options.ts'
+import { choice, flag, port, text, url, wholeNumber, type Option } from './options.ts'
 
 /** Every setting of every command, once: the help, docs/configuration.md and the checks come from here. */
 
@@ -100,12 +100,18 @@ export const SIMULATE_OPTIONS = {
   lockInput: wholeNumber({ flag: 'lock-input', env: 'UNTAG_SIMULATOR_LOCK_INPUT', help: 'relay-board: input that shows that it moved' }, 'N', 0, 0, 7),
 }
 
-const api = url({ flag: 'api', env: 'UNTAG_API', help: 'base URL of the API, such as http://127.0.0.1:8080/api/v1' }, ['http:', 'https:'])
-const key = text({ flag: 'key', env: 'UNTAG_KEY', help: 'secret key; better in the environment, where other users cannot read it' }, 'KEY', undefined)
+/** Where `untag cloud` listens when nothing else is said. */
+export const DEFAULT_BASE_URL = 'http://127.0.0.1:8080/api/v1'
+
+export const API_OPTIONS = {
+  key: text({ flag: 'key', env: 'UNTAG_KEY', help: 'API key' }, 'KEY', undefined),
+  baseUrl: { ...url({ flag: 'base-url', env: 'UNTAG_API', help: 'address of the API' }, ['http:', 'https:']), fallback: DEFAULT_BASE_URL } as Option<string>,
+  idempotencyKey: text({ flag: 'idempotency-key', env: 'UNTAG_IDEMPOTENCY_KEY', help: 'to repeat a call; else each has a new one' }, 'TEXT', undefined),
+}
 
 export const LISTEN_OPTIONS = {
-  api,
-  key,
+  key: API_OPTIONS.key,
+  baseUrl: API_OPTIONS.baseUrl,
   forwardTo: url({ flag: 'forward-to', env: 'UNTAG_FORWARD_TO', help: 'your receiver; may be on this machine' }, ['http:', 'https:']),
   events: text({ flag: 'events', env: 'UNTAG_EVENTS', help: 'names of events with commas, or * for all' }, 'LIST', '*'),
   storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the events of this store alone' }, 'ID', undefined),
@@ -113,8 +119,8 @@ export const LISTEN_OPTIONS = {
 }
 
 export const TRIGGER_OPTIONS = {
-  api,
-  key,
+  key: API_OPTIONS.key,
+  baseUrl: API_OPTIONS.baseUrl,
   webhookId: text({ flag: 'webhook', env: 'UNTAG_WEBHOOK', help: 'for this webhook alone; else for all that are registered, and untag listen' }, 'ID', undefined),
   storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the store that the event is about' }, 'ID', undefined),
 }

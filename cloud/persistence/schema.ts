@@ -1,6 +1,8 @@
 import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow } from './tables/accounts.ts'
 import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, OperatorRow } from './tables/agents.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
+import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from './tables/click-and-collect.ts'
+import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from './tables/loyalty.ts'
 import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
 import type {
   AuthorizationUnitRow,
@@ -14,6 +16,7 @@ import type {
   UnitRightRow,
 } from './tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
+import type { StockLevelRow, StockReservationRow } from './tables/stock.ts'
 import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, StoreRow } from './tables/stores.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscriptionRow } from './tables/webhooks.ts'
 
@@ -36,6 +39,14 @@ export interface Schema {
   purchase: PurchaseRow
   purchase_line: PurchaseLineRow
   purchase_unit: PurchaseUnitRow
+  loyalty_program: LoyaltyProgramRow
+  loyalty_member: LoyaltyMemberRow
+  loyalty_entry: LoyaltyEntryRow
+  pickup_order: PickupOrderRow
+  pickup_order_line: PickupOrderLineRow
+  pickup_order_item: PickupOrderItemRow
+  stock_level: StockLevelRow
+  stock_reservation: StockReservationRow
   protected_item: ProtectedItemRow
   agent: AgentRow
   enrolment_code: EnrolmentCodeRow

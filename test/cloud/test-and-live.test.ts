@@ -63,7 +63,7 @@ onEveryDatabase('test and live', (kind) => {
   it('are seen with a live key by the same requests', async () => {
     const seen = await walk([live])
     const showing = new Set(seen.filter(({ shown }) => shown.length > 0).map(({ operation }) => operation))
-    expect([...showing]).toEqual(expect.arrayContaining(['fetchStores', 'fetchProducts', 'fetchDevices', 'fetchPurchase', 'fetchProtectionEvents', 'fetchOperators', 'fetchRegistrations', 'fetchAuditLog', 'fetchWebhooks', 'fetchWebhookDeliveries', 'fetchWebhookEvents']))
+    expect([...showing]).toEqual(expect.arrayContaining(['fetchStores', 'fetchProducts', 'fetchDevices', 'fetchPurchase', 'fetchProtectionEvents', 'fetchOperators', 'fetchRegistrations', 'fetchAuditLog', 'updateClickCollectStatus', 'getStoreLoyaltyPrograms', 'fetchWebhooks', 'fetchWebhookDeliveries', 'fetchWebhookEvents']))
   })
 
   /** Asks every operation with these keys about live ids; answers which of them were shown without being named. */
@@ -124,6 +124,7 @@ async function fill(shop: Shop): Promise<void> {
   await shop.ok('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', epc: stolen.epc })
   await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
   await enrolTestAgent(shop)
+  await shop.ok('submitClickCollectOrder', { storeId: shop.storeId, userId: 'shopper-1', items: [{ productId: shop.products[1].productId, quantity: 1 }] })
   await shop.ok('submitStoreRegistration', { companyName: 'Deichgold GmbH', tradingName: 'Deichgold', address: { street: 'Kai 1', city: 'Kiel', zip: '24103', country: 'DE' } })
   // A cancelled purchase whose goods are gone raises an exception.
   await shop.call('markPurchaseCancelled', { purchaseId: purchase.transactionId })

@@ -37,6 +37,8 @@ export interface TestCloud {
   key(kind: KeyKind, mode?: Mode, options?: { account?: string; package?: Package; storeIds?: string[] }): Promise<string>
   /** Calls an operation without a socket. */
   call(key: string | null, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Sends fields as multipart/form-data; `file` and `snapshot` as files. */
+  sendForm(key: string | null, operation: string, fields: Record<string, unknown>): Promise<Answer>
   /** As `call`, for an answer that must be 200. */
   ok(key: string, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
   get(path: string, headers?: Record<string, string>): Promise<Answer>
@@ -96,6 +98,14 @@ export async function startTestCloud(kind: DatabaseKind, options: { config?: Par
     errors,
     baseUrl: config.baseUrl,
     call,
+    async sendForm(key, operation, fields) {
+      const form = new FormData()
+      for (const [name, value] of Object.entries(fields)) {
+        const text = typeof value === 'string' ? value : JSON.stringify(value)
+        form.set(name, name === 'file' || name === 'snapshot' ? new Blob([text]) : text)
+      }
+      return read(await cloud.app.request(`/api/v1/${operation}`, { method: 'POST', headers: key === null ? {} : { authorization: `Bearer ${key}` }, body: form }))
+    },
     async key(keyKind, mode = 'test', { account = 'Hafenkante', package: wanted = 'GROW', storeIds } = {}) {
       return db.database.write(async (tx) => {
         const { accountId } = await ensureAccount(tx, account, wanted, platform)
