@@ -6,6 +6,7 @@ import type { CloudConfig } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
+import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import type { PushSender } from '../messaging/push.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
@@ -24,6 +25,7 @@ export const AREAS = [
   'receipts',
   'protection',
   'agents',
+  'webhooks',
 ] as const
 export type Area = (typeof AREAS)[number]
 
@@ -45,6 +47,10 @@ export interface Services {
   readonly push: PushSender
   /** Given after a commit that changed offers: what is due next may have changed. */
   readonly offersChanged: Signal
+  /** Requests to merchants' own systems. */
+  readonly outgoing: OutgoingHttp
+  /** Sends events; `wake` says that there may be new ones. */
+  readonly webhooks: { readonly wake: () => void }
 }
 
 /** An event for webhooks; `protection.*` events go through cloud/protection/events.ts. */
