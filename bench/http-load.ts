@@ -18,6 +18,8 @@ export interface LoadAnswer {
   microseconds: number
   p50Ms: number
   p99Ms: number
+  /** Of one answer with its header, the mean. */
+  bytes: number
 }
 
 export async function sendAll({ port, path, authorization, bodies, connections, expected }: LoadQuestion): Promise<LoadAnswer> {
@@ -26,6 +28,7 @@ export async function sendAll({ port, path, authorization, bodies, connections, 
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)))
   const times: number[] = []
   let next = 0
+  let bytes = 0
   const from = now()
   await Promise.all(
     sockets.map(async (socket) => {
@@ -34,6 +37,7 @@ export async function sendAll({ port, path, authorization, bodies, connections, 
         const asked = now()
         const answer = await exchange(request)
         times.push(now() - asked)
+        bytes += answer.length
         if (!answer.startsWith('HTTP/1.1 200 ') || !answer.includes(expected)) throw new Error(`not the expected answer: ${answer}`)
       }
     }),
@@ -42,7 +46,7 @@ export async function sendAll({ port, path, authorization, bodies, connections, 
   for (const socket of sockets) socket.destroy()
   times.sort((a, b) => a - b)
   const at = (share: number) => (times[Math.floor((times.length - 1) * share)] ?? 0) / 1_000
-  return { microseconds, p50Ms: at(0.5), p99Ms: at(0.99) }
+  return { microseconds, p50Ms: at(0.5), p99Ms: at(0.99), bytes: bytes / times.length }
 }
 
 const now = () => Number(process.hrtime.bigint()) / 1_000

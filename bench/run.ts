@@ -2,7 +2,12 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { realPlatform } from '../bin/platform.ts'
-import { fetchProducts } from './fetch-products.ts'
+import { catalogueSize } from './catalogue/catalogue-size.ts'
+import { memory } from './catalogue/memory.ts'
+import { productByEan } from './catalogue/product-by-ean.ts'
+import { productImport } from './catalogue/product-import.ts'
+import { productInsert } from './catalogue/product-insert.ts'
+import { productPage } from './catalogue/product-page.ts'
 import type { Figure, Result } from './figure.ts'
 import { describeMachine } from './machine.ts'
 import { asText } from './report.ts'
@@ -10,13 +15,14 @@ import { verifyAndRedeem } from './verify-and-redeem.ts'
 import { verifyProtectedItem } from './verify-protected-item.ts'
 import { verifyToken } from './verify-token.ts'
 
-const FIGURES: readonly Figure[] = [verifyToken, verifyAndRedeem, verifyProtectedItem, fetchProducts]
+const FIGURES: readonly Figure[] = [verifyToken, verifyAndRedeem, verifyProtectedItem, productPage, productByEan, productInsert, memory, catalogueSize, productImport]
 
 const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.
 
   npm run bench -- [--quick] [--json FILE] [--folder DIR] [FIGURE …]
 
-  --quick        about 20 seconds, for CI; the figures are less steady
+  --quick        a minute or two, for CI; the figures are less steady
+  --vendure      measures Vendure beside the catalogue; the first time it is installed into var/peers/vendure (about 170 MB, some minutes)
   --json FILE    writes the result with what it was measured on
   --folder DIR   where the databases lie while it runs, on the disk that is to be measured (var/bench)
   FIGURE         ${FIGURES.map((f) => f.name).join(', ')}; all when none is named
@@ -29,6 +35,7 @@ async function main(): Promise<void> {
     options: {
       quick: { type: 'boolean', default: false },
       json: { type: 'string' },
+      vendure: { type: 'boolean', default: false },
       folder: { type: 'string', default: 'var/bench' },
       help: { type: 'boolean', default: false },
     },
@@ -51,7 +58,7 @@ async function main(): Promise<void> {
     const folder = join(base, `${figure.name}-${process.pid}`)
     mkdirSync(folder)
     try {
-      const result = await figure.run({ quick: values.quick, folder, random, note })
+      const result = await figure.run({ quick: values.quick, vendure: values.vendure, folder, random, note })
       results[figure.name] = result
       say(asText(result))
     } finally {

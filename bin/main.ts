@@ -1,15 +1,33 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
+import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
 
 interface Command {
   readonly words: readonly string[]
+  /** What must stand behind the words, such as EVENT. */
+  readonly argument?: string
   readonly does: string
   readonly options: Options
-  run(args: readonly string[]): Promise<void>
+  run(args: readonly string[]): Promise<number | void>
+  /** Where the options are not all. */
+  help?(args: readonly string[]): Promise<string>
 }
 
 function command<O extends Options>(words: readonly string[], does: string, options: O, run: (settings: Values<O>, words: readonly string[]) => Promise<void>): Command {
   return { words, does, options, run: (args) => run(readOptions(options, args, process.env), words) }
+}
+
+/** A command with one word of the caller's own behind its name. */
+function commandWith<O extends Options>(words: readonly string[], argument: string, does: string, options: O, run: (word: string, settings: Values<O>) => Promise<void>): Command {
+  return {
+    words,
+    argument,
+    does,
+    options,
+    run([word, ...args]) {
+      if (word === undefined || word.startsWith('-')) throw new WrongUsage([`${argument} is missing: untag ${words.join(' ')} ${argument}`])
+      return run(word, readOptions(options, args, process.env))
+    },
+  }
 }
 
 /** Every command that works; nothing is listed here before it does. A command's code is loaded when it runs: help and faults come at once. */
@@ -24,12 +42,21 @@ const COMMANDS: readonly Command[] = [
   command(['edge', 'enrol'], 'enrols this machine’s agent in a store', EDGE_ENROL_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEnrol(settings)),
   command(['edge', 'pair'], 'makes a credential for a program that uses the agent', EDGE_PAIR_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runPair(settings)),
   command(['edge'], 'runs the agent', EDGE_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEdge(settings)),
+  {
+    words: ['api'],
+    does: 'calls an operation of the API: untag api OPERATION --field value',
+    options: API_OPTIONS,
+    run: async (args) => (await import('./commands/api.ts')).runApi(args, process.env),
+    help: async (args) => (await import('./commands/api.ts')).apiHelp(args),
+  },
   ...SIMULATORS.map((name) => command(['simulate', name], `a simulated ${name} on a TCP port`, SIMULATE_OPTIONS, async (settings) => (await import('./commands/simulate.ts')).runSimulate(name, settings))),
+  command(['listen'], 'forwards the account’s events to a receiver on this machine', LISTEN_OPTIONS, async (settings) => (await import('./commands/listen.ts')).runListen(settings)),
+  commandWith(['trigger'], 'EVENT', 'sends a test event to the webhooks that are registered for it', TRIGGER_OPTIONS, async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings)),
   command(['doctor'], 'what is missing or wrong on this machine, with its fix', DOCTOR_OPTIONS, async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings)),
 ]
 
 function help(): string {
-  const rows = COMMANDS.map((c) => `  untag ${c.words.join(' ').padEnd(24)} ${c.does}`)
+  const rows = COMMANDS.map((c) => `  untag ${[...c.words, ...(c.argument === undefined ? [] : [c.argument])].join(' ').padEnd(24)} ${c.does}`)
   return ['untag decides, at the shop door and at the till, whether a security tag may come off.', '', ...rows, '', 'untag COMMAND --help shows the options of one command.', ''].join('\n')
 }
 
@@ -50,13 +77,13 @@ export async function main(args: readonly string[]): Promise<number | undefined>
     return 2
   }
   const rest = args.slice(found.words.length)
-  if (rest.includes('--help')) {
-    process.stdout.write(`untag ${found.words.join(' ')}: ${found.does}\n\n${describeOptions(found.options)}\n`)
-    return 0
-  }
   try {
-    await found.run(rest)
-    return undefined
+    if (rest.includes('--help')) {
+      const shown = found.help ? await found.help(rest.filter((arg) => arg !== '--help')) : `untag ${[...found.words, ...(found.argument === undefined ? [] : [found.argument])].join(' ')}: ${found.does}\n\n${describeOptions(found.options)}\n`
+      process.stdout.write(shown)
+      return 0
+    }
+    return (await found.run(rest)) ?? undefined
   } catch (error) {
     if (error instanceof WrongUsage) {
       process.stderr.write(`${error.faults.join('\n')}\nuntag ${found.words.join(' ')} --help shows the options\n`)

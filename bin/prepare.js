@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const at = (...parts) => join(root, ...parts)
-const ROOMS = ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators', 'bin', 'bench']
+const ROOMS = ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'bench']
 const CONFIGS = ['package-lock.json', 'tsconfig.json', 'tsconfig.browser.json']
 
 function run(command, args) {
@@ -57,6 +57,7 @@ function build() {
   const tsc = at('node_modules', 'typescript', 'bin', 'tsc')
   run(process.execPath, [tsc, '-p', 'tsconfig.json'])
   run(process.execPath, [tsc, '-p', 'tsconfig.browser.json'])
+  run(process.execPath, [at('dist', 'bin', 'write-openapi.js')])
   writeFileSync(file, current)
 }
 

@@ -57,7 +57,7 @@ export const importProducts = operation({
     'Who accepts `text/event-stream` gets `progress` events, then `result`. The same file again does no harm.',
   changes: true,
   emits: ['product.bulk_imported'],
-  multipart: { fileField: 'file', limit: FORM_LIMIT, alsoJson: true },
+  multipart: { fileField: 'file', limit: FORM_LIMIT, alsoJson: false },
   request: z.strictObject({ storeId: Id, file: FileField, dryRun: FormBoolean.optional() }),
   response: ImportAnswer.extend({ rows: z.int().describe('Rows with something in them.'), dryRun: z.boolean() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', file: new UploadedFile('products.xlsx', new Uint8Array()) },

@@ -1,4 +1,5 @@
 import type { Db } from '../persistence/database.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { ProductRow, ProductWordRow, StoreProductRow } from '../persistence/tables/stores.ts'
 import { renderListing, type Listing } from './render.ts'
 import { joinWords, wordsOf } from './words.ts'
@@ -35,7 +36,7 @@ export async function writeProducts(db: Db, writes: readonly ProductWrite[]): Pr
 
   const listings: StoreProductRow[] = []
   const words: { gone: ProductWordRow[]; come: ProductWordRow[] } = { gone: [], come: [] }
-  const counts = new Map<string, { store_id: string; category: string; products: number }>()
+  const counts = new Map<string, Count>()
   const count = (store_id: string, category: string | null, by: number) => {
     if (category === null) return
     const key = `${store_id}\0${category}`
@@ -73,18 +74,17 @@ export async function removeListing(db: Db, storeId: string, product: ProductRow
   await addToCounts(db, categories.map((category) => ({ store_id: storeId, category, products: -1 })))
 }
 
-async function upsertProducts(db: Db, rows: readonly ProductRow[]): Promise<void> {
+const upsertProducts = preparedInsert((db, rows: readonly ProductRow[]) => {
   const { product_id: _id, tenant: _tenant, ean: _ean, created_ms: _created, ...changing } = rows[0] as ProductRow
   const columns = Object.keys(changing) as (keyof typeof changing)[]
-  await db
+  return db
     .insertInto('product')
     .values(rows)
     .onConflict((c) => c.column('product_id').doUpdateSet((eb) => Object.fromEntries(columns.map((name) => [name, eb.ref(`excluded.${name}`)]))))
-    .execute()
-}
+})
 
-async function upsertListings(db: Db, rows: readonly StoreProductRow[]): Promise<void> {
-  await db
+const upsertListings = preparedInsert((db, rows: readonly StoreProductRow[]) =>
+  db
     .insertInto('store_product')
     .values(rows)
     .onConflict((c) =>
@@ -95,17 +95,15 @@ async function upsertListings(db: Db, rows: readonly StoreProductRow[]): Promise
         updated_ms: eb.ref('excluded.updated_ms'),
         doc: eb.ref('excluded.doc'),
       })),
-    )
-    .execute()
-}
+    ),
+)
 
-async function insertWords(db: Db, rows: readonly ProductWordRow[]): Promise<void> {
-  await db
+const insertWords = preparedInsert((db, rows: readonly ProductWordRow[]) =>
+  db
     .insertInto('product_word')
     .values(rows)
-    .onConflict((c) => c.columns(['store_id', 'word', 'product_id']).doUpdateSet((eb) => ({ words: eb.ref('excluded.words') })))
-    .execute()
-}
+    .onConflict((c) => c.columns(['store_id', 'word', 'product_id']).doUpdateSet((eb) => ({ words: eb.ref('excluded.words') }))),
+)
 
 async function deleteWords(db: Db, rows: readonly ProductWordRow[]): Promise<void> {
   await db
@@ -114,16 +112,23 @@ async function deleteWords(db: Db, rows: readonly ProductWordRow[]): Promise<voi
     .execute()
 }
 
-async function addToCounts(db: Db, counts: readonly { store_id: string; category: string; products: number }[]): Promise<void> {
+interface Count {
+  store_id: string
+  category: string
+  products: number
+}
+
+const addCounts = preparedInsert((db, rows: readonly Count[]) =>
+  db
+    .insertInto('product_count')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['store_id', 'category']).doUpdateSet((eb) => ({ products: eb('product_count.products', '+', eb.ref('excluded.products')) })),
+    ),
+)
+
+async function addToCounts(db: Db, counts: readonly Count[]): Promise<void> {
   // Always in one order: two transactions then wait for each other instead of for ever.
   const rows = counts.filter(({ products }) => products !== 0).sort((a, b) => (a.store_id + a.category < b.store_id + b.category ? -1 : 1))
-  for (const chunk of inChunks(rows)) {
-    await db
-      .insertInto('product_count')
-      .values(chunk)
-      .onConflict((c) =>
-        c.columns(['store_id', 'category']).doUpdateSet((eb) => ({ products: eb('product_count.products', '+', eb.ref('excluded.products')) })),
-      )
-      .execute()
-  }
+  for (const chunk of inChunks(rows)) await addCounts(db, chunk)
 }

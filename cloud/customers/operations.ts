@@ -3,8 +3,8 @@ import { keyCaller, type Caller } from '../operations/caller.ts'
 import { Failure } from '../operations/failure.ts'
 import { Success, text } from '../operations/fields.ts'
 import { operation, type Reading } from '../operations/operation.ts'
+import type { Customer } from './personal-table.ts'
 import { PERSONAL_TABLES } from './personal-tables.ts'
-import type { Customer } from './queries.ts'
 
 const UserId = text(128).describe('As it was sent at check-in, at checkout, with engagements.')
 
@@ -20,7 +20,7 @@ export const exportCustomerData = operation({
   area: 'customers',
   minimumPackage: 'DISCOVER',
   summary: 'All that is kept of one customer.',
-  description: 'By kind: purchases, sessions, follows, favourites, requests for help. The answer is streamed. An unknown customer has empty lists.',
+  description: 'By kind: purchases, orders, sessions, loyalty, follows, favourites, requests for help. The answer is streamed. An unknown customer has empty lists.',
   changes: false,
   request: z.strictObject({ userId: UserId }),
   response: z.strictObject({ ...Success, userId: z.string(), records: z.record(z.string(), z.array(z.record(z.string(), z.unknown()))) }),

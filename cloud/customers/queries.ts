@@ -1,11 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
-
-/** A customer of one account, on one of its sides. */
-export interface Customer {
-  tenant: string
-  userId: string
-}
+import type { Customer } from './personal-table.ts'
 
 /** Purchases after this id. */
 export function purchasesOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
@@ -18,6 +13,12 @@ export function purchasesOf(db: Db, { tenant, userId }: Customer, after: string,
     .orderBy('purchase_id')
     .limit(limit)
     .execute()
+}
+
+/** Orders to be picked up, after this id. */
+export function ordersOf(db: Db, { tenant, userId }: Customer, after: string, limit: number) {
+  const own = db.selectFrom('pickup_order').selectAll().where('tenant', '=', tenant).where('user_id', '=', userId)
+  return own.where('order_id', '>', after).orderBy('order_id').limit(limit).execute()
 }
 
 /** Sessions after this id. */

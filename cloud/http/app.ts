@@ -6,7 +6,6 @@ import type { TimeClaims } from '../../policy/documents/store-documents.ts'
 import { newId } from '../../policy/ids.ts'
 import { Failure } from '../operations/failure.ts'
 import type { Operation, Services } from '../operations/operation.ts'
-import { openApi } from '../operations/openapi.ts'
 import type { Database } from '../persistence/database.ts'
 import { readPublicReceipt } from '../receipts/operations.ts'
 import { receiptText } from '../receipts/receipt-text.ts'
@@ -14,7 +13,7 @@ import { apiHandler } from './api.ts'
 import { assistanceRoutes } from './assistance.ts'
 import { checkoutRoutes } from './checkout.ts'
 import { clientAddress } from './client-address.ts'
-import { DocsPage } from './docs-page.tsx'
+import { apiDocuments } from './docs/documents.ts'
 import { imageRoutes } from './images.ts'
 import { rateLimiter } from './rate-limit.ts'
 import { NoReceiptPage, ReceiptPage } from './receipt-page.tsx'
@@ -34,18 +33,14 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   const app = new Hono()
   const base = new URL(config.baseUrl).pathname.replace(/\/$/, '')
   const handle = apiHandler(operations, database, services)
-  const document = openApi(operations, config.baseUrl)
-  const openApiText = JSON.stringify(document)
   const limiter = rateLimiter(platform.clock)
-  const docs = String(DocsPage({ operations, document: document as unknown as Parameters<typeof DocsPage>[0]['document'], baseUrl: config.baseUrl }))
 
   app.get(`${base}/time`, (c) => answerTime(c))
   // {upload_url} of the specification.
   app.post(`${base}/upload`, (c) => handle(c, 'uploadImageToProduct'))
   app.get(`${base}/getReceiptFromToken`, (c, next) => publicReceipt(c, next))
   app.all(`${base}/:operation`, (c) => handle(c, c.req.param('operation')))
-  app.get('/openapi.json', (c) => c.body(openApiText, 200, { 'content-type': 'application/json', 'access-control-allow-origin': '*' }))
-  app.get('/docs', (c) => c.html(`<!doctype html>${docs}`, 200, PAGE_HEADERS))
+  for (const [path, document] of Object.entries(apiDocuments(operations, config))) app.get(path, (c) => document.answer(c))
   app.get('/', (c) => c.redirect('/docs'))
   app.get('/healthz', (c) => c.json({ ok: true }))
   app.get('/.well-known/jwks.json', (c) => jwks(c))

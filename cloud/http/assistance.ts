@@ -134,5 +134,5 @@ function said(form: URLSearchParams): string | undefined {
 /** Who acts when a shopper asks: nobody with a key, within the zone's own tenant. */
 function pageCaller(tenant: Tenant): KeyCaller {
   const [accountId = '', mode] = tenant.split('.')
-  return { kind: 'publishable', keyId: 'zone-page', accountId, mode: mode as Mode, tenant, storeIds: null, package: 'PRIME' }
+  return { kind: 'publishable', keyId: 'zone-page', accountId, mode: mode as Mode, tenant, storeIds: null, package: 'PRIME', expiresMs: null }
 }

@@ -1,5 +1,9 @@
-import { z } from 'zod'
-import type { Operation } from './operation.ts'
+import { errorsOf, type PossibleError } from '../description/errors.ts'
+import { exampleAnswer } from '../description/examples.ts'
+import type { JsonSchema } from '../description/json-schema.ts'
+import { schemaWriter, type SchemaWriter } from '../description/schema-writer.ts'
+import { describeEvents } from '../webhooks/describe-events.ts'
+import type { Multipart, OlderForm, Operation } from './operation.ts'
 
 /** The machine-readable description: OpenAPI 3.0.3 out of the table of operations. */
 
@@ -8,50 +12,94 @@ type Json = Record<string, unknown>
 /** Version of the API, not of the program (specification, Versioning). */
 export const API_VERSION = '1.7.0'
 
-const ERRORS: Record<string, string> = {
-  '400': 'invalid-argument: missing or invalid parameters',
-  '401': 'unauthenticated: no valid API key',
-  '403': 'permission-denied: the package or the kind of key does not allow it',
-  '404': 'not-found',
-  '409': 'already-exists, or failed-precondition: the state of things does not allow it',
-  '413': 'payload-too-large',
-  '415': 'unsupported-media-type',
-  '429': 'resource-exhausted: too many requests',
-  '500': 'internal',
-  '503': 'unavailable: try again',
+const TITLE = 'untag'
+const DESCRIPTION = 'Decides, at the shop door and at the till, whether a security tag may come off.'
+
+/** Errors that look the same at every operation are described once. */
+const COMMON: Readonly<Record<number, { name: string; description: string }>> = {
+  401: { name: 'Unauthenticated', description: 'unauthenticated: no valid API key.' },
+  415: { name: 'UnsupportedMediaType', description: 'unsupported-media-type.' },
+  429: { name: 'TooManyRequests', description: 'resource-exhausted: too many requests; wait for Retry-After.' },
+  500: { name: 'Internal', description: 'internal: a fault of ours.' },
+  503: { name: 'Unavailable', description: 'unavailable: try again after Retry-After.' },
 }
 
-/** OpenAPI 3.0.3 of these operations. */
-export function openApi(operations: ReadonlyMap<string, Operation>, baseUrl: string): Json {
-  const paths: Record<string, Json> = {}
-  const schemas: Record<string, Json> = { Error: ERROR_SCHEMA }
-  for (const operation of operations.values()) {
-    const name = operation.name.charAt(0).toUpperCase() + operation.name.slice(1)
-    schemas[`${name}Request`] = { ...jsonSchema(operation.request, 'input'), example: operation.example }
-    schemas[`${name}Response`] = jsonSchema(operation.response, 'output')
-    const path: Json = {}
-    if (!operation.getOnly) path['post'] = postForm(operation, name)
-    const get = operation.getOnly ? operation : operation.get
-    if (get) path['get'] = getForm(operation, get, name)
-    paths[`/${operation.name}`] = path
-  }
-  return {
+const OWN: Readonly<Record<number, string>> = {
+  400: 'invalid-argument: missing or invalid parameters; `details` names them.',
+  403: 'permission-denied: the package or the kind of key does not allow it.',
+  404: 'not-found: unknown, or another account’s.',
+  409: 'already-exists, or failed-precondition: the state of things does not allow it; `reason` says why.',
+  413: 'payload-too-large.',
+}
+
+/** One operation as everything that describes it sees it. */
+export interface DescribedOperation {
+  readonly operation: Operation
+  readonly request: JsonSchema
+  readonly response: JsonSchema
+  readonly answer: Json
+  readonly errors: readonly PossibleError[]
+}
+
+/** The API described: what documents and pages are made of. Made once, at start. */
+export interface Description {
+  readonly baseUrl: string
+  readonly operations: readonly DescribedOperation[]
+  /** Every schema with a name. */
+  readonly components: Readonly<Record<string, JsonSchema>>
+  /** Those of them that several operations have in common. */
+  readonly shared: Readonly<Record<string, JsonSchema>>
+  readonly openApi: Json
+}
+
+/** Describes these operations at `baseUrl`. */
+export function describeApi(operations: ReadonlyMap<string, Operation>, baseUrl: string): Description {
+  const writer = schemaWriter()
+  const described = [...operations.values()].map((operation) => describeOperation(operation, writer))
+  const paths = Object.fromEntries(described.map((each) => [`/${each.operation.name}`, pathOf(each, writer)]))
+  const own = described.flatMap(({ operation: { name, getOnly, multipart, example }, request, response }) => [
+    ...(getOnly || multipart?.alsoJson === false ? [] : [[`${titled(name)}Request`, { ...withoutFile(request, multipart), example }] as const]),
+    ...(multipart ? [[`${titled(name)}Form`, request] as const] : []),
+    [`${titled(name)}Response`, response] as const,
+  ])
+  const schemas = { Error: ERROR_SCHEMA, ...writer.components, ...Object.fromEntries(own) }
+  const openApi: Json = {
     openapi: '3.0.3',
-    info: {
-      title: 'untag',
-      version: API_VERSION,
-      description: 'Decides, at the shop door and at the till, whether a security tag may come off.',
-      license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
-    },
+    info: { title: TITLE, version: API_VERSION, description: DESCRIPTION, license: { name: 'MIT', url: 'https://opensource.org/license/mit' } },
     servers: [{ url: baseUrl }],
-    tags: [...new Set([...operations.values()].map((o) => o.area))].map((name) => ({ name })),
+    tags: [...new Set(described.map((d) => d.operation.area))].map((name) => ({ name })),
     paths,
-    components: { schemas, securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key: untag_test_sk_… or untag_live_sk_…' } } },
+    components: {
+      schemas,
+      parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
+      headers: HEADERS,
+      responses: commonResponses(described.flatMap((d) => d.errors)),
+      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key: untag_test_sk_… or untag_live_sk_…' } },
+    },
     security: [{ key: [] }],
+    'x-webhooks': describeEvents(operations.values()),
   }
+  return { baseUrl, operations: described, components: schemas, shared: { Error: ERROR_SCHEMA, ...writer.components }, openApi }
 }
 
-function common(operation: Operation): Json {
+function titled(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}
+
+function describeOperation(operation: Operation, writer: SchemaWriter): DescribedOperation {
+  const request = writer.write(operation.request, 'input')
+  const response = writer.write(operation.response, 'output')
+  const answer = operation.answer ?? (exampleAnswer(response, writer.components, operation.example) as Json)
+  return { operation, request, response, answer, errors: errorsOf(operation, Object.keys(request.properties ?? {})) }
+}
+
+function pathOf(described: DescribedOperation, writer: SchemaWriter): Json {
+  const { operation } = described
+  if (operation.getOnly) return { get: getOnlyForm(described) }
+  return { ...(operation.get && { get: olderForm(described, operation.get, writer) }), post: postForm(described) }
+}
+
+function common({ operation }: DescribedOperation): Json {
   return {
     tags: [operation.area],
     summary: operation.summary,
@@ -63,41 +111,99 @@ function common(operation: Operation): Json {
   }
 }
 
-function postForm(operation: Operation, name: string): Json {
+function postForm(described: DescribedOperation): Json {
+  const { operation, answer } = described
+  const name = titled(operation.name)
   return {
-    ...common(operation),
+    ...common(described),
     operationId: operation.name,
-    ...(operation.changes && { parameters: [IDEMPOTENCY_KEY] }),
-    requestBody: { required: true, content: Object.fromEntries(bodyTypes(operation).map((type) => [type, { schema: ref(`${name}Request`) }])) },
-    responses: responses(ref(`${name}Response`)),
+    ...(operation.changes && { parameters: [{ $ref: '#/components/parameters/IdempotencyKey' }] }),
+    requestBody: { required: true, content: bodies(described) },
+    responses: responses(described, ref(`${name}Response`), answer),
   }
 }
 
 /** As what a request may be sent: a file that must be there cannot come in JSON. */
-function bodyTypes({ multipart, request }: Operation): string[] {
-  if (!multipart) return ['application/json']
-  const { required = [] } = jsonSchema(request, 'input') as { required?: string[] }
-  return [...(multipart.alsoJson && !required.includes(multipart.fileField) ? ['application/json'] : []), 'multipart/form-data']
+function bodies({ operation, request }: DescribedOperation): Json {
+  const { multipart, example, name } = operation
+  const isFileNeeded = multipart !== undefined && request.required?.includes(multipart.fileField) === true
+  const json = { 'application/json': { schema: ref(`${titled(name)}Request`), example } }
+  const form = { 'multipart/form-data': { schema: ref(`${titled(name)}Form`) } }
+  return { ...(multipart?.alsoJson !== false && !isFileNeeded && json), ...(multipart && form) }
 }
 
-function getForm(operation: Operation, form: { request: z.ZodType; response: z.ZodType }, name: string): Json {
-  const { properties = {}, required = [] } = jsonSchema(form.request, 'input') as { properties?: Record<string, Json>; required?: string[] }
-  const parameters = Object.entries(properties).map(([field, schema]) => ({ name: field, in: 'query', required: required.includes(field), schema }))
+/** JSON cannot hold a file. */
+function withoutFile(request: JsonSchema, multipart: Multipart | undefined): JsonSchema {
+  if (!multipart || !request.properties) return request
+  const { [multipart.fileField]: _file, ...properties } = request.properties
+  return { ...request, properties }
+}
+
+function getOnlyForm(described: DescribedOperation): Json {
+  const { operation, request, answer } = described
   return {
-    ...common(operation),
-    operationId: operation.getOnly ? operation.name : `${operation.name}Older`,
-    ...(!operation.getOnly && { summary: `${operation.summary} Older listing form.` }),
-    parameters,
-    responses: responses(operation.getOnly ? ref(`${name}Response`) : jsonSchema(form.response, 'output')),
+    ...common(described),
+    operationId: operation.name,
+    parameters: parametersOf(request, operation.example),
+    responses: responses(described, ref(`${titled(operation.name)}Response`), answer),
   }
 }
 
-function responses(ok: Json): Json {
-  const errors = Object.entries(ERRORS).map(([status, description]) => [status, { description, content: { 'application/json': { schema: ref('Error') } } }])
-  return { '200': { description: 'Done.', content: { 'application/json': { schema: ok } } }, ...Object.fromEntries(errors) }
+function olderForm(described: DescribedOperation, form: OlderForm, writer: SchemaWriter): Json {
+  const { operation } = described
+  const response = writer.write(form.response, 'output')
+  const answer = exampleAnswer(response, writer.components, operation.example)
+  return {
+    ...common(described),
+    operationId: `${operation.name}Older`,
+    summary: `${operation.summary} Older listing form.`,
+    parameters: parametersOf(writer.write(form.request, 'input'), operation.example),
+    responses: responses(described, response, answer),
+  }
 }
 
-function ref(name: string): Json {
+function parametersOf({ properties = {}, required = [] }: JsonSchema, example: Json): Json[] {
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    ...(description !== undefined && { description }),
+    ...(example[name] !== undefined && { example: schema.type === 'string' ? String(example[name]) : example[name] }),
+    schema,
+  }))
+}
+
+function responses({ errors }: DescribedOperation, ok: JsonSchema, example: unknown): Json {
+  const refused = [...byStatus(errors)].map(([status, cases]) => {
+    const shared = COMMON[status]
+    return [status, shared ? { $ref: `#/components/responses/${shared.name}` } : errorResponse(OWN[status] ?? '', cases)] as const
+  })
+  const headers = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
+  return { '200': { description: 'Done.', headers, content: { 'application/json': { schema: ok, example } } }, ...Object.fromEntries(refused) }
+}
+
+function byStatus(errors: readonly PossibleError[]): Map<number, PossibleError[]> {
+  const groups = new Map<number, PossibleError[]>()
+  for (const error of errors) groups.set(error.status, [...(groups.get(error.status) ?? []), error])
+  return groups
+}
+
+function errorResponse(description: string, cases: readonly PossibleError[]): Json {
+  const examples = Object.fromEntries(cases.map(({ title, example }) => [title.replaceAll(' ', '-'), { summary: title, value: example }]))
+  return { description, content: { 'application/json': { schema: ref('Error'), examples } } }
+}
+
+function commonResponses(errors: readonly PossibleError[]): Json {
+  const made = Object.entries(COMMON).flatMap(([status, { name, description }]) => {
+    const one = errors.find((error) => error.status === Number(status))
+    if (!one) return []
+    const waits = status === '429' || status === '503'
+    return [[name, { ...errorResponse(description, [one]), ...(waits && { headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } }) }] as const]
+  })
+  return Object.fromEntries(made)
+}
+
+function ref(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` }
 }
 
@@ -109,17 +215,23 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 
-const ERROR_SCHEMA: Json = {
+const HEADERS = {
+  RequestId: { description: 'Names this call in logs and error bodies.', schema: { type: 'string' } },
+  RetryAfter: { description: 'Seconds to wait.', schema: { type: 'integer' } },
+}
+
+const ERROR_SCHEMA: JsonSchema = {
   type: 'object',
   required: ['error', 'code', 'requestId'],
   properties: {
     error: { type: 'string', description: 'For people.' },
     code: { type: 'string' },
     reason: { type: 'string', description: 'A finer word than `code`.' },
-    requiredUpgrade: { type: 'string' },
+    requiredUpgrade: { type: 'string', description: 'The package that has the operation.' },
     currentPackage: { type: 'string' },
     details: {
       type: 'array',
+      description: 'Every fault of the request.',
       items: {
         type: 'object',
         required: ['path', 'code', 'message'],
@@ -127,32 +239,7 @@ const ERROR_SCHEMA: Json = {
       },
     },
     allowedNext: { type: 'array', items: { type: 'string' }, description: 'States that a refused move could have gone to.' },
+    retryAt: { type: 'string', format: 'date-time', description: 'From when on it is allowed again.' },
     requestId: { type: 'string' },
   },
-}
-
-function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const made = z.toJSONSchema(schema, { target: 'openapi-3.0', io, unrepresentable: 'any' }) as Json
-  return tidy(made, io) as Json
-}
-
-/** Bounds that every safe integer has say nothing; a format says more than its pattern; answers may grow fields. */
-function tidy(value: unknown, io: 'input' | 'output'): unknown {
-  if (Array.isArray(value)) return value.map((each) => tidy(each, io))
-  if (typeof value !== 'object' || value === null) return value
-  const { $schema: _schema, ...node } = value as Json
-  if (node['maximum'] === Number.MAX_SAFE_INTEGER) delete node['maximum']
-  if (node['minimum'] === Number.MIN_SAFE_INTEGER) delete node['minimum']
-  if (typeof node['format'] === 'string') delete node['pattern']
-  if (io === 'output' && node['additionalProperties'] === false) delete node['additionalProperties']
-  const merged = mergeLiterals(node)
-  return Object.fromEntries(Object.entries(merged).map(([name, child]) => [name, tidy(child, io)]))
-}
-
-/** A choice of single values is one enum. */
-function mergeLiterals(node: Json): Json {
-  const options = node['anyOf'] as Json[] | undefined
-  if (!options?.every((option) => Array.isArray(option['enum']) && option['type'] === options[0]?.['type'])) return node
-  const { anyOf: _options, ...rest } = node
-  return { ...rest, type: options[0]?.['type'], enum: options.flatMap((option) => option['enum'] as unknown[]) }
 }

@@ -6,13 +6,30 @@ import type { CloudConfig } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
+import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
+import type { PushSender } from '../messaging/push.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
 import type { Answerable } from './raw-json.ts'
 import type { Signal } from './signal.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'offers', 'scan and go', 'receipts', 'protection', 'agents', 'analytics', 'assistance', 'customers'] as const
+export const AREAS = [
+  'accounts',
+  'stores',
+  'catalogue',
+  'offers',
+  'click and collect',
+  'loyalty',
+  'scan and go',
+  'receipts',
+  'protection',
+  'agents',
+  'webhooks',
+  'analytics',
+  'assistance',
+  'customers',
+] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */
@@ -30,8 +47,13 @@ export interface Services {
   readonly agents: AgentChannel
   readonly keyUsage: KeyUsage
   readonly images: ImageStore
+  readonly push: PushSender
   /** Given after a commit that changed offers: what is due next may have changed. */
   readonly offersChanged: Signal
+  /** Requests to merchants' own systems. */
+  readonly outgoing: OutgoingHttp
+  /** Sends events; `wake` says that there may be new ones. */
+  readonly webhooks: { readonly wake: () => void }
 }
 
 /** An event for webhooks; `protection.*` events go through cloud/protection/events.ts. */
@@ -127,6 +149,10 @@ export interface Operation {
   readonly response: z.ZodType
   /** An example request for the documentation. */
   readonly example: Record<string, unknown>
+  /** An example answer; where none is declared, one is made up from the schema. */
+  readonly answer: Record<string, unknown> | undefined
+  /** The `reason`s of its refusals (409) that the documentation shows. */
+  readonly refusals: readonly string[]
   readonly emits: readonly string[]
   /** The answer holds a secret: a kept copy is sealed under the Idempotency-Key itself. */
   readonly secretAnswer: boolean
@@ -149,8 +175,15 @@ export interface Operation {
 
 const JSON_BODY_LIMIT = 1024 * 1024
 
-interface Declaration<I extends z.ZodType, O extends z.ZodType> {
-  name: string
+/** An operation that still knows its types: the client's methods are made of them (client/operations.ts). */
+export interface TypedOperation<N extends string, I extends z.ZodType, O extends z.ZodType> extends Operation {
+  readonly name: N
+  readonly request: I
+  readonly response: O
+}
+
+interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType> {
+  name: N
   area: Area
   minimumPackage: Package
   summary: string
@@ -161,6 +194,8 @@ interface Declaration<I extends z.ZodType, O extends z.ZodType> {
   request: I
   response: O
   example: z.input<I> & Record<string, unknown>
+  answer?: z.input<O> & Record<string, unknown>
+  refusals?: readonly string[]
   emits?: readonly string[]
   secretAnswer?: boolean
   proofInBody?: boolean
@@ -177,8 +212,10 @@ type Running<I extends z.ZodType, O extends z.ZodType> =
   | { stream(reading: Reading, input: z.output<I>): Promise<StreamedAnswer> }
 
 /** Declares an operation. Routes, checks, documentation and tests all come from this. */
-export function operation<I extends z.ZodType, O extends z.ZodType>(declaration: Declaration<I, O> & Running<I, O>): Operation {
+export function operation<const N extends string, I extends z.ZodType, O extends z.ZodType>(declaration: Declaration<N, I, O> & Running<I, O>): TypedOperation<N, I, O> {
   return {
+    answer: undefined,
+    refusals: [],
     description: declaration.summary,
     callers: ['secret'],
     emits: [],
@@ -199,6 +236,11 @@ export function operation<I extends z.ZodType, O extends z.ZodType>(declaration:
 
 function otherwise(): never {
   throw new Error('this operation is carried out in steps, or its answer is streamed')
+}
+
+/** The same operation by another name. */
+export function alsoNamed<const N extends string, I extends z.ZodType, O extends z.ZodType>(name: N, { name: first, ...operation }: TypedOperation<string, I, O>): TypedOperation<N, I, O> {
+  return { ...operation, name, summary: `Another name of ${first}.` }
 }
 
 /** Declares the older GET form of a listing (decisions §1). */

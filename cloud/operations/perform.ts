@@ -19,7 +19,7 @@ export async function perform(request: Request, database: Database, services: Se
   const { operation } = request
   const form = request.older && operation.get ? operation.get : operation
   const input = await admit(request, services)
-  if (!operation.changes) {
+  if (!operation.changes || form !== operation) {
     const call = openCall(request, database.reads, services)
     return { status: 200, body: answerOf(form, await form.run(call.call, input), services), replayed: false }
   }

@@ -14,6 +14,16 @@ import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operat
 import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
 import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
+import { fetchClickCollectOrders, submitClickCollectOrder, updateClickCollectStatus } from '../click-and-collect/operations.ts'
+import { getLoyaltyAnalytics } from '../loyalty/analytics-operations.ts'
+import { addLoyaltyPoints, loyaltyCheckIn, redeemLoyaltyPoints } from '../loyalty/points-operations.ts'
+import {
+  createLoyaltyProgram,
+  getLoyaltyProgram,
+  getLoyaltyPrograms,
+  getStoreLoyaltyPrograms,
+  updateLoyaltyProgram,
+} from '../loyalty/program-operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -31,14 +41,17 @@ import { insertStore } from '../stores/insert-store.ts'
 import { approveCheckout } from '../scan-and-go/approval-operations.ts'
 import { generateCodes } from '../scan-and-go/code-operations.ts'
 import { fetchPurchaseHistory } from '../scan-and-go/history-operations.ts'
+import { fetchStock, setStock } from '../stock/operations.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
 import { setStorePackage } from '../stores/set-store-package.ts'
 import { updateStore } from '../stores/update-store.ts'
+import { fetchWebhookDeliveries, fetchWebhookEvents, redeliverWebhook, sendTestWebhook } from '../webhooks/delivery-operations.ts'
+import { deleteWebhook, fetchWebhooks, getLoyaltyWebhookEvents, registerWebhook, rollWebhookSecret, updateWebhook } from '../webhooks/operations.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Operation } from './operation.ts'
 
 /** Every operation of the API, in the order of the documentation. A new one is one line here. */
-const OPERATIONS: readonly Operation[] = [
+export const OPERATIONS = {
   fetchStores,
   fetchStore,
   insertStore,
@@ -70,6 +83,20 @@ const OPERATIONS: readonly Operation[] = [
   deleteOffer,
   getManagerOffers,
   cloneOffer,
+  setStock,
+  fetchStock,
+  submitClickCollectOrder,
+  updateClickCollectStatus,
+  fetchClickCollectOrders,
+  createLoyaltyProgram,
+  updateLoyaltyProgram,
+  getLoyaltyProgram,
+  getStoreLoyaltyPrograms,
+  getLoyaltyPrograms,
+  getLoyaltyAnalytics,
+  addLoyaltyPoints,
+  redeemLoyaltyPoints,
+  loyaltyCheckIn,
   checkIn,
   startCheckout,
   completeTestCheckout,
@@ -103,6 +130,16 @@ const OPERATIONS: readonly Operation[] = [
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,
+  registerWebhook,
+  fetchWebhooks,
+  updateWebhook,
+  rollWebhookSecret,
+  sendTestWebhook,
+  fetchWebhookDeliveries,
+  redeliverWebhook,
+  fetchWebhookEvents,
+  deleteWebhook,
+  getLoyaltyWebhookEvents,
   fetchAnalytics,
   recordEngagement,
   exportSalesData,
@@ -115,7 +152,8 @@ const OPERATIONS: readonly Operation[] = [
   answerAssistanceRequest,
   exportCustomerData,
   eraseCustomerData,
-]
+}
+export type Operations = typeof OPERATIONS
 
-export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(OPERATIONS.map((operation) => [operation.name, operation]))
-assert(OPERATION_TABLE.size === OPERATIONS.length, 'two operations have one name')
+export const OPERATION_TABLE: ReadonlyMap<string, Operation> = new Map(Object.entries(OPERATIONS))
+for (const [name, { name: declared }] of OPERATION_TABLE) assert(name === declared, `${name} is declared as ${declared}`)

@@ -4,6 +4,8 @@ import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, Enrolment
 import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, StoreDayVatRow } from './tables/analytics.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
+import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from './tables/click-and-collect.ts'
+import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from './tables/loyalty.ts'
 import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
 import type {
   AuthorizationUnitRow,
@@ -17,7 +19,9 @@ import type {
   UnitRightRow,
 } from './tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
+import type { StockLevelRow, StockReservationRow } from './tables/stock.ts'
 import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, StoreRow } from './tables/stores.ts'
+import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscriptionRow } from './tables/webhooks.ts'
 
 /**
  * The tables as queries see them (migrations/). Times are ms since 1970 (`_ms`) or seconds (`_s`, `iat`,
@@ -40,6 +44,14 @@ export interface Schema {
   purchase: PurchaseRow
   purchase_line: PurchaseLineRow
   purchase_unit: PurchaseUnitRow
+  loyalty_program: LoyaltyProgramRow
+  loyalty_member: LoyaltyMemberRow
+  loyalty_entry: LoyaltyEntryRow
+  pickup_order: PickupOrderRow
+  pickup_order_line: PickupOrderLineRow
+  pickup_order_item: PickupOrderItemRow
+  stock_level: StockLevelRow
+  stock_reservation: StockReservationRow
   protected_item: ProtectedItemRow
   agent: AgentRow
   enrolment_code: EnrolmentCodeRow
@@ -64,6 +76,10 @@ export interface Schema {
   offer: OfferRow
   offer_list: OfferListRow
   offer_price: OfferPriceRow
+  webhook: WebhookRow
+  webhook_subscription: WebhookSubscriptionRow
+  webhook_delivery: WebhookDeliveryRow
+  webhook_attempt: WebhookAttemptRow
   store_day: StoreDayRow
   store_day_vat: StoreDayVatRow
   store_closing: StoreClosingRow

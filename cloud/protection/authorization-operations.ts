@@ -119,6 +119,7 @@ export const redeemProtectionAuthorization = operation({
   summary: 'Uses up one step of an authorization: call it before acting, and again with the outcome.',
   description: 'For devices that belong to no agent. The same `redemptionId` gets the same answer; a used step is refused with 409 `already_redeemed`.',
   callers: ['secret', 'agent'],
+  refusals: ['already_redeemed', 'token_expired', 'token_revoked', 'token_invalid', 'claimed_by_agent'],
   changes: true,
   request: z.strictObject({
     authorizationToken: text(1_024).optional(),

@@ -202,6 +202,7 @@ export const reportDeviceHeartbeat = operation({
   summary: 'Notes that a device is alive. From an agent it also says that the device is the agent’s.',
   description: 'A device belongs to the first agent of its store that reports it; the first that reports an exit gate becomes the home of the store’s receipts.',
   callers: ['secret', 'agent'],
+  refusals: ['device_of_another_agent'],
   changes: true,
   audited: false,
   request: z.strictObject({ deviceId: Id, firmwareVersion: text(128).optional(), occurredAt: Timestamp.optional() }),

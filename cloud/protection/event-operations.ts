@@ -20,6 +20,7 @@ export const reportProtectionEvents = operation({
   summary: 'Takes in protection events: from a merchant’s own devices, or a signed batch of an agent’s journal.',
   description: 'An event is known by its `eventId`: reported again it changes nothing. A batch is answered with a signed `ack` of all that is durably applied.',
   callers: ['secret', 'agent'],
+  refusals: ['ledger_generation', 'ledger_fork'],
   changes: true,
   bodyLimit: BULK_BODY_LIMIT,
   request: z.strictObject({

@@ -212,6 +212,7 @@ export const updateItemStatus = operation({
   minimumPackage: 'GROW',
   summary: 'Moves a tagged item to another status.',
   description: 'Only listed moves; a refused one tells `allowedNext`. An item that comes back loses its purchase and its used rights.',
+  refusals: ['illegal_move'],
   changes: true,
   request: z.strictObject({ storeId: Id, ...ItemNames, itemStatus: z.enum(ITEM_STATUSES), reason: text(300).optional(), operatorId: text(128).optional() }),
   response: Item.extend(Success),

@@ -48,6 +48,7 @@ export const updateProtectionPolicy = operation({
   minimumPackage: 'GROW',
   summary: 'Replaces the protection policy of a store.',
   description: 'The whole policy, as fetchProtectionPolicy answers it; what is left out takes its default. `home` and `homeEpoch` do not move here.',
+  refusals: ['version_moved'],
   changes: true,
   request: z.strictObject({
     storeId: Id,

@@ -4,7 +4,7 @@ import { originOf } from '../config.ts'
 import type { Tenant } from '../operations/caller.ts'
 import { notFound, precondition } from '../operations/failure.ts'
 import { Id, Success, text } from '../operations/fields.ts'
-import { operation, type Call } from '../operations/operation.ts'
+import { alsoNamed, operation, type Call } from '../operations/operation.ts'
 import { ownPurchase, purchaseIdOf, wholePurchase } from '../scan-and-go/own-purchase.ts'
 import { toTransactionData } from '../scan-and-go/present.ts'
 import { findPurchaseOfReceipt } from '../scan-and-go/queries.ts'
@@ -28,6 +28,7 @@ export const generateReceiptQR = operation({
   minimumPackage: 'GROW',
   summary: 'Answers the QR code of a receipt.',
   description: 'The same receipt every time: a reprint is no second one.',
+  refusals: ['purchase_not_paid'],
   changes: false,
   request: z.strictObject({ purchaseId: Id.optional(), transactionId: Id.optional(), id: Id.optional() }),
   response: ReceiptQr,
@@ -44,7 +45,7 @@ export const generateReceiptQR = operation({
 })
 
 /** The other name of the same operation (specification). */
-export const generateReceiptWithQR: typeof generateReceiptQR = { ...generateReceiptQR, name: 'generateReceiptWithQR', summary: 'Another name of generateReceiptQR.' }
+export const generateReceiptWithQR = alsoNamed('generateReceiptWithQR', generateReceiptQR)
 
 /** The purchase behind a receipt token, whoever's it is: having the receipt is the permission. */
 export async function readPublicReceipt(call: Pick<Call, 'db' | 'services' | 'nowMs'>, token: string): Promise<TransactionData> {

@@ -1,3 +1,4 @@
+import { earnAutomatically } from '../loyalty/earn-automatically.ts'
 import { countCompleted } from '../analytics/count-purchases.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Call } from '../operations/operation.ts'
@@ -6,6 +7,7 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { raiseException } from '../protection/events.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
+import { consumeStock } from '../stock/reserve.ts'
 import { makeReceipt, type ReceiptUnit } from '../receipts/receipt-of-purchase.ts'
 import { present } from '../operations/fields.ts'
 import { readLines, readUnits, updatePurchase } from './queries.ts'
@@ -57,7 +59,30 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
       securityTagStatus: completed.security_tag_status,
     }),
   })
+  await consumePromised(call, purchase)
+  await earnAutomatically(call, store, {
+    transactionId: purchase.purchase_id,
+    userId: purchase.user_id,
+    totalCent: purchase.total_cent,
+    source: 'scan_and_go',
+  })
   return completed
+}
+
+/** Counted stock is used up; what had been promised to others meanwhile is told to staff, for the money has arrived. */
+async function consumePromised({ db, nowMs, services }: Call, purchase: PurchaseRow): Promise<void> {
+  const oversold = await consumeStock(db, purchase.purchase_id)
+  if (oversold.length === 0) return
+  await raiseException(
+    { db, tenant: purchase.tenant, platform: services.platform, nowMs },
+    {
+      storeId: purchase.store_id,
+      kind: 'stock_oversold',
+      subject: purchase.purchase_id,
+      purchaseId: purchase.purchase_id,
+      detail: `paid after its reservation had run out, when others had been promised the last pieces of ${oversold.join(', ')}`,
+    },
+  )
 }
 
 /** Makes a named item paid and this unit's, unless another purchase was faster: then the unit stays unbound. */

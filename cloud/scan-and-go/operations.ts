@@ -7,9 +7,9 @@ import { originOf } from '../config.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { cancelPurchase } from './cancel-purchase.ts'
 import { completePurchase } from './complete-purchase.ts'
+import { endUnpaid } from './end-unpaid.ts'
 import { ownPurchase, purchaseIdOf, wholePurchase } from './own-purchase.ts'
 import { toPurchase, toTransactionData, type WholePurchase } from './present.ts'
-import { updatePurchase } from './queries.ts'
 import { CheckoutRequest, Purchase, TransactionData } from './schema.ts'
 import { openSession, ownSession } from './sessions.ts'
 import { startPurchase } from './start-checkout.ts'
@@ -20,6 +20,7 @@ export const checkIn = operation({
   minimumPackage: 'GROW',
   summary: 'Opens a shopping session in a store.',
   callers: ['secret', 'publishable'],
+  refusals: ['scan_and_go_off'],
   changes: true,
   request: z.strictObject({ storeId: Id, userId: text(128).optional() }),
   response: z.strictObject({ ...Success, sessionId: z.string(), storeId: z.string(), checkedInAt: z.string() }),
@@ -42,6 +43,7 @@ export const startCheckout = operation({
     'Lines with `ean`, `productId` or a named item are priced by the server; a different `priceUnit` is refused with 409 and a row per line. ' +
     'With a test key `checkoutUrl` is a test page with Pay, Decline and Cancel.',
   callers: ['secret', 'publishable'],
+  refusals: ['out_of_stock', 'price_changed', 'item_mismatch', 'item_not_sellable', 'psp_not_configured'],
   changes: true,
   request: CheckoutRequest,
   response: Purchase.extend({ ...Success, checkoutUrl: z.string() }),
@@ -102,6 +104,7 @@ export const markPurchaseCancelled = operation({
   minimumPackage: 'GROW',
   summary: 'Cancels a purchase; a paid one is refunded.',
   description: 'Only PENDING_PAYMENT and SUCCESS can be cancelled. Authorizations are revoked first; the refund runs once none can be used any more.',
+  refusals: ['purchase_not_cancellable'],
   changes: true,
   request: z.strictObject({
     purchaseId: Id.optional(),
@@ -135,7 +138,7 @@ export async function endTestCheckout(call: Call, { purchase, store }: WholePurc
     throw precondition('checkout_ended', isLate ? 'the time for the payment is over' : `the purchase is ${purchase.status} already`, { allowedNext: [] })
   }
   if (result === 'paid') await completePurchase(call, purchase, store)
-  else await updatePurchase(call.db, purchase, { status: 'CANCELLED', cancel_reason: result })
+  else await endUnpaid(call.db, purchase, { cancel_reason: result })
   call.changed(purchase.purchase_id)
 }
 
@@ -144,6 +147,7 @@ export const completeTestCheckout = operation({
   area: 'scan and go',
   minimumPackage: 'GROW',
   summary: 'Ends a test checkout without its page. Test keys only.',
+  refusals: ['checkout_ended'],
   changes: true,
   request: z.strictObject({
     transactionId: Id.optional(),

@@ -330,7 +330,7 @@ onEveryDatabase('analytics', (kind) => {
     const operation = OPERATION_TABLE.get('exportSalesData')
     const store = await reads.selectFrom('store').selectAll().where('store_id', '=', shop.storeId).executeTakeFirstOrThrow()
     const [accountId = ''] = store.tenant.split('.')
-    const caller = { kind: 'secret', keyId: 'k', accountId, mode: 'test', tenant: `${accountId}.test`, storeIds: null, package: 'PRIME' } as const
+    const caller = { kind: 'secret', keyId: 'k', accountId, mode: 'test', tenant: `${accountId}.test`, storeIds: null, package: 'PRIME', expiresMs: null } as const
     let looks = 0
     const { database } = shop.cloud.db
     const counting = { ...database, get reads() { looks++; return database.reads } }

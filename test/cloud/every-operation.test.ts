@@ -34,7 +34,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   registerProductToStore: ({ storeId, products }) => ({ storeId, productId: products[0].productId }),
   removeProductFromStore: ({ storeId, products }) => ({ storeId, productId: products.at(-1).productId }),
   bulkImportProducts: ({ storeId }) => ({ storeId, products: [{ ean: newEan(), name: 'Hafermilch', price: 1.99, vat: 7 }] }),
-  importProducts: ({ storeId }) => ({ storeId }),
+  importProducts: ({ storeId }) => ({ storeId, file: 'ean,name,price,vat\n4006381333931,Marker,1.99,19\n' }),
   uploadImageToProduct: ({ products }) => ({ productId: products[0].productId, imageBase64: PIXEL }),
   createOffer: ({ storeId }) => ({
     storeIds: [storeId],
@@ -47,6 +47,20 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   deleteOffer: () => ({ offerId: 'off_x' }),
   getManagerOffers: () => ({ limit: 10 }),
   cloneOffer: ({ storeId }) => ({ offerId: 'off_x', targetStoreIds: [storeId] }),
+  setStock: ({ products, storeId }) => ({ productId: products[1].productId, storeId, quantity: 5 }),
+  fetchStock: ({ products, storeId }) => ({ storeId, productId: products[0].productId }),
+  submitClickCollectOrder: ({ products, storeId }) => ({ storeId, userId: 'shopper-1', items: [{ productId: products[0].productId, quantity: 1 }] }),
+  updateClickCollectStatus: () => ({ orderId: 'ord_x', status: 'confirmed' }),
+  fetchClickCollectOrders: ({ storeId }) => ({ storeId }),
+  createLoyaltyProgram: ({ storeId }) => ({ storeId, name: 'Stempelkarte', type: 'stamps' }),
+  updateLoyaltyProgram: () => ({ programId: 'loy_x', name: 'Stempelkarte' }),
+  getLoyaltyProgram: ({ programId }) => ({ programId }),
+  getStoreLoyaltyPrograms: ({ storeId }) => ({ storeId }),
+  getLoyaltyPrograms: () => ({}),
+  getLoyaltyAnalytics: ({ storeId }) => ({ storeId }),
+  addLoyaltyPoints: ({ programId }) => ({ programId, userId: 'shopper-1', amount: 1 }),
+  redeemLoyaltyPoints: ({ programId }) => ({ programId, userId: 'shopper-1', amount: 1 }),
+  loyaltyCheckIn: ({ programId }) => ({ programId, userId: 'shopper-1', method: 'qr_checkin', code: 'x' }),
   checkIn: ({ storeId }) => ({ storeId }),
   startCheckout: ({ products }) => ({ sessionId: 'ses_x', items: [{ ean: products[0].ean, quantity: 1 }] }),
   completeTestCheckout: () => ({ transactionId: 'pur_x' }),
@@ -80,6 +94,16 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   enrolEdgeAgent: () => ({ code: 'X', publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'x' }, proof: 'x' }),
   agentLogin: () => ({ agentId: 'agt_x' }),
   fetchSignedDocuments: () => ({}),
+  registerWebhook: ({ storeId }) => ({ storeId, url: 'https://receiver.example/hook', events: ['checkout.completed'] }),
+  fetchWebhooks: ({ storeId }) => ({ storeId }),
+  updateWebhook: () => ({ webhookId: 'whk_x', enabled: true }),
+  deleteWebhook: () => ({ webhookId: 'whk_x' }),
+  rollWebhookSecret: () => ({ webhookId: 'whk_x' }),
+  sendTestWebhook: ({ storeId }) => ({ storeId }),
+  fetchWebhookDeliveries: ({ storeId }) => ({ storeId }),
+  redeliverWebhook: () => ({ deliveryId: 'whd_x' }),
+  fetchWebhookEvents: ({ storeId }) => ({ storeId }),
+  getLoyaltyWebhookEvents: ({ storeId }) => ({ storeId, url: 'https://receiver.example/hook', events: ['loyalty.enrollment'], secret: 'a-secret-of-their-own' }),
   fetchAnalytics: ({ storeId }) => ({ storeId, from: '2026-11-01', to: '2026-11-30' }),
   recordEngagement: ({ storeId }) => ({ type: 'profile_view', storeId }),
   exportSalesData: ({ storeId }) => ({ storeId, from: '2026-11-01', to: '2026-11-30' }),
@@ -96,7 +120,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
 
 /** A PNG of one pixel. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId', 'offerId'] as const
+const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId', 'offerId', 'programId'] as const
 const BAD_BODIES = ['', '{', '[]', 'null', '42', '"text"', '{"a":}', '{"storeId":', '\u0000', '{"storeId":"a\\u0000b"}', '{"storeId":"\\ud800"}', '{}{}', '<xml/>', 'storeId=1', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`, `{"a":${'{"b":'.repeat(100_000)}1${'}'.repeat(100_000)}}`]
 
 onEveryDatabase('every operation', (kind) => {
@@ -116,7 +140,8 @@ onEveryDatabase('every operation', (kind) => {
     const storeId = stores.find((s: Json) => s.securityTagMode === 'rfid').storeId
     const { devices } = await shop.cloud.ok(strangerKey, 'fetchDevices', { storeId })
     const { products } = await shop.cloud.ok(strangerKey, 'fetchProducts', { storeId })
-    stranger = { ...shop, storeId, devices: Object.fromEntries(devices.map((d: Json) => [d.deviceType, d.deviceId])) as Shop['devices'], products }
+    const { programs } = await shop.cloud.ok(strangerKey, 'getStoreLoyaltyPrograms', { storeId })
+    stranger = { ...shop, storeId, devices: Object.fromEntries(devices.map((d: Json) => [d.deviceType, d.deviceId])) as Shop['devices'], products, programId: programs[0].programId }
   })
   afterAll(() => shop.stop())
 
@@ -133,9 +158,14 @@ onEveryDatabase('every operation', (kind) => {
 
   describe.each(posts.map((o) => [o.name, o] as const))('%s', (name, operation) => {
     const isForAdmins = operation.callers.includes('admin') && !operation.callers.includes('secret')
+    /** Takes a form and no JSON: its text fields are texts, whatever stands in them. */
+    const isForm = operation.multipart?.alsoJson === false
     const isCallable = isForAdmins || operation.callers.includes('secret') || operation.callers.includes('anyone')
     /** With the kind of key that the operation is for. */
-    const ask = (body: unknown, headers?: Record<string, string>) => shop.cloud.call(isForAdmins ? adminKey : shop.key, name, body, headers)
+    const ask = (body: unknown, headers?: Record<string, string>) => {
+      const key = isForAdmins ? adminKey : shop.key
+      return isForm && typeof body === 'object' ? shop.cloud.sendForm(key, name, body as Json) : shop.cloud.call(key, name, body, headers)
+    }
 
     if (!operation.callers.includes('anyone')) {
       it('401 without a key, with nonsense, with a key that nobody has', async () => {
@@ -156,7 +186,7 @@ onEveryDatabase('every operation', (kind) => {
     })
 
     it('400 for a wrong type in each field, naming it', async () => {
-      if (!isCallable) return
+      if (!isCallable || isForm) return
       const good = requestOf(name)
       for (const field of Object.keys(good)) {
         const answer = await ask({ ...good, [field]: { wrong: true } })
@@ -194,7 +224,7 @@ onEveryDatabase('every operation', (kind) => {
 
     it('413 for a body that is too large', async () => {
       if (!isCallable) return
-      const answer = await ask(`{"a":"${'x'.repeat(operation.bodyLimit)}"}`)
+      const answer = await ask(isForm ? { ...requestOf(name), file: 'x'.repeat(operation.multipart?.limit ?? 0) } : `{"a":"${'x'.repeat(operation.bodyLimit)}"}`)
       expect(answer).toMatchObject({ status: 413, body: { code: 'payload-too-large' } })
     })
 

@@ -1,6 +1,10 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, expect, it, describe } from 'vitest'
+import { ERROR_STATUS, type ErrorCode } from '../../cloud/operations/failure.ts'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { ROOT } from '../support/built.ts'
 import { startTestCloud, type Json, type TestCloud } from '../support/cloud.ts'
 
 describe('the description of the API', () => {
@@ -25,7 +29,12 @@ describe('the description of the API', () => {
       const path = document.paths[`/${operation.name}`]
       const form = operation.getOnly ? path.get : path.post
       expect([operation.name, form['x-minimum-package'], form.summary]).toEqual([operation.name, operation.minimumPackage, operation.summary])
-      expect(Object.keys(form.responses)).toEqual(expect.arrayContaining(['200', '400', '401', '403', '404', '409', '429']))
+      expect(form.description.length).toBeGreaterThan(0)
+      expect(form['x-callers']).toEqual(operation.callers)
+      expect(form['x-emits'] ?? []).toEqual(operation.emits)
+      const always = ['200', '400', '429', '500', '503', ...(operation.callers.includes('anyone') ? [] : ['401'])]
+      expect(Object.keys(form.responses)).toEqual(expect.arrayContaining(always))
+      expect(form.responses['200'].content['application/json'].example).toMatchObject({ success: true })
       expect(path.get !== undefined).toBe(operation.getOnly || operation.get !== undefined)
     }
     expect(Object.keys(document.paths).length).toBe(OPERATION_TABLE.size)
@@ -35,6 +44,44 @@ describe('the description of the API', () => {
     for (const operation of OPERATION_TABLE.values()) {
       expect([operation.name, operation.request.safeParse(operation.example).success]).toEqual([operation.name, true])
     }
+  })
+
+  it('has example answers that the operations could have given', () => {
+    const wrong = [...OPERATION_TABLE.values()].flatMap((operation) => {
+      const path = document.paths[`/${operation.name}`]
+      const answers = [[operation.response, (operation.getOnly ? path.get : path.post).responses['200']], ...(operation.get ? [[operation.get.response, path.get.responses['200']]] : [])] as Json[]
+      return answers.flatMap(([schema, { content }]) => {
+        const parsed = schema.safeParse(content['application/json'].example)
+        return parsed.success ? [] : [`${operation.name}: ${JSON.stringify(parsed.error.issues)} in ${JSON.stringify(content['application/json'].example)}`]
+      })
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('shows each error with an example of its body', () => {
+    const cases = (Object.values(document.paths) as Json[]).flatMap((path) => Object.values(path)).flatMap((form: Json) => Object.entries(form.responses))
+    const bodies = cases.filter(([status]) => status !== '200').map(([status, response]) => [status, (response as Json).$ref ? document.components.responses[(response as Json).$ref.split('/').at(-1)] : response])
+    for (const [status, { content }] of bodies as [string, Json][]) {
+      const examples = Object.values(content['application/json'].examples) as Json[]
+      expect(examples.length).toBeGreaterThan(0)
+      for (const { value } of examples) expect([status, ERROR_STATUS[value.code as ErrorCode], typeof value.error, typeof value.requestId]).toEqual([status, Number(status), 'string', 'string'])
+    }
+  })
+
+  it('shows refusals by reasons that docs/errors.md explains', () => {
+    const page = readFileSync(join(ROOT, 'docs/errors.md'), 'utf8')
+    const { content } = document.paths['/startCheckout'].post.responses['409']
+    expect(Object.keys(content['application/json'].examples)).toEqual(expect.arrayContaining(['price_changed', 'item_mismatch']))
+    const unknown = [...OPERATION_TABLE.values()].flatMap(({ name, refusals }) => refusals.filter((reason) => !page.includes(`\`${reason}\``)).map((reason) => `${name}: ${reason}`))
+    expect(unknown).toEqual([])
+  })
+
+  it('names what operations share once', () => {
+    const answers = (name: string) => document.components.schemas[`${name}Response`]
+    expect(answers('FetchProducts').properties.products.items).toEqual({ $ref: '#/components/schemas/Product' })
+    expect(answers('FetchProduct').allOf[0]).toEqual({ $ref: '#/components/schemas/Product' })
+    expect(answers('StartCheckout').allOf[0]).toEqual({ $ref: '#/components/schemas/Purchase' })
+    expect(Object.keys(document.components.schemas)).toEqual(expect.arrayContaining(['Store', 'Product', 'Purchase', 'TransactionData', 'Error']))
   })
 
   it('is told to nobody’s surprise: no schema is a hole', () => {

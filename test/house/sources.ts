@@ -9,10 +9,12 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'device-drivers': ['policy'],
   'edge-agent': ['policy', 'device-drivers'],
   cloud: ['policy'],
+  // Types of the operations alone: at run time it needs nothing but itself.
+  client: ['cloud'],
   simulators: ['policy', 'device-drivers', 'cloud', 'edge-agent'],
-  bin: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators'],
-  bench: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators', 'bin'],
-  test: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'simulators', 'bin', 'bench'],
+  bin: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators'],
+  bench: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin'],
+  test: ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'bench'],
 }
 
 /** One file of a room, with what it imports from this project. */

@@ -1,0 +1,26 @@
+import type { Platform } from '../policy/platform.ts'
+import { ensureAccount } from '../cloud/accounts/accounts.ts'
+import { createApiKey } from '../cloud/accounts/api-keys.ts'
+import { tenantOf, type Tenant } from '../cloud/operations/caller.ts'
+import type { Database } from '../cloud/persistence/database.ts'
+import { startCloud, type RunningCloud } from '../bin/commands/cloud.ts'
+import { newLog } from '../bin/log.ts'
+import { readOptions } from '../bin/options.ts'
+import { realPlatform } from '../bin/platform.ts'
+import { CLOUD_OPTIONS } from '../bin/settings.ts'
+
+/** The cloud as `untag cloud` runs it, with its SQLite file in the folder `data`, without a rate limit. */
+export async function openBenchCloud(data: string): Promise<{ running: RunningCloud; platform: Platform }> {
+  const platform = realPlatform()
+  const settings = { ...readOptions(CLOUD_OPTIONS, [], {}), data, port: 0, mqttPort: 0, rateLimit: 0 }
+  return { running: await startCloud(settings, platform, newLog('bench', 'error')), platform }
+}
+
+/** An account with a sandbox and a secret key for that. */
+export async function benchAccount(database: Database, platform: Platform): Promise<{ tenant: Tenant; key: string }> {
+  return database.write(async (db) => {
+    const { accountId } = await ensureAccount(db, 'bench', 'PRIME', platform)
+    const { key } = await createApiKey(db, { accountId, kind: 'secret', mode: 'test', name: 'bench' }, platform)
+    return { key, tenant: tenantOf(accountId, 'test') }
+  })
+}

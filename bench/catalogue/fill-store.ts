@@ -1,0 +1,44 @@
+import { newId } from '../../policy/ids.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { newProductRow } from '../../cloud/catalogue/product-row.ts'
+import { writeProducts } from '../../cloud/catalogue/write-products.ts'
+import type { Tenant } from '../../cloud/operations/caller.ts'
+import type { Database } from '../../cloud/persistence/database.ts'
+import { benchProduct } from './products.ts'
+
+/** Products in one transaction. */
+const AT_ONCE = 500
+
+/** Adds a store without products to those of the sandbox. Returns its id. */
+export async function addStore(database: Database, tenant: Tenant, platform: Platform): Promise<string> {
+  const storeId = newId('st', platform)
+  await database.write(async (db) => {
+    const known = await db.selectFrom('store').selectAll().where('tenant', '=', tenant).executeTakeFirstOrThrow()
+    await db.insertInto('store').values({ ...known, store_id: storeId, trading_name: 'Bench' }).execute()
+  })
+  return storeId
+}
+
+/**
+ * Puts the products `from` … `to - 1` (`benchProduct`) into the store, the way that every product takes into the catalogue, beside
+ * the API because a million calls take longer than the bench. `onProgress` hears how many are in.
+ */
+export async function fillStore(
+  database: Database,
+  where: { tenant: Tenant; storeId: string; from: number; to: number },
+  platform: Platform,
+  onProgress: (done: number) => void = () => undefined,
+): Promise<void> {
+  const { tenant, storeId, from, to } = where
+  for (let start = from; start < to; start += AT_ONCE) {
+    const nowMs = platform.clock.wall()
+    const writes = Array.from({ length: Math.min(AT_ONCE, to - start) }, (_, i) => {
+      const product = benchProduct(start + i)
+      const after = newProductRow(product, { productId: newId('prd', platform), tenant, ean: product.ean, nowMs })
+      const listing = { store_id: storeId, price_cent: after.price_cent, old_price_cent: null, updated_ms: nowMs }
+      return { before: undefined, after, known: [], listing }
+    })
+    await database.write((db) => writeProducts(db, writes))
+    onProgress(start + writes.length - from)
+  }
+}

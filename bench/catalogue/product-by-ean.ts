@@ -1,0 +1,44 @@
+import { fraction } from '../../policy/platform.ts'
+import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from '../figure.ts'
+import { alsoOf, httpContender, withPrograms, type HttpContender } from '../http-contender.ts'
+import { takeTurns } from '../measure.ts'
+import { benchProduct } from './products.ts'
+import { CONNECTIONS, openShops, peerNotes, PRODUCTS, SHARING, WARM_UPS, type Shop } from './servers.ts'
+import { productBody } from './vendure-questions.ts'
+
+const NAMES = { bare: 'bare Hono route', ours: 'fetchProduct', vendure: 'Vendure product(id)' }
+/** Least share of the bare route's rate. */
+const SHARE = 0.4
+/** How many times Vendure's rate. */
+const TIMES = 20
+
+/** What a scan at the shelf costs over HTTP: one product by its barcode, at the price of the store. */
+export const productByEan: Figure = { name: 'product-by-ean', run }
+
+async function run(bench: Bench): Promise<Result> {
+  const { quick, random } = bench
+  const requests = quick ? 400 : 5_000
+  const rounds = quick ? 3 : 9
+  return withPrograms(async (keep) => {
+    const { load, cloud, vendure, ...shops } = await openShops(bench, keep)
+    const bare = await shops.bare('single')
+    const contender = (name: string, shop: Shop, path: string, body: (number: number) => string, count = requests) => {
+      const bodies = () => Array.from({ length: count }, () => body(Math.floor(fraction(random) * PRODUCTS)))
+      return httpContender({ name, load, server: shop.server, address: shop.at(path), connections: CONNECTIONS, expected: '49999', bodies })
+    }
+    const ours = (number: number) => JSON.stringify({ storeId: cloud.storeId, barcode: benchProduct(number).ean })
+    const contenders: HttpContender[] = [
+      contender(NAMES.bare, bare, '/product', ours),
+      contender(NAMES.ours, cloud, 'fetchProduct', ours),
+      ...(vendure ? [contender(NAMES.vendure, vendure, '', (number) => productBody(number + 1), requests / 4)] : []),
+    ]
+    const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
+    return {
+      title: `5  A product by its barcode over HTTP, ${CONNECTIONS} connections`,
+      counts: `wall time at the client; ${SHARING}`,
+      rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
+      targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE), ...(vendure ? [ratesAtLeast(samples, NAMES.ours, NAMES.vendure, TIMES)] : [])],
+      notes: [...(vendure ? ['Vendure does not find a product by its barcode; by its id it is fastest'] : []), ...peerNotes(bench)],
+    }
+  })
+}

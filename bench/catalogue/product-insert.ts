@@ -1,0 +1,40 @@
+import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from '../figure.ts'
+import { alsoOf, httpContender, withPrograms } from '../http-contender.ts'
+import { takeTurns } from '../measure.ts'
+import { benchProduct } from './products.ts'
+import { openShops, PRODUCTS, SHARING, WARM_UPS, type Shop } from './servers.ts'
+
+const NAMES = { bare: 'bare Hono insert, a commit a request', grouped: 'bare Hono insert, group commit', ours: 'insertProduct' }
+const CONNECTIONS = 16
+/** Least share of the bare route's rate. */
+const SHARE = 0.4
+
+/** What a new product costs over HTTP: durable, and read back. */
+export const productInsert: Figure = { name: 'product-insert', run }
+
+async function run(bench: Bench): Promise<Result> {
+  const { quick, random } = bench
+  const requests = quick ? 500 : 2_000
+  const rounds = quick ? 3 : 9
+  return withPrograms(async (keep) => {
+    const { load, cloud, bare } = await openShops({ ...bench, vendure: false }, keep)
+    const contender = (name: string, shop: Shop, path: string) => {
+      let next = PRODUCTS
+      const bodies = () => Array.from({ length: requests }, () => JSON.stringify({ storeId: cloud.storeId, ...benchProduct(next++) }))
+      return httpContender({ name, load, server: shop.server, address: shop.at(path), connections: CONNECTIONS, expected: '49999', bodies })
+    }
+    const contenders = [
+      contender(NAMES.bare, await bare('single'), '/insert'),
+      contender(NAMES.grouped, await bare('grouped'), '/insert'),
+      contender(NAMES.ours, cloud, 'insertProduct'),
+    ]
+    const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
+    return {
+      title: `6  A new product over HTTP, ${CONNECTIONS} connections (SQLite, synchronous=FULL)`,
+      counts: `wall time at the client; ${SHARING}`,
+      rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
+      targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE)],
+      notes: ['the target is the bare route with a commit a request; that with group commit is shown because ours commits in groups too'],
+    }
+  })
+}

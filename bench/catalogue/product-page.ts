@@ -1,0 +1,49 @@
+import { ratesAtLeast, rowsOf, type Bench, type Figure, type Result } from '../figure.ts'
+import { alsoOf, httpContender, withPrograms, type HttpContender } from '../http-contender.ts'
+import { takeTurns } from '../measure.ts'
+import { CONNECTIONS, openShops, peerNotes, SHARING, WARM_UPS, type Shop } from './servers.ts'
+import { searchBody } from './vendure-questions.ts'
+
+const NAMES = {
+  bare: 'bare Hono route',
+  documents: 'bare Hono route, kept documents',
+  ours: 'fetchProducts',
+  vendure: 'Vendure search()',
+}
+const PAGE = 50
+/** Least share of the bare route's rate. */
+const SHARE = 0.6
+/** How many times Vendure's rate. */
+const TIMES = 5
+
+/** What a page of products costs over HTTP, beside a route that does only what cannot be left out and beside a shop system. */
+export const productPage: Figure = { name: 'product-page', run }
+
+async function run(bench: Bench): Promise<Result> {
+  const { quick, random } = bench
+  const requests = quick ? 500 : 2_000
+  const rounds = quick ? 3 : 9
+  return withPrograms(async (keep) => {
+    const { load, cloud, vendure, ...shops } = await openShops(bench, keep)
+    const bare = await shops.bare('single')
+    const contender = (name: string, shop: Shop, path: string, body: string, count = requests) => {
+      const bodies = new Array<string>(count).fill(body)
+      return httpContender({ name, load, server: shop.server, address: shop.at(path), connections: CONNECTIONS, expected: '49999', bodies: () => bodies })
+    }
+    const body = JSON.stringify({ storeId: cloud.storeId, limit: PAGE })
+    const contenders: HttpContender[] = [
+      contender(NAMES.bare, bare, '/page', body),
+      contender(NAMES.documents, bare, '/page-of-documents', body),
+      contender(NAMES.ours, cloud, 'fetchProducts', body),
+      ...(vendure ? [contender(NAMES.vendure, vendure, '', searchBody(PAGE), requests / 4)] : []),
+    ]
+    const samples = await takeTurns(contenders, rounds, random, WARM_UPS)
+    return {
+      title: `4  A page of ${PAGE} products over HTTP, ${CONNECTIONS} connections`,
+      counts: `wall time at the client; ${SHARING}`,
+      rows: rowsOf(samples, NAMES.bare, alsoOf(contenders, rounds)),
+      targets: [ratesAtLeast(samples, NAMES.ours, NAMES.bare, SHARE), ...(vendure ? [ratesAtLeast(samples, NAMES.ours, NAMES.vendure, TIMES)] : [])],
+      notes: ['the target is the bare route that makes its answer of rows; that with kept documents is shown because ours keeps them too', ...peerNotes(bench)],
+    }
+  })
+}

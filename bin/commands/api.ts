@@ -1,0 +1,75 @@
+import { createClient, UntagError } from '../../client/client.ts'
+import type { OperationName } from '../../client/operations.ts'
+import { readOperations, type DescribedApi, type DescribedOperation } from '../api/described-operations.ts'
+import { describeOperation, listOperations } from '../api/help.ts'
+import { requestOfArguments } from '../api/request-of-arguments.ts'
+import { describeOptions, readOptions, WrongUsage } from '../options.ts'
+import { API_OPTIONS } from '../settings.ts'
+
+const OWN_FLAGS: ReadonlySet<string> = new Set(Object.values(API_OPTIONS).map((option) => `--${option.flag}`))
+
+/** Help for the command or for one operation: nothing is asked of anybody. */
+export function apiHelp(args: readonly string[]): string {
+  const api = readOperations()
+  const name = args.find((arg) => !arg.startsWith('-'))
+  if (name === undefined) return `untag api OPERATION --field value …: calls an operation of the API\n\n${describeOptions(API_OPTIONS)}\n\n${listOperations(api)}`
+  return `${describeOperation(find(api, name), api)}\n${describeOptions(API_OPTIONS)}\n`
+}
+
+/** Calls one operation; its answer goes to stdout, a refusal to stderr. Answers the exit code. */
+export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const api = readOperations()
+  if (args.includes('--list')) {
+    process.stdout.write(listOperations(api))
+    return 0
+  }
+  const [name, ...rest] = args
+  if (name === undefined || name.startsWith('-')) throw new WrongUsage(['which operation? untag api --list shows them'])
+  const operation = find(api, name)
+  const { own, fields } = divide(rest)
+  const { key, baseUrl, idempotencyKey } = readOptions(API_OPTIONS, own, env)
+  const request = requestOfArguments(fields, operation.request, api.components)
+  const client = createClient({ baseUrl, key })
+  try {
+    const answer = await client.call(name as OperationName, request as never, idempotencyKey === undefined ? {} : { idempotencyKey })
+    process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof UntagError)) throw error
+    process.stderr.write(refusal(error))
+    return 1
+  }
+}
+
+function find({ operations }: DescribedApi, name: string): DescribedOperation {
+  const operation = operations.get(name)
+  if (operation) return operation
+  const near = [...operations.keys()].filter((known) => known.toLowerCase().includes(name.toLowerCase())).slice(0, 5)
+  throw new WrongUsage([`there is no operation ${name}${near.length > 0 ? `; is it ${near.join(' or ')}?` : '; untag api --list shows them'}`])
+}
+
+/** The options of the command itself, and the rest, which are fields. */
+function divide(args: readonly string[]): { own: string[]; fields: string[] } {
+  const own: string[] = []
+  const fields: string[] = []
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] ?? ''
+    const flag = arg.split('=', 1)[0] ?? ''
+    if (!OWN_FLAGS.has(flag)) fields.push(arg)
+    else if (arg === flag && i + 1 < args.length) own.push(arg, args[++i] ?? '')
+    else own.push(arg)
+  }
+  return { own, fields }
+}
+
+function refusal(error: UntagError): string {
+  const { status, code, reason, details, allowedNext, requiredUpgrade, currentPackage, requestId } = error
+  const lines = [
+    `${error.message} (${[status === 0 ? '' : String(status), code, reason ?? ''].filter((part) => part !== '').join(', ')})`,
+    ...details.map((detail) => `  ${detail.path || 'the request'}: ${detail.message}`),
+    ...(allowedNext.length > 0 ? [`  allowed: ${allowedNext.join(', ')}`] : []),
+    ...(requiredUpgrade === undefined ? [] : [`  needs ${requiredUpgrade}, has ${currentPackage ?? 'less'}`]),
+    ...(requestId === undefined ? [] : [`  request ${requestId}`]),
+  ]
+  return `${lines.join('\n')}\n`
+}

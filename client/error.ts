@@ -1,0 +1,85 @@
+/** One thing that was wrong with a request. */
+export interface UntagErrorDetail {
+  path: string
+  code: string
+  message: string
+}
+
+/** What the API says about a refusal; the codes are in docs/errors.md. */
+export interface UntagErrorFields {
+  /** HTTP status; 0 when no answer came. */
+  status: number
+  /** The API's code, or `network`, `timeout`, `bad-answer` from the client itself. */
+  code: string
+  reason?: string | undefined
+  details?: readonly UntagErrorDetail[] | undefined
+  allowedNext?: readonly string[] | undefined
+  requestId?: string | undefined
+  requiredUpgrade?: string | undefined
+  currentPackage?: string | undefined
+  /** What the server asked to wait, ms. */
+  retryAfterMs?: number | undefined
+}
+
+/** A call that was refused or never answered. */
+export class UntagError extends Error {
+  override name = 'UntagError'
+  readonly status: number
+  readonly code: string
+  readonly reason: string | undefined
+  readonly details: readonly UntagErrorDetail[]
+  readonly allowedNext: readonly string[]
+  readonly requestId: string | undefined
+  readonly requiredUpgrade: string | undefined
+  readonly currentPackage: string | undefined
+  readonly retryAfterMs: number | undefined
+  constructor(message: string, fields: UntagErrorFields, options?: { cause?: unknown }) {
+    super(message, options)
+    this.status = fields.status
+    this.code = fields.code
+    this.reason = fields.reason
+    this.details = fields.details ?? []
+    this.allowedNext = fields.allowedNext ?? []
+    this.requestId = fields.requestId
+    this.requiredUpgrade = fields.requiredUpgrade
+    this.currentPackage = fields.currentPackage
+    this.retryAfterMs = fields.retryAfterMs
+  }
+}
+
+/** The error in an answer that is no 200. `body`: its text. */
+export function errorOfAnswer(status: number, headers: Headers, body: string, nowMs: number): UntagError {
+  const said = parsed(body)
+  const text = (name: string) => (typeof said[name] === 'string' ? said[name] : undefined)
+  return new UntagError(text('error') ?? `the server answered ${status}`, {
+    status,
+    code: text('code') ?? CODE_OF_STATUS[status] ?? 'bad-answer',
+    reason: text('reason'),
+    details: Array.isArray(said['details']) ? (said['details'] as UntagErrorDetail[]) : undefined,
+    allowedNext: Array.isArray(said['allowedNext']) ? (said['allowedNext'] as string[]) : undefined,
+    requestId: text('requestId') ?? headers.get('x-request-id') ?? undefined,
+    requiredUpgrade: text('requiredUpgrade'),
+    currentPackage: text('currentPackage'),
+    retryAfterMs: retryAfterMs(headers.get('retry-after'), nowMs),
+  })
+}
+
+/** A proxy in between may answer without our body. */
+const CODE_OF_STATUS: Readonly<Record<number, string>> = { 401: 'unauthenticated', 403: 'permission-denied', 404: 'not-found', 413: 'payload-too-large', 429: 'resource-exhausted', 500: 'internal', 502: 'unavailable', 503: 'unavailable', 504: 'unavailable' }
+
+function parsed(body: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(body)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}
+
+/** `Retry-After` in ms: seconds, or a date (RFC 9110 §10.2.3). */
+function retryAfterMs(header: string | null, nowMs: number): number | undefined {
+  if (header === null) return undefined
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000
+  const at = Date.parse(header)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs)
+}

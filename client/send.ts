@@ -1,0 +1,92 @@
+import { errorOfAnswer, UntagError } from './error.ts'
+import { isGet } from './calling.ts'
+import type { ClientPlatform } from './platform.ts'
+
+/** One call, ready to be sent as often as it takes. */
+export interface Outgoing {
+  readonly operation: string
+  readonly baseUrl: string
+  readonly key: string | undefined
+  readonly request: Readonly<Record<string, unknown>>
+  readonly idempotencyKey: string | undefined
+  readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** Answers larger than this are no answers of this API, bytes of text. */
+const ANSWER_LIMIT = 64 * 1024 * 1024
+
+/** Sends a call once. Throws an `UntagError`, or the signal's reason. */
+export async function send(call: Outgoing, platform: ClientPlatform): Promise<unknown> {
+  const { response, text } = await exchange(call, platform)
+  if (!response.ok) throw errorOfAnswer(response.status, response.headers, text, platform.now())
+  const requestId = response.headers.get('x-request-id') ?? undefined
+  try {
+    const answer: unknown = JSON.parse(text)
+    if (typeof answer === 'object' && answer !== null) return answer
+  } catch {
+    // Below.
+  }
+  throw new UntagError('the answer is no JSON object: is the base URL that of the API?', { status: response.status, code: 'bad-answer', requestId })
+}
+
+async function exchange(call: Outgoing, platform: ClientPlatform): Promise<{ response: Response; text: string }> {
+  const ending = new AbortController()
+  let isLate = false
+  const cancel = platform.after(call.timeoutMs, () => {
+    isLate = true
+    ending.abort()
+  })
+  const stop = () => ending.abort()
+  call.signal?.addEventListener('abort', stop, { once: true })
+  try {
+    const response = await platform.fetch(addressOf(call), { ...requestOf(call), signal: ending.signal, redirect: 'error' })
+    const announced = Number(response.headers.get('content-length') ?? 0)
+    if (announced > ANSWER_LIMIT) throw new UntagError('the answer is too large', { status: response.status, code: 'bad-answer' })
+    return { response, text: await response.text() }
+  } catch (error) {
+    if (error instanceof UntagError) throw error
+    if (call.signal?.aborted === true) throw call.signal.reason
+    if (isLate) throw new UntagError(`no answer within ${call.timeoutMs} ms`, { status: 0, code: 'timeout' }, { cause: error })
+    throw new UntagError(`${call.baseUrl} cannot be reached: ${causeOf(error)}`, { status: 0, code: 'network' }, { cause: error })
+  } finally {
+    cancel()
+    call.signal?.removeEventListener('abort', stop)
+  }
+}
+
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause as { code?: string; message?: string } | undefined) : undefined
+  return cause?.code ?? cause?.message ?? (error instanceof Error ? error.message : String(error))
+}
+
+function addressOf({ operation, baseUrl, request }: Outgoing): string {
+  if (!isGet(operation)) return `${baseUrl}/${operation}`
+  const given = Object.entries(request).filter(([, value]) => value !== undefined)
+  return `${baseUrl}/${operation}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)] as [string, string])).toString()}`
+}
+
+function requestOf({ operation, key, request, idempotencyKey }: Outgoing): RequestInit {
+  const headers: Record<string, string> = { accept: 'application/json' }
+  if (key !== undefined) headers['authorization'] = `Bearer ${key}`
+  if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
+  if (isGet(operation)) return { method: 'GET', headers }
+  // The type of a form names its boundary: fetch writes it.
+  if (Object.values(request).some(isFile)) return { method: 'POST', headers, body: formOf(request) }
+  headers['content-type'] = 'application/json'
+  return { method: 'POST', headers, body: JSON.stringify(request) }
+}
+
+function isFile(value: unknown): value is Blob {
+  return value instanceof Blob
+}
+
+function formOf(request: Readonly<Record<string, unknown>>): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(request)) {
+    if (value === undefined) continue
+    if (isFile(value)) form.append(name, value, (value as { name?: string }).name ?? name)
+    else form.append(name, typeof value === 'object' ? JSON.stringify(value) : String(value))
+  }
+  return form
+}

@@ -1,0 +1,15 @@
+import type { CallerKind } from '../operations/operation.ts'
+
+const CALLERS: Readonly<Record<CallerKind, string>> = {
+  secret: 'a secret key',
+  publishable: 'a publishable key',
+  admin: 'an admin key',
+  agent: 'an agent’s login',
+  anyone: 'no key',
+}
+
+/** Who may call, in words. */
+export function callersInWords(callers: readonly CallerKind[]): string {
+  const words = callers.map((caller) => CALLERS[caller])
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`
+}

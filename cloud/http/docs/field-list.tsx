@@ -1,0 +1,42 @@
+import type { Field } from '../../description/fields.ts'
+
+interface Parts {
+  fields: readonly Field[]
+  bases: readonly string[]
+  /** Of what is sent it is said what must be there, of what comes back what may be missing. */
+  mark: 'required' | 'optional'
+}
+
+/** Fields with type, limits and meaning. */
+export function FieldList({ fields, bases, mark }: Parts) {
+  if (fields.length === 0 && bases.length === 0) return <p class="meta">No fields.</p>
+  return (
+    <ul class="fields">
+      {bases.map((base) => (
+        <li>
+          Everything of <a href={`#${schemaId(base)}`}>{base}</a>
+        </li>
+      ))}
+      {fields.map((field) => (
+        <FieldRow field={field} mark={mark} />
+      ))}
+    </ul>
+  )
+}
+
+function FieldRow({ field: { name, type, refersTo, required, limits, description }, mark }: { field: Field; mark: Parts['mark'] }) {
+  return (
+    <li>
+      <code>{name}</code> <i>{refersTo === undefined ? type : <a href={`#${schemaId(refersTo)}`}>{type}</a>}</i>
+      {limits === '' ? null : <small> {limits}</small>}
+      {required && mark === 'required' ? <em> required</em> : null}
+      {required || mark === 'required' ? null : <small> optional</small>}
+      {description === '' ? null : <div>{description}</div>}
+    </li>
+  )
+}
+
+/** Where a shared schema stands on the page. */
+export function schemaId(name: string): string {
+  return `schema-${name}`
+}

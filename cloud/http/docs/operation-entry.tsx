@@ -1,0 +1,85 @@
+import { callersInWords } from '../../description/callers.ts'
+import { codeSamples } from '../../description/code-samples.ts'
+import { basesOf, fieldsOf } from '../../description/fields.ts'
+import type { Description, DescribedOperation } from '../../operations/openapi.ts'
+import { FieldList } from './field-list.tsx'
+import { Code, Prose } from './prose.tsx'
+
+/** What any operation may answer; said once. */
+const EVERYWHERE: ReadonlySet<number> = new Set([401, 413, 415, 429, 500, 503])
+
+/** All that is known of one operation. */
+export function OperationEntry({ described, description }: { described: DescribedOperation; description: Description }) {
+  const { operation, request, response, answer, errors } = described
+  const { components, baseUrl } = description
+  const { name, summary } = operation
+  const path = new URL(`${baseUrl}/${name}`).pathname
+  const method = operation.getOnly ? 'GET' : 'POST'
+  return (
+    <article
+      id={name}
+      data-path={path}
+      data-method={method}
+      data-changes={operation.changes ? '' : undefined}
+      data-open={operation.callers.includes('anyone') ? '' : undefined}
+      data-file={operation.multipart?.fileField}
+    >
+      <header>
+        <h3>
+          <a href={`#${name}`}>{name}</a>
+        </h3>
+        <span class="tag">{operation.minimumPackage}</span>
+      </header>
+      <div class="cols">
+        <div class="text">
+          <Prose text={summary} />
+          {operation.description === summary ? null : <Prose text={operation.description} />}
+          <p class="meta">
+            <code>
+              {method} {path}
+            </code>{' '}
+            Called with {callersInWords(operation.callers)}.{operation.changes ? ' Takes an Idempotency-Key.' : ''}
+            {operation.get ? ' GET answers the older listing form.' : ''}
+            {operation.emits.length > 0 ? ` Emits ${operation.emits.join(', ')}.` : ''}
+          </p>
+          <h4>Request</h4>
+          <FieldList fields={fieldsOf(request, components, false)} bases={basesOf(request, components)} mark="required" />
+          <details>
+            <summary>Answer fields</summary>
+            <FieldList fields={fieldsOf(response, components, false)} bases={basesOf(response, components)} mark="optional" />
+          </details>
+          <details>
+            <summary>Errors</summary>
+            <ul class="errors">
+              {errors.filter(({ status }) => !EVERYWHERE.has(status)).toSorted((a, b) => a.status - b.status).map(({ status, code, example }) => (
+                <li>
+                  <b>{status}</b> <code>{example.reason ?? code}</code> {example.error}
+                </li>
+              ))}
+              <li>
+                And <a href="#errors">those of every operation</a>: {[...new Set(errors.map((e) => e.status).filter((status) => EVERYWHERE.has(status)))].toSorted((a, b) => a - b).join(', ')}.
+              </li>
+            </ul>
+          </details>
+        </div>
+        <div class="samples">
+          {codeSamples(operation, baseUrl).map(({ language, code }, i) => (
+            <details name={`code-${name}`} open={i === 0}>
+              <summary>{language}</summary>
+              <Code text={code} />
+            </details>
+          ))}
+          <details name={`code-${name}`}>
+            <summary>Example answer</summary>
+            <Code text={JSON.stringify(answer, null, 2)} />
+          </details>
+        </div>
+      </div>
+    </article>
+  )
+}
+
+/** What the form for trying an operation begins with. */
+export function exampleRequests({ operations }: Description): Record<string, unknown> {
+  return Object.fromEntries(operations.map(({ operation }) => [operation.name, operation.example]))
+}

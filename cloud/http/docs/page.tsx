@@ -1,0 +1,137 @@
+import { raw } from 'hono/html'
+import { fieldsOf } from '../../description/fields.ts'
+import type { GuideSection } from '../../description/guide.ts'
+import { API_VERSION, type Description } from '../../operations/openapi.ts'
+import { FieldList, schemaId } from './field-list.tsx'
+import { exampleRequests, OperationEntry } from './operation-entry.tsx'
+import { Prose } from './prose.tsx'
+import { STYLE } from './style.ts'
+import { TryTemplate } from './try-template.tsx'
+
+interface Parts {
+  description: Description
+  guide: readonly GuideSection[]
+  /** The program of the page; without it everything but trying and filtering works. */
+  script: string
+}
+
+/** The reference of the API, out of the same table that serves it. */
+export function DocsPage({ description, guide, script }: Parts) {
+  const areas = [...new Set(description.operations.map((o) => o.operation.area))]
+  const shared = Object.entries(description.shared)
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>untag API reference</title>
+        <meta name="description" content="Every operation of the untag API with its fields, errors and code samples." />
+        <style>{raw(STYLE)}</style>
+      </head>
+      <body>
+        <a class="skip" href="#content">
+          Skip to the content
+        </a>
+        <div class="bar">
+          <strong>untag API</strong>
+          <button type="button" popovertarget="menu">
+            Contents
+          </button>
+        </div>
+        <Menu areas={areas} description={description} guide={guide} />
+        <main id="content" tabindex={-1}>
+          <h1>untag API reference</h1>
+          <div class="lead">
+            <p>
+              Version {API_VERSION}, {description.operations.length} operations: {areas.join(', ')}.
+            </p>
+            <ul class="links">
+              <li><a href="/openapi.json">OpenAPI 3.0.3</a></li>
+              <li><a href="/postman.json">Postman collection</a></li>
+              <li><a href="/llms.txt">llms.txt</a></li>
+              <li><a href="/.well-known/jwks.json">Keys that verify tokens</a></li>
+            </ul>
+          </div>
+          <section class="guide">
+            {guide.map(({ id, title, text }) => (
+              <>
+                <h3 id={id}>{title}</h3>
+                {text.map((paragraph) => (
+                  <Prose text={paragraph} />
+                ))}
+              </>
+            ))}
+          </section>
+          {areas.map((area) => (
+            <section>
+              <h2 id={areaId(area)}>{titled(area)}</h2>
+              {description.operations.filter((o) => o.operation.area === area).map((described) => (
+                <OperationEntry described={described} description={description} />
+              ))}
+            </section>
+          ))}
+          <section>
+            <h2 id="schemas">Shared schemas</h2>
+            {shared.map(([name, schema]) => (
+              <article id={schemaId(name)}>
+                <h3>{name}</h3>
+                <FieldList fields={fieldsOf(schema, description.components, false)} bases={[]} mark="optional" />
+              </article>
+            ))}
+          </section>
+        </main>
+        <TryTemplate />
+        <script type="application/json" id="examples">
+          {raw(forScript(JSON.stringify(exampleRequests(description))))}
+        </script>
+        <script type="module">{raw(script)}</script>
+      </body>
+    </html>
+  )
+}
+
+function Menu({ areas, description, guide }: { areas: readonly string[]; description: Description; guide: readonly GuideSection[] }) {
+  return (
+    <nav id="menu" popover="auto" aria-label="Contents">
+      <p>
+        <a href="#content">
+          untag API <span>{API_VERSION}</span>
+        </a>
+      </p>
+      <input id="filter" type="search" placeholder="Filter operations" aria-label="Filter operations" autocomplete="off" hidden />
+      <b>Guide</b>
+      <ul>
+        {guide.map(({ id, title }) => (
+          <li><a href={`#${id}`}>{title}</a></li>
+        ))}
+      </ul>
+      {areas.map((area) => (
+        <div>
+          <b>{titled(area)}</b>
+          <ul>
+            {description.operations.filter((o) => o.operation.area === area).map(({ operation }) => (
+              <li><a href={`#${operation.name}`}>{operation.name}</a></li>
+            ))}
+          </ul>
+        </div>
+      ))}
+      <b>More</b>
+      <ul>
+        <li><a href="#schemas">Shared schemas</a></li>
+      </ul>
+    </nav>
+  )
+}
+
+function titled(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+function areaId(area: string): string {
+  return `area-${area.replaceAll(' ', '-')}`
+}
+
+/** JSON within a script element must not end it. */
+function forScript(json: string): string {
+  return json.replaceAll('<', String.raw`\u003c`)
+}
