@@ -61,7 +61,8 @@ onEveryDatabase('importProducts', (kind) => {
     expect((await send(csvOf(linesOf(1)), { storeId: 'st_x' })).status).toBe(404)
     expect((await send(csvOf(linesOf(1)), { dryRun: 'maybe' })).status).toBe(400)
     expect((await send(new Uint8Array(21 * 1024 * 1024))).status).toBe(413)
-    expect((await shop.call('importProducts', { storeId: shop.storeId })).body.details[0]).toMatchObject({ path: 'file' })
+    expect((await shop.call('importProducts', { storeId: shop.storeId })).status).toBe(415)
+    expect((await shop.cloud.sendForm(shop.key, 'importProducts', { storeId: shop.storeId })).body.details[0]).toMatchObject({ path: 'file' })
     expect([await total(), await imports()]).toEqual(before)
   })
 
