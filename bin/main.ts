@@ -1,8 +1,10 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS } from './settings.ts'
+import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS } from './settings.ts'
 
 interface Command {
   readonly words: readonly string[]
+  /** What must stand behind the words, such as EVENT. */
+  readonly argument?: string
   readonly does: string
   readonly options: Options
   run(args: readonly string[]): Promise<number | void>
@@ -12,6 +14,20 @@ interface Command {
 
 function command<O extends Options>(words: readonly string[], does: string, options: O, run: (settings: Values<O>, words: readonly string[]) => Promise<void>): Command {
   return { words, does, options, run: (args) => run(readOptions(options, args, process.env), words) }
+}
+
+/** A command with one word of the caller's own behind its name. */
+function commandWith<O extends Options>(words: readonly string[], argument: string, does: string, options: O, run: (word: string, settings: Values<O>) => Promise<void>): Command {
+  return {
+    words,
+    argument,
+    does,
+    options,
+    run([word, ...args]) {
+      if (word === undefined || word.startsWith('-')) throw new WrongUsage([`${argument} is missing: untag ${words.join(' ')} ${argument}`])
+      return run(word, readOptions(options, args, process.env))
+    },
+  }
 }
 
 /** Every command that works; nothing is listed here before it does. A command's code is loaded when it runs: help and faults come at once. */
@@ -33,11 +49,13 @@ const COMMANDS: readonly Command[] = [
     help: async (args) => (await import('./commands/api.ts')).apiHelp(args),
   },
   ...SIMULATORS.map((name) => command(['simulate', name], `a simulated ${name} on a TCP port`, SIMULATE_OPTIONS, async (settings) => (await import('./commands/simulate.ts')).runSimulate(name, settings))),
+  command(['listen'], 'forwards the account’s events to a receiver on this machine', LISTEN_OPTIONS, async (settings) => (await import('./commands/listen.ts')).runListen(settings)),
+  commandWith(['trigger'], 'EVENT', 'sends a test event to the webhooks that are registered for it', TRIGGER_OPTIONS, async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings)),
   command(['doctor'], 'what is missing or wrong on this machine, with its fix', DOCTOR_OPTIONS, async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings)),
 ]
 
 function help(): string {
-  const rows = COMMANDS.map((c) => `  untag ${c.words.join(' ').padEnd(24)} ${c.does}`)
+  const rows = COMMANDS.map((c) => `  untag ${[...c.words, ...(c.argument === undefined ? [] : [c.argument])].join(' ').padEnd(24)} ${c.does}`)
   return ['untag decides, at the shop door and at the till, whether a security tag may come off.', '', ...rows, '', 'untag COMMAND --help shows the options of one command.', ''].join('\n')
 }
 

@@ -21,6 +21,7 @@ export const CLOUD_OPTIONS = {
   publicMqttUrl: url({ flag: 'public-mqtt-url', env: 'UNTAG_PUBLIC_MQTT_URL', help: 'address by which agents reach the broker' }, ['mqtt:', 'mqtts:']),
   rateLimit: wholeNumber({ flag: 'rate-limit', env: 'UNTAG_RATE_LIMIT', help: 'requests per second and key; 0: no limit' }, 'N', 50, 0, 1_000_000),
   trustedProxies: text({ flag: 'trusted-proxies', env: 'UNTAG_TRUSTED_PROXIES', help: 'addresses whose X-Forwarded-For is believed, with commas' }, 'LIST', undefined),
+  allowPrivateTargets: flag({ flag: 'allow-private-targets', env: 'UNTAG_ALLOW_PRIVATE_TARGETS', help: 'webhooks and merchants’ systems may be in private networks or on this machine; for tests and demonstrations' }),
   imagesBucket: url({ flag: 'images-bucket', env: 'UNTAG_IMAGES_BUCKET', help: 'address of an S3-compatible bucket for pictures, instead of a folder' }, ['http:', 'https:']),
   imagesRegion: text({ flag: 'images-region', env: 'UNTAG_IMAGES_REGION', help: 'region of that bucket' }, 'REGION', 'us-east-1'),
   imagesAccessKeyId: text({ flag: 'images-access-key-id', env: 'UNTAG_IMAGES_ACCESS_KEY_ID', help: 'who we are at that bucket' }, 'ID', undefined),
@@ -106,6 +107,25 @@ export const API_OPTIONS = {
   key: text({ flag: 'key', env: 'UNTAG_KEY', help: 'API key' }, 'KEY', undefined),
   baseUrl: { ...url({ flag: 'base-url', env: 'UNTAG_API', help: 'address of the API' }, ['http:', 'https:']), fallback: DEFAULT_BASE_URL } as Option<string>,
   idempotencyKey: text({ flag: 'idempotency-key', env: 'UNTAG_IDEMPOTENCY_KEY', help: 'to repeat a call; else each has a new one' }, 'TEXT', undefined),
+}
+
+const api = url({ flag: 'api', env: 'UNTAG_API', help: 'base URL of the API, such as http://127.0.0.1:8080/api/v1' }, ['http:', 'https:'])
+const key = text({ flag: 'key', env: 'UNTAG_KEY', help: 'secret key; better in the environment, where other users cannot read it' }, 'KEY', undefined)
+
+export const LISTEN_OPTIONS = {
+  api,
+  key,
+  forwardTo: url({ flag: 'forward-to', env: 'UNTAG_FORWARD_TO', help: 'your receiver; may be on this machine' }, ['http:', 'https:']),
+  events: text({ flag: 'events', env: 'UNTAG_EVENTS', help: 'names of events with commas, or * for all' }, 'LIST', '*'),
+  storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the events of this store alone' }, 'ID', undefined),
+  secret: text({ flag: 'secret', env: 'UNTAG_WEBHOOK_SECRET', help: 'what events are signed with; made and printed when left out' }, 'SECRET', undefined),
+}
+
+export const TRIGGER_OPTIONS = {
+  api,
+  key,
+  webhookId: text({ flag: 'webhook', env: 'UNTAG_WEBHOOK', help: 'for this webhook alone; else for all that are registered, and untag listen' }, 'ID', undefined),
+  storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the store that the event is about' }, 'ID', undefined),
 }
 
 export const DOCTOR_OPTIONS = {

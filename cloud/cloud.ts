@@ -14,7 +14,9 @@ import type { Broker } from './messaging/embedded-broker.ts'
 import type { Services } from './operations/operation.ts'
 import { signal } from './operations/signal.ts'
 import { OPERATION_TABLE } from './operations/table.ts'
+import type { OutgoingHttp } from './outgoing/outgoing-http.ts'
 import type { Database } from './persistence/database.ts'
+import { startDispatcher } from './webhooks/dispatcher.ts'
 
 /** The authority, put together but bound to no address: bin/ gives it sockets, tests call `app` as it is. */
 export interface Cloud {
@@ -32,14 +34,16 @@ export interface CloudParts {
   database: Database
   keyFiles: KeyFiles
   images: ImageStore
+  outgoing: OutgoingHttp
 }
 
 /** Puts the rooms of the cloud together on an open database; nothing listens yet. */
-export async function createCloud({ config, platform, log, database, keyFiles, images }: CloudParts): Promise<Cloud> {
+export async function createCloud({ config, platform, log, database, keyFiles, images, outgoing }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
-  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage(), offersChanged: signal() }
+  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage(), offersChanged: signal(), outgoing, webhooks: { wake: () => dispatcher.wake() } }
+  const dispatcher = startDispatcher(database, () => services, platform)
   const jobs = startJobs(database, services, messages.refresh)
   return {
     app: createApp(OPERATION_TABLE, database, services),
@@ -48,6 +52,7 @@ export async function createCloud({ config, platform, log, database, keyFiles, i
     attachBroker: (broker) => messages.attach(broker),
     async stop() {
       await jobs.stop()
+      await dispatcher.stop()
       await services.keyUsage.flush(database)
       await messages.settled()
     },

@@ -10,6 +10,8 @@ export interface CloudConfig {
   readonly publishableRateLimit: number
   /** Checks every answer against its schema: for tests, not for production. */
   readonly checkAnswers: boolean
+  /** Sends to private, loopback and other closed addresses too: for tests and demonstrations. */
+  readonly allowPrivateTargets: boolean
   /** Addresses of proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[]
 }

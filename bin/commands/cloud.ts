@@ -15,6 +15,7 @@ import { imageBucket } from '../image-bucket.ts'
 import { imageFolder } from '../image-folder.ts'
 import { newLog } from '../log.ts'
 import type { Values } from '../options.ts'
+import { outgoingHttp } from '../outgoing-http.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
@@ -55,7 +56,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
     })
     stops.push(() => database.close())
     const { config, attach } = await withBroker(settings, server.port, log)
-    const cloud = await createCloud({ config, platform, log, database, keyFiles: loadKeyFiles(data, secretFiles, platform.random), images: imagesOf(settings) })
+    const cloud = await createCloud({ config, platform, log, database, keyFiles: loadKeyFiles(data, secretFiles, platform.random), images: imagesOf(settings), outgoing: outgoingHttp() })
     stops.push(cloud.stop)
     const broker = await attach(cloud)
     stops.push(broker.close)
@@ -99,6 +100,7 @@ async function withBroker(settings: CloudSettings, port: number, log: Log): Prom
     rateLimit: settings.rateLimit,
     publishableRateLimit: 10,
     checkAnswers: false,
+    allowPrivateTargets: settings.allowPrivateTargets,
     trustedProxies: settings.trustedProxies?.split(',').map((p) => p.trim()) ?? [],
   }
   return {

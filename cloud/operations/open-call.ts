@@ -5,6 +5,7 @@ import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
 import { actorOf, type Caller, type Tenant } from './caller.ts'
 import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
 import type { Basis, Call, Operation, OutgoingEvent, Services } from './operation.ts'
+import { assertEvent } from '../webhooks/event-types.ts'
 import { writeAnswer } from './raw-json.ts'
 import { UploadedFile } from './uploaded-file.ts'
 
@@ -76,7 +77,9 @@ export function openCall({ operation, caller, requestId }: Request, db: Db, serv
     nowMs: services.platform.clock.wall(),
     requestId,
     services,
-    emit: (event) => void events.push(event),
+    emit(event) {
+      if (events.push(event) === 1) after.push(services.webhooks.wake)
+    },
     changed: (id, owner) => void (entity = { id, owner }),
     restsOn: (row) => void basis.set(`${row.kind} ${row.id}`, row),
     trueUntil: (ms) => void (untilMs = Math.min(untilMs ?? ms, ms)),
@@ -108,7 +111,8 @@ export async function writeAudit(db: Db, request: Request, entity: ChangedEntity
 }
 
 /** Puts events where webhooks are sent from, in the transaction that they come from. */
-export async function writeOutbox(db: Db, caller: Caller, events: readonly OutgoingEvent[], nowMs: number, { platform }: Services): Promise<void> {
+export async function writeOutbox(db: Db, caller: Caller, events: readonly OutgoingEvent[], nowMs: number, { platform, config }: Services): Promise<void> {
+  if (config.checkAnswers) events.forEach(assertEvent)
   if (events.length === 0 || caller.kind === 'anyone') return
   const rows = events.map((event) => ({
     event_id: newId('whe', platform),

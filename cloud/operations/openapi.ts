@@ -2,6 +2,7 @@ import { errorsOf, type PossibleError } from '../description/errors.ts'
 import { exampleAnswer } from '../description/examples.ts'
 import type { JsonSchema } from '../description/json-schema.ts'
 import { schemaWriter, type SchemaWriter } from '../description/schema-writer.ts'
+import { describeEvents } from '../webhooks/describe-events.ts'
 import type { Multipart, OlderForm, Operation } from './operation.ts'
 
 /** The machine-readable description: OpenAPI 3.0.3 out of the table of operations. */
@@ -76,6 +77,7 @@ export function describeApi(operations: ReadonlyMap<string, Operation>, baseUrl:
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key: untag_test_sk_… or untag_live_sk_…' } },
     },
     security: [{ key: [] }],
+    'x-webhooks': describeEvents(operations.values()),
   }
   return { baseUrl, operations: described, components: schemas, shared: { Error: ERROR_SCHEMA, ...writer.components }, openApi }
 }

@@ -6,13 +6,14 @@ import type { CloudConfig } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
+import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
 import type { Answerable } from './raw-json.ts'
 import type { Signal } from './signal.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'offers', 'scan and go', 'receipts', 'protection', 'agents'] as const
+export const AREAS = ['accounts', 'stores', 'catalogue', 'offers', 'scan and go', 'receipts', 'protection', 'agents', 'webhooks'] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */
@@ -32,6 +33,10 @@ export interface Services {
   readonly images: ImageStore
   /** Given after a commit that changed offers: what is due next may have changed. */
   readonly offersChanged: Signal
+  /** Requests to merchants' own systems. */
+  readonly outgoing: OutgoingHttp
+  /** Sends events; `wake` says that there may be new ones. */
+  readonly webhooks: { readonly wake: () => void }
 }
 
 /** An event for webhooks; `protection.*` events go through cloud/protection/events.ts. */

@@ -21,7 +21,7 @@ export async function perform(request: Request, database: Database, services: Se
   const input = validate(form.request, request.input)
   checkAccountPackage(operation, caller)
   if (caller.kind !== 'anyone') await services.authority.ready(caller.tenant)
-  if (!operation.changes) {
+  if (!operation.changes || form !== operation) {
     const call = openCall(request, database.reads, services)
     return { status: 200, body: answerOf(form, await form.run(call.call, input), services), replayed: false }
   }

@@ -30,6 +30,8 @@ import { fetchPurchaseHistory } from '../scan-and-go/history-operations.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
 import { setStorePackage } from '../stores/set-store-package.ts'
 import { updateStore } from '../stores/update-store.ts'
+import { fetchWebhookDeliveries, fetchWebhookEvents, redeliverWebhook, sendTestWebhook } from '../webhooks/delivery-operations.ts'
+import { deleteWebhook, fetchWebhooks, getLoyaltyWebhookEvents, registerWebhook, rollWebhookSecret, updateWebhook } from '../webhooks/operations.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Operation } from './operation.ts'
 
@@ -99,6 +101,16 @@ export const OPERATIONS = {
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,
+  registerWebhook,
+  fetchWebhooks,
+  updateWebhook,
+  deleteWebhook,
+  rollWebhookSecret,
+  sendTestWebhook,
+  fetchWebhookDeliveries,
+  redeliverWebhook,
+  fetchWebhookEvents,
+  getLoyaltyWebhookEvents,
 }
 export type Operations = typeof OPERATIONS
 

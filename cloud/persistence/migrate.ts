@@ -4,11 +4,12 @@ import { FIRST } from './migrations/0001-first.ts'
 import { CATALOGUE } from './migrations/0002-catalogue.ts'
 import { REGISTRATIONS } from './migrations/0003-registrations.ts'
 import { OFFERS } from './migrations/0004-offers.ts'
+import { WEBHOOKS } from './migrations/0005-webhooks.ts'
 import { SCAN_AND_GO } from './migrations/0009-scan-and-go.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [FIRST, CATALOGUE, REGISTRATIONS, OFFERS, SCAN_AND_GO]
+const MIGRATIONS: readonly Migration[] = [FIRST, CATALOGUE, REGISTRATIONS, OFFERS, WEBHOOKS, SCAN_AND_GO]
 
 /** Any number that no other program uses as an advisory lock on this database. */
 const LOCK = 7_201_120

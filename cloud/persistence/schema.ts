@@ -15,6 +15,7 @@ import type {
 } from './tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
 import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, StoreRow } from './tables/stores.ts'
+import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscriptionRow } from './tables/webhooks.ts'
 
 /**
  * The tables as queries see them (migrations/). Times are ms since 1970 (`_ms`) or seconds (`_s`, `iat`,
@@ -59,4 +60,8 @@ export interface Schema {
   offer: OfferRow
   offer_list: OfferListRow
   offer_price: OfferPriceRow
+  webhook: WebhookRow
+  webhook_subscription: WebhookSubscriptionRow
+  webhook_delivery: WebhookDeliveryRow
+  webhook_attempt: WebhookAttemptRow
 }

@@ -4,6 +4,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { iso, present } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import { offerEvent } from '../webhooks/queries.ts'
 import type { ProtectionEventRow } from '../persistence/tables/protection.ts'
 
 /** What an event is about, where it differs from its own fields. */
@@ -35,6 +36,7 @@ export async function recordEvent(
 
 /** Keeps an event as it is; one whose id is known already is the same event again. */
 export async function storeEvent({ db, tenant, nowMs }: Omit<EventScope, 'platform'>, event: ProtectionEvent): Promise<void> {
+  const body = JSON.stringify(event)
   await insertEvent(db, {
     event_id: event.eventId,
     tenant,
@@ -44,8 +46,9 @@ export async function storeEvent({ db, tenant, nowMs }: Omit<EventScope, 'platfo
     purchase_id: event.purchaseId ?? null,
     occurred_ms: Date.parse(event.occurredAt),
     processed_ms: nowMs,
-    body: JSON.stringify(event),
+    body,
   })
+  await offerEvent(db, { eventId: event.eventId, tenant, storeId: event.storeId, type: event.type, atMs: nowMs, data: body })
 }
 
 export interface NewException {

@@ -80,6 +80,16 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   enrolEdgeAgent: () => ({ code: 'X', publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'x' }, proof: 'x' }),
   agentLogin: () => ({ agentId: 'agt_x' }),
   fetchSignedDocuments: () => ({}),
+  registerWebhook: ({ storeId }) => ({ storeId, url: 'https://receiver.example/hook', events: ['checkout.completed'] }),
+  fetchWebhooks: ({ storeId }) => ({ storeId }),
+  updateWebhook: () => ({ webhookId: 'whk_x', enabled: true }),
+  deleteWebhook: () => ({ webhookId: 'whk_x' }),
+  rollWebhookSecret: () => ({ webhookId: 'whk_x' }),
+  sendTestWebhook: ({ storeId }) => ({ storeId }),
+  fetchWebhookDeliveries: ({ storeId }) => ({ storeId }),
+  redeliverWebhook: () => ({ deliveryId: 'whd_x' }),
+  fetchWebhookEvents: ({ storeId }) => ({ storeId }),
+  getLoyaltyWebhookEvents: ({ storeId }) => ({ storeId, url: 'https://receiver.example/hook', events: ['loyalty.enrollment'], secret: 'a-secret-of-their-own' }),
 }
 
 /** A PNG of one pixel. */

@@ -45,7 +45,7 @@ onEveryDatabase('operations in steps', (kind) => {
     app.request('/api/v1/long', { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
   const step = (work: Work, n: number) =>
     work.step(async (c) => {
-      c.emit({ type: 'product.bulk_imported', storeId: null, data: { n } })
+      c.emit({ type: 'product.bulk_imported', storeId: null, data: { storeId: 'st_x', imported: n } })
       c.changed(`entity_${n}`)
     })
   const events = async () => (await cloud.db.database.reads.selectFrom('outbox_event').selectAll().execute()).length

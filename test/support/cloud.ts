@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs'
+import { outgoingHttp } from '../../bin/outgoing-http.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { createApiKey, type KeyKind } from '../../cloud/accounts/api-keys.ts'
@@ -7,6 +8,7 @@ import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
 import type { CloudConfig } from '../../cloud/config.ts'
 import type { ImageStore } from '../../cloud/images/image-store.ts'
+import type { OutgoingHttp } from '../../cloud/outgoing/outgoing-http.ts'
 import type { Mode } from '../../cloud/operations/caller.ts'
 import type { Package } from '../../cloud/operations/packages.ts'
 import type { Log } from '../../cloud/log.ts'
@@ -49,6 +51,7 @@ export const TEST_CONFIG: CloudConfig = {
   rateLimit: 0,
   publishableRateLimit: 10,
   checkAnswers: true,
+  allowPrivateTargets: false,
   trustedProxies: [],
 }
 
@@ -60,14 +63,14 @@ function imagesInMemory(): ImageStore {
   }
 }
 
-export async function startTestCloud(kind: DatabaseKind, options: { config?: Partial<CloudConfig>; platform?: Platform; images?: ImageStore } = {}): Promise<TestCloud> {
+export async function startTestCloud(kind: DatabaseKind, options: { config?: Partial<CloudConfig>; platform?: Platform; images?: ImageStore; outgoing?: OutgoingHttp } = {}): Promise<TestCloud> {
   const platform = options.platform ?? realPlatform()
   const db = await newDatabase(kind)
   const folder = temporaryFolder('keys')
   const errors: unknown[] = []
   const log: Log = { info: () => undefined, warn: () => undefined, error: (fields) => void errors.push(fields) }
   const config = { ...TEST_CONFIG, ...options.config }
-  const cloud = await createCloud({ config, platform, log, database: db.database, keyFiles: loadKeyFiles(folder, secretFiles, platform.random), images: options.images ?? imagesInMemory() })
+  const cloud = await createCloud({ config, platform, log, database: db.database, keyFiles: loadKeyFiles(folder, secretFiles, platform.random), images: options.images ?? imagesInMemory(), outgoing: options.outgoing ?? outgoingHttp() })
 
   const read = async (response: Response): Promise<Answer> => {
     const text = await response.text()

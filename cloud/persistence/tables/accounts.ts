@@ -73,6 +73,10 @@ export interface OutboxEventRow {
   type: string
   at_ms: number
   data: string
+  /** Its place in the order of events; null until the dispatcher has planned its deliveries. */
+  seq: number | null
+  /** For one webhook alone: a test. */
+  webhook_id: string | null
 }
 
 export interface InstallationRow {

@@ -1,0 +1,64 @@
+import { newSecret } from '../../cloud/webhooks/secret.ts'
+import { signatureHeaders } from '../../cloud/webhooks/signatures.ts'
+import { apiClient, ApiRefusal, type ApiClient } from '../api-client.ts'
+import { WrongUsage, type Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import type { LISTEN_OPTIONS } from '../settings.ts'
+import { stopOnSignals } from '../shutdown.ts'
+
+const ASK_EVERY_MS = 1_000
+const ACKNOWLEDGE_WITHIN_MS = 10_000
+
+interface Envelope {
+  id: string
+  event: string
+  storeId?: string
+}
+
+/** Asks for the account's events from now on and posts each to the receiver, signed as a webhook would be. */
+export async function runListen(settings: Values<typeof LISTEN_OPTIONS>): Promise<void> {
+  const { forwardTo, events, storeId } = settings
+  const api = apiClient(settings)
+  if (forwardTo === undefined) throw new WrongUsage(['--forward-to URL is needed: your receiver'])
+  const secret = settings.secret ?? newSecret(realPlatform().random)
+  // Also finds out whether key and address are right.
+  const { serverMs } = await api.call('fetchWebhooks', {})
+  const filter = { events: events.split(',').map((e) => e.trim()), ...(storeId !== undefined && { storeId }) }
+  let stopped = false
+  stopOnSignals(async () => void (stopped = true))
+  process.stdout.write(`ready ${JSON.stringify({ forwardTo, secret })}\n`)
+  let place: { since: string } | { cursor: string } = { since: new Date(serverMs).toISOString() }
+  while (!stopped) {
+    const found = await ask(api, { ...filter, ...place, limit: 100 })
+    for (const envelope of found) {
+      await forward(envelope, forwardTo, secret)
+      place = { cursor: envelope.id }
+    }
+    if (found.length === 0) await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS))
+  }
+}
+
+/** The next events; none while the API cannot be reached. */
+async function ask(api: ApiClient, body: object): Promise<Envelope[]> {
+  try {
+    return (await api.call('fetchWebhookEvents', body)).body['events'] as Envelope[]
+  } catch (error) {
+    if (error instanceof ApiRefusal && error.status < 500 && error.status !== 429) throw error
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}; asking again\n`)
+    return []
+  }
+}
+
+async function forward({ storeId: _storeId, ...envelope }: Envelope, url: string, secret: string): Promise<void> {
+  const body = JSON.stringify(envelope)
+  const began = performance.now()
+  const headers = { 'content-type': 'application/json', ...signatureHeaders({ id: envelope.id, sentS: Math.floor(Date.now() / 1_000), body }, { current: secret }) }
+  const said = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal: AbortSignal.timeout(ACKNOWLEDGE_WITHIN_MS) }).then(
+    async (response) => {
+      await response.body?.cancel()
+      return String(response.status)
+    },
+    (error: unknown) => `no answer: ${error instanceof Error ? ((error.cause as Error | undefined)?.message ?? error.message) : String(error)}`,
+  )
+  process.stdout.write(`${envelope.event} ${envelope.id} → ${said} (${Math.round(performance.now() - began)} ms)\n`)
+}

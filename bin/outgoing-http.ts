@@ -1,0 +1,138 @@
+import { lookup as systemLookup, Resolver } from 'node:dns/promises'
+import { request as requestHttp, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, type RequestOptions } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { checkAddress, checkTarget, type TargetRules } from '../cloud/outgoing/address-guard.ts'
+import { OutgoingFault, type OutgoingAnswer, type OutgoingFaultCode, type OutgoingHttp, type OutgoingRequest } from '../cloud/outgoing/outgoing-http.ts'
+
+/** All addresses of a name. */
+export type ResolveName = (name: string, rules: TargetRules, signal: AbortSignal) => Promise<{ address: string; family: number }[]>
+
+const HEADER_LIMIT = 8_192
+const ASK_NAME_WITHIN_MS = 3_000
+
+/** Requests over real sockets. `resolve` is another resolver of names, for tests. */
+export function outgoingHttp(resolve: ResolveName = resolveName): OutgoingHttp {
+  return {
+    async send(request, signal) {
+      const target = checkTarget(request.url, request.rules)
+      if ('refusal' in target) throw new OutgoingFault('address_refused', target.refusal)
+      if (signal.aborted) throw new OutgoingFault('timeout', 'no answer in time')
+      const lookup = guardedLookup(resolve, request.rules, signal)
+      try {
+        return await exchange(target.url, request, lookup, signal)
+      } catch (error) {
+        throw faultOf(error, signal)
+      }
+    },
+  }
+}
+
+/** Asks name servers without the system's few threads, so that a slow one holds up nobody else; the system's own names only where private targets are. */
+async function resolveName(name: string, { privateTargets }: TargetRules, signal: AbortSignal): Promise<{ address: string; family: number }[]> {
+  if (privateTargets) return systemLookup(name, { all: true })
+  const resolver = new Resolver({ timeout: ASK_NAME_WITHIN_MS, tries: 2 })
+  const cancel = () => resolver.cancel()
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+    if (v4.status === 'rejected' && v6.status === 'rejected') throw v4.reason
+    const of = (settled: typeof v4, family: number) => (settled.status === 'fulfilled' ? settled.value.map((address) => ({ address, family })) : [])
+    return [...of(v4, 4), ...of(v6, 6)]
+  } finally {
+    signal.removeEventListener('abort', cancel)
+  }
+}
+
+/** Gives the socket only addresses that were checked, all of them: a name that leads anywhere private leads nowhere. */
+function guardedLookup(resolve: ResolveName, rules: TargetRules, signal: AbortSignal): LookupFunction {
+  return (name, options, done) => {
+    resolve(name.replace(/\.+$/, ''), rules, signal)
+      .then((found) => {
+        const [first] = found
+        if (!first) throw new OutgoingFault('name_not_found', 'the name has no address')
+        const refused = found.map(({ address }) => checkAddress(address, rules)).find((r) => r !== undefined)
+        if (refused) throw new OutgoingFault('address_refused', refused.refusal)
+        if (options.all) done(null, found)
+        else done(null, first.address, first.family)
+      })
+      .catch((error: unknown) => done(error as NodeJS.ErrnoException, options.all ? [] : '', 0))
+  }
+}
+
+function exchange(url: URL, request: OutgoingRequest, lookup: LookupFunction, signal: AbortSignal): Promise<OutgoingAnswer> {
+  const { method, headers, body } = request
+  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  const options: RequestOptions = { method, headers: { ...headers, ...length, connection: 'close' }, agent: false, lookup, signal, maxHeaderSize: HEADER_LIMIT }
+  return new Promise((resolve, reject) => {
+    const sending: ClientRequest = url.protocol === 'https:' ? requestHttps(url, options) : requestHttp(url, options)
+    sending.on('socket', (socket) =>
+      socket.once('connect', () => {
+        const refused = socket.remoteAddress === undefined ? undefined : checkConnected(socket.remoteAddress, request.rules)
+        if (refused) sending.destroy(refused)
+      }),
+    )
+    sending.on('error', reject)
+    sending.on('upgrade', (_response, socket) => {
+      socket.destroy()
+      reject(new OutgoingFault('not_http', 'it answered with another protocol'))
+    })
+    sending.on('response', (response) => {
+      // From here on there is an answer, whatever becomes of its body.
+      const finish = ({ body: read, isCut }: { body: Uint8Array; isCut: boolean }) => {
+        resolve({ status: response.statusCode ?? 0, headers: single(response.headers), body: read, isCut })
+        sending.destroy()
+      }
+      sending.removeListener('error', reject).on('error', () => undefined)
+      readUpTo(response, request.answerLimit, finish)
+    })
+    sending.end(body)
+  })
+}
+
+function checkConnected(address: string, rules: TargetRules): OutgoingFault | undefined {
+  // A socket of both families shows IPv4 as mapped.
+  const refused = checkAddress(address.replace(/^::ffff:(?=\d+\.)/, ''), rules)
+  return refused && new OutgoingFault('address_refused', refused.refusal)
+}
+
+function readUpTo(response: IncomingMessage, limit: number, finish: (read: { body: Uint8Array; isCut: boolean }) => void): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  const end = (isCut: boolean) => finish({ body: Buffer.concat(chunks).subarray(0, limit), isCut })
+  response.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > limit) end(true)
+  })
+  response.on('end', () => end(false))
+  response.on('error', () => end(true))
+  response.on('close', () => end(true))
+}
+
+function single(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]))
+}
+
+const FAULTS: Readonly<Record<string, OutgoingFaultCode>> = {
+  ENOTFOUND: 'name_not_found',
+  ENODATA: 'name_not_found',
+  EAI_AGAIN: 'name_not_found',
+  ESERVFAIL: 'name_not_found',
+  ETIMEOUT: 'name_not_found',
+  ECONNREFUSED: 'connection_refused',
+  ECONNRESET: 'connection_reset',
+  EPIPE: 'connection_reset',
+  ETIMEDOUT: 'timeout',
+  EPROTO: 'tls_failed',
+}
+
+/** The error of a socket in our words. No address and no name of another system goes into the message. */
+function faultOf(error: unknown, signal: AbortSignal): OutgoingFault {
+  if (error instanceof OutgoingFault) return error
+  if (signal.aborted) return new OutgoingFault('timeout', 'no answer in time')
+  const code = String((error as { code?: unknown } | null)?.code ?? '')
+  if (code.startsWith('HPE_')) return new OutgoingFault('not_http', `the answer is no HTTP (${code})`)
+  if (/^ERR_(?:TLS|SSL)|CERT|SELF_SIGNED|UNABLE_TO/.test(code)) return new OutgoingFault('tls_failed', `the certificate or TLS is not in order (${code})`)
+  return new OutgoingFault(FAULTS[code] ?? 'connection_failed', `no answer (${code === '' ? 'unknown' : code})`)
+}

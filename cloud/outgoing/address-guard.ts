@@ -1,0 +1,101 @@
+import { BlockList, isIP } from 'node:net'
+
+/**
+ * Where the cloud may send to on behalf of a merchant (webhooks, POS, ERP, PSP): never into our own network.
+ *
+ *   registration: checkTarget(url)                    what the address says by itself
+ *   each attempt: checkTarget(url), checkAddress(ip)  what it leads to now, on the address that is connected to
+ */
+export interface TargetRules {
+  /** `http:` too: in test mode. */
+  readonly plainHttp: boolean
+  /** Private, loopback and all other addresses, on any port: for tests, demonstrations and shops with an own network. */
+  readonly privateTargets: boolean
+}
+
+export type Refusal = { readonly refusal: string }
+
+const URL_LIMIT = 2_048
+const HTTPS_PORTS: ReadonlySet<string> = new Set(['', '8443'])
+const HTTP_PORTS: ReadonlySet<string> = new Set(['', '8080'])
+
+/** IPv4 that is not for everybody (IANA special-purpose registry), multicast and reserved. */
+const CLOSED_V4 = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const
+
+/**
+ * IPv6 is closed but for global unicast; that leaves out ::1, mapped and compatible IPv4, NAT64, unique local, link-local and
+ * multicast without naming them. Within it: IETF assignments with Teredo, documentation, 6to4.
+ */
+const OPEN_V6 = [['2000::', 3]] as const
+const CLOSED_V6 = [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+] as const
+
+const closedV4 = listOf(CLOSED_V4, 'ipv4')
+const openV6 = listOf(OPEN_V6, 'ipv6')
+const closedV6 = listOf(CLOSED_V6, 'ipv6')
+
+/** Names that mean this machine or this network wherever they are asked for. */
+const CLOSED_NAMES = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa|arpa|onion)$/
+
+function listOf(subnets: readonly (readonly [string, number])[], family: 'ipv4' | 'ipv6'): BlockList {
+  const list = new BlockList()
+  for (const [net, prefix] of subnets) list.addSubnet(net, prefix, family)
+  return list
+}
+
+/** What is wrong with connecting to this IP address, or undefined. */
+export function checkAddress(address: string, { privateTargets }: Pick<TargetRules, 'privateTargets'>): Refusal | undefined {
+  const plain = address.split('%')[0] ?? ''
+  const family = isIP(plain)
+  if (family === 0) return { refusal: 'this is no IP address' }
+  if (privateTargets) return undefined
+  const isOpen = family === 4 ? !closedV4.check(plain, 'ipv4') : openV6.check(plain, 'ipv6') && !closedV6.check(plain, 'ipv6')
+  return isOpen ? undefined : { refusal: 'it leads to a private, loopback, link-local or reserved address' }
+}
+
+/**
+ * The address of a target, as far as it can be judged without asking for its name. The URL parser has
+ * brought every spelling of an IPv4 address (octal, hexadecimal, one number, full-width digits) into one form.
+ */
+export function checkTarget(text: string, rules: TargetRules): { url: URL } | Refusal {
+  if (text.length > URL_LIMIT) return { refusal: `it is longer than ${URL_LIMIT} characters` }
+  if (!URL.canParse(text)) return { refusal: 'this is no URL' }
+  const url = new URL(text)
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return { refusal: 'only https: is possible' }
+  if (url.protocol === 'http:' && !rules.plainHttp) return { refusal: 'only https: is possible; plain http: in test mode alone' }
+  if (url.username !== '' || url.password !== '') return { refusal: 'it must not hold a user name or password' }
+  const ports = url.protocol === 'https:' ? HTTPS_PORTS : HTTP_PORTS
+  if (!rules.privateTargets && !ports.has(url.port)) return { refusal: 'only the ports 443 and 8443 are possible (in test mode also 80 and 8080 of http:)' }
+  const refused = checkHost(url.hostname, rules)
+  return refused ?? { url }
+}
+
+function checkHost(hostname: string, rules: TargetRules): Refusal | undefined {
+  const literal = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
+  if (isIP(literal) !== 0) return checkAddress(literal, rules)
+  const name = hostname.replace(/\.+$/, '')
+  if (name === '') return { refusal: 'it names no host' }
+  if (rules.privateTargets) return undefined
+  if (isIP(name) !== 0) return checkAddress(name, rules)
+  if (!name.includes('.') || CLOSED_NAMES.test(name)) return { refusal: 'its host is a name of this machine or of a private network' }
+  return undefined
+}

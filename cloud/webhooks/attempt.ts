@@ -1,0 +1,73 @@
+import { deadline } from '../../policy/platform.ts'
+import type { Services } from '../operations/operation.ts'
+import { OutgoingFault } from '../outgoing/outgoing-http.ts'
+import type { WebhookRow } from '../persistence/tables/webhooks.ts'
+import { envelopeOf } from './envelope.ts'
+import type { Job } from './lease.ts'
+import { rulesFor } from './register.ts'
+import { openSecret } from './secret.ts'
+import { signatureHeaders, type Secrets } from './signatures.ts'
+
+/** A receiver has so long to acknowledge, ms (specification, Events). */
+export const ACKNOWLEDGE_WITHIN_MS = 10_000
+/** Of the answer, bytes: read at most, and kept in the log. */
+const ANSWER_LIMIT = 64 * 1024
+const ANSWER_KEPT = 1_024
+
+/** What became of one attempt. */
+export interface Outcome {
+  atMs: number
+  tookMs: number
+  /** Of the answer; null when there was none. */
+  status: number | null
+  /** A word of docs/errors.md; null when there was an answer. */
+  error: string | null
+  answer: string | null
+}
+
+/** Whether the receiver has taken it. */
+export function isTaken({ status }: Outcome): boolean {
+  return status !== null && status >= 200 && status < 300
+}
+
+/** Sends a delivery once. Outside of any transaction; never throws. */
+export async function attempt({ webhook, event }: Job, services: Services, stop: AbortSignal): Promise<Outcome> {
+  const { clock, timers } = services.platform
+  const atMs = clock.wall()
+  const began = clock.elapsed()
+  const outcome = (result: Pick<Outcome, 'status' | 'error' | 'answer'>): Outcome => ({ atMs, tookMs: Math.max(0, Math.round(clock.elapsed() - began)), ...result })
+  const limit = deadline(timers, ACKNOWLEDGE_WITHIN_MS, stop)
+  try {
+    const body = envelopeOf(event)
+    const signatures = signatureHeaders({ id: event.event_id, sentS: Math.floor(atMs / 1_000), body }, secretsOf(webhook, services, atMs))
+    const answer = await services.outgoing.send(
+      {
+        url: webhook.url,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'user-agent': 'untag-webhooks/1', accept: '*/*', ...signatures },
+        body,
+        answerLimit: ANSWER_LIMIT,
+        rules: rulesFor(webhook.tenant, services.config),
+      },
+      limit.signal,
+    )
+    return outcome({ status: answer.status, error: null, answer: shownAnswer(answer.body) })
+  } catch (error) {
+    if (!(error instanceof OutgoingFault)) services.log.error({ err: error, webhookId: webhook.webhook_id }, 'an attempt at a webhook failed in us')
+    return outcome({ status: null, error: error instanceof OutgoingFault ? error.code : 'connection_failed', answer: null })
+  } finally {
+    limit.done()
+  }
+}
+
+function secretsOf(webhook: WebhookRow, { authority }: Services, nowMs: number): Secrets {
+  const current = openSecret(authority.sealer, webhook.webhook_id, webhook.secret)
+  const isOverlap = webhook.old_secret !== null && webhook.old_until_ms !== null && webhook.old_until_ms > nowMs
+  return { current, ...(isOverlap && webhook.old_secret !== null && { old: openSecret(authority.sealer, webhook.webhook_id, webhook.old_secret) }) }
+}
+
+/** The beginning of an answer as text that any database can hold and any log show. */
+function shownAnswer(body: Uint8Array): string | null {
+  const text = new TextDecoder().decode(body.subarray(0, ANSWER_KEPT)).replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, '\ufffd')
+  return text === '' ? null : text
+}

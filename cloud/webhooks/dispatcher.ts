@@ -1,0 +1,156 @@
+import { setMaxListeners } from 'node:events'
+import { newId } from '../../policy/ids.ts'
+import { pause, type Cancel } from '../../policy/platform.ts'
+import type { Services } from '../operations/operation.ts'
+import type { Database } from '../persistence/database.ts'
+import { attempt } from './attempt.ts'
+import { lease, readWaiting, release, type Job, type Waiting } from './lease.ts'
+import { planDeliveries, pruneDeliveries } from './plan.ts'
+import { record } from './record.ts'
+
+/** How often it looks by itself, ms: for events of other processes and those that wake nobody. */
+const LOOK_MS = 1_000
+const PRUNE_MS = 3_600_000
+/** Attempts at once: of one webhook, of one that nothing arrives at, of all, and of all that nothing arrives at. */
+const PER_WEBHOOK = 4
+const PER_FAILING = 1
+const OVERALL = 64
+const OVERALL_FAILING = 32
+/** How long a stop waits for what is being sent, ms. */
+const STOP_WITHIN_MS = 5_000
+
+export interface Dispatcher {
+  /** There may be something new: looks at once. */
+  wake(): void
+  /** Begins nothing more and waits, not long, for what is being sent; what is cut off is sent again by the next process. */
+  stop(): Promise<void>
+}
+
+/**
+ *   business transaction ─ outbox_event ─▶ plan ─ webhook_delivery ─▶ lease ─▶ attempt ─▶ record
+ *                                          (one transaction each; no transaction around the attempt)
+ *
+ * Any number of processes may do this on one database. A receiver that is slow or dead takes up its own few places and no
+ * others; those that nothing arrives at share half of all places.
+ */
+export function startDispatcher(database: Database, getServices: () => Services, platform: Services['platform']): Dispatcher {
+  const stopping = new AbortController()
+  setMaxListeners(OVERALL + 1, stopping.signal)
+  const sending = new Set<Promise<void>>()
+  const busy = new Map<string, number>()
+  /** Places taken by webhooks that nothing arrives at. */
+  let failing = 0
+  let looking: Promise<void> | undefined
+  let again = false
+  let stopped = false
+  let cancel: Cancel | undefined
+  let prunedMs = platform.clock.wall()
+
+  function wake(): void {
+    if (stopped) return
+    again = true
+    looking ??= lookAll().finally(() => {
+      looking = undefined
+      if (again) wake()
+    })
+  }
+
+  async function lookAll(): Promise<void> {
+    cancel?.()
+    let nextMs = LOOK_MS
+    while (again && !stopped) {
+      again = false
+      try {
+        nextMs = await look()
+      } catch (error) {
+        nextMs = LOOK_MS
+        getServices().log.error({ err: error }, 'webhooks cannot be sent now')
+      }
+    }
+    if (!stopped) cancel = platform.timers.after(nextMs, wake)
+  }
+
+  /** Sends what is due; answers in how many ms to look again. */
+  async function look(): Promise<number> {
+    if (await planDeliveries(database, platform)) again = true
+    const waiting = await readWaiting(database.reads)
+    const nowMs = platform.clock.wall()
+    const leaseId = newId('lea', platform)
+    const wanted = choose(waiting.filter((w) => w.due_ms <= nowMs))
+    if (wanted.length > 0) {
+      const jobs = await database.write(async (db) => {
+        const taken: { job: Job; isFailing: boolean }[] = []
+        for (const { webhookId, places, isFailing } of wanted) {
+          for (const job of await lease(db, webhookId, leaseId, places, nowMs)) taken.push({ job, isFailing })
+        }
+        return taken
+      })
+      for (const { job, isFailing } of jobs) send(job, isFailing)
+      // Places were held for more than was there: others may have them now.
+      if (jobs.length > 0) again = true
+    }
+    if (nowMs - prunedMs >= PRUNE_MS) {
+      prunedMs = nowMs
+      await pruneDeliveries(database, nowMs)
+    }
+    const later = waiting.filter((w) => w.due_ms > nowMs).map((w) => w.due_ms - nowMs)
+    return Math.min(LOOK_MS, ...later)
+  }
+
+  /** How many places each webhook gets: those that work first, each no more than its own. */
+  function choose(due: readonly Waiting[]): { webhookId: string; places: number; isFailing: boolean }[] {
+    let free = OVERALL - sending.size
+    let freeFailing = OVERALL_FAILING - failing
+    const chosen: { webhookId: string; places: number; isFailing: boolean }[] = []
+    for (const { webhook_id: webhookId, is_failing } of due.toSorted((a, b) => a.is_failing - b.is_failing)) {
+      const isFailing = is_failing === 1
+      const own = (isFailing ? PER_FAILING : PER_WEBHOOK) - (busy.get(webhookId) ?? 0)
+      const places = Math.min(own, free, isFailing ? freeFailing : free)
+      if (places <= 0) continue
+      free -= places
+      if (isFailing) freeFailing -= places
+      chosen.push({ webhookId, places, isFailing })
+    }
+    return chosen
+  }
+
+  function send(job: Job, isFailing: boolean): void {
+    const webhookId = job.webhook.webhook_id
+    busy.set(webhookId, (busy.get(webhookId) ?? 0) + 1)
+    if (isFailing) failing++
+    const run = sendOne(job)
+      .catch((error: unknown) => getServices().log.error({ err: error, webhookId }, 'an attempt at a webhook was not recorded: it is made again'))
+      .finally(() => {
+        sending.delete(run)
+        const left = (busy.get(webhookId) ?? 1) - 1
+        if (left > 0) busy.set(webhookId, left)
+        else busy.delete(webhookId)
+        if (isFailing) failing--
+        wake()
+      })
+    sending.add(run)
+  }
+
+  async function sendOne(job: Job): Promise<void> {
+    const services = getServices()
+    const outcome = await attempt(job, services, stopping.signal)
+    const wasCut = stopping.signal.aborted && outcome.status === null
+    await database.write((db) => (wasCut ? release(db, job, platform.clock.wall()) : record(db, job, outcome, services)))
+  }
+
+  wake()
+  return {
+    wake,
+    async stop() {
+      stopped = true
+      cancel?.()
+      await looking
+      const all = Promise.all(sending)
+      const limit = new AbortController()
+      await Promise.race([all, pause(platform.timers, STOP_WITHIN_MS, limit.signal).catch(() => undefined)])
+      limit.abort()
+      stopping.abort()
+      await Promise.all(sending)
+    },
+  }
+}

@@ -1,0 +1,161 @@
+import { z } from 'zod'
+import { knownCaller } from '../operations/caller.ts'
+import { invalid } from '../operations/failure.ts'
+import { Id, Limit, QueryNumber, Success } from '../operations/fields.ts'
+import { olderForm, operation, type Call } from '../operations/operation.ts'
+import { pageOf, slicePage } from '../operations/paging.ts'
+import { ownStore } from '../stores/own-store.ts'
+import type { WebhookRow } from '../persistence/tables/webhooks.ts'
+import { changeWebhook, dropPending, readEvents, writeEvents } from './queries.ts'
+import { assertFree, DEFAULT_OVERLAP_HOURS, ownWebhook, ownWebhooks, register, rolled, urlKey, WEBHOOKS_LIMIT, type Registered } from './register.ts'
+import { Events, Secret, TargetUrl, toWebhook, Webhook, WebhookMade } from './schema.ts'
+import { newSecret, sealSecret } from './secret.ts'
+
+const OVERLAP_HOURS_MAX = 168
+const EXAMPLE_ID = 'whk_01KANX78K0V2X4Z6B8D0F2H4K6'
+
+function made(call: Call, { webhook, events, secret, warnings }: Registered): z.input<typeof WebhookMade> {
+  return { success: true, ...toWebhook(webhook, events, call.nowMs), ...(secret !== undefined && { secret }), ...(warnings.length > 0 && { warnings }) }
+}
+
+async function shown(call: Call, webhook: WebhookRow) {
+  const events = await readEvents(call.db, [webhook.webhook_id])
+  return { success: true as const, ...toWebhook(webhook, events.get(webhook.webhook_id) ?? [], call.nowMs) }
+}
+
+async function listed(call: Call, storeId: string | undefined) {
+  if (storeId !== undefined) await ownStore(call, storeId)
+  const webhooks = await ownWebhooks(call, storeId)
+  const events = await readEvents(call.db, webhooks.map((w) => w.webhook_id))
+  return webhooks.map((webhook) => toWebhook(webhook, events.get(webhook.webhook_id) ?? [], call.nowMs))
+}
+
+export const registerWebhook = operation({
+  name: 'registerWebhook',
+  area: 'webhooks',
+  minimumPackage: 'DISCOVER',
+  summary: 'Registers an address that events are posted to.',
+  description: 'With `storeId` for the events of that store, else of the account. An address that is known already gets the events added and keeps its id. The secret is shown once.',
+  changes: true,
+  secretAnswer: true,
+  request: z.strictObject({ url: TargetUrl, events: Events, storeId: Id.optional(), secret: Secret.optional() }),
+  response: WebhookMade,
+  example: { url: 'https://shop.example/untag', events: ['checkout.completed', 'securityTag.deactivated'] },
+  async run(call, { url, events, storeId, secret }) {
+    const caller = knownCaller(call.caller)
+    const isBound = caller.kind !== 'agent' && caller.storeIds !== null
+    if (storeId === undefined && isBound) throw invalid('storeId', 'is needed, because this key is for single stores', 'missing')
+    const store = storeId === undefined ? null : await ownStore(call, storeId)
+    return made(call, await register(call, { store, url, events, secret }))
+  },
+})
+
+export const getLoyaltyWebhookEvents = operation({
+  name: 'getLoyaltyWebhookEvents',
+  area: 'webhooks',
+  minimumPackage: 'GO',
+  summary: 'Registers a webhook for the events of a store; over GET lists them.',
+  description: 'Another door to the webhooks of `registerWebhook`: an address that is known for the store gets the events added and keeps its id.',
+  changes: true,
+  secretAnswer: true,
+  request: z.strictObject({ storeId: Id, url: TargetUrl, events: Events, secret: Secret }),
+  response: WebhookMade,
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', url: 'https://shop.example/untag', events: ['loyalty.points_earned'], secret: 'sixteen-characters-or-more' },
+  get: olderForm({
+    request: z.strictObject({ storeId: Id.optional(), limit: QueryNumber.pipe(Limit).optional(), cursor: Id.optional() }),
+    response: z.strictObject({ ...Success, data: z.array(Webhook), total: z.int(), nextCursor: z.string().optional() }),
+    async run(call, { storeId, limit, cursor }) {
+      const all = await listed(call, storeId)
+      const { items, ...more } = slicePage(all, (webhook) => webhook.webhookId, pageOf({ limit, cursor }, WEBHOOKS_LIMIT))
+      return { success: true as const, data: items, total: all.length, ...more }
+    },
+  }),
+  async run(call, { storeId, ...wanted }) {
+    return made(call, await register(call, { store: await ownStore(call, storeId), ...wanted }))
+  },
+})
+
+export const fetchWebhooks = operation({
+  name: 'fetchWebhooks',
+  area: 'webhooks',
+  minimumPackage: 'DISCOVER',
+  summary: 'Lists the webhooks, all or those of one store.',
+  changes: false,
+  request: z.strictObject({ storeId: Id.optional() }),
+  response: z.strictObject({ ...Success, webhooks: z.array(Webhook), total: z.int() }),
+  example: {},
+  async run(call, { storeId }) {
+    const webhooks = await listed(call, storeId)
+    return { success: true as const, webhooks, total: webhooks.length }
+  },
+})
+
+export const updateWebhook = operation({
+  name: 'updateWebhook',
+  area: 'webhooks',
+  minimumPackage: 'DISCOVER',
+  summary: 'Replaces the address, the events or the secret of a webhook, or switches it off and on.',
+  description: 'What waits for a webhook that is switched off is given up; `redeliverWebhook` sends it later. `rollWebhookSecret` changes the secret without a gap.',
+  changes: true,
+  request: z.strictObject({ webhookId: Id, url: TargetUrl.optional(), events: Events.optional(), enabled: z.boolean().optional(), secret: Secret.optional() }),
+  response: Webhook.extend(Success),
+  example: { webhookId: EXAMPLE_ID, events: ['*'] },
+  async run(call, { webhookId, url, events, enabled, secret }) {
+    const { db, nowMs, services } = call
+    const webhook = await ownWebhook(call, webhookId)
+    const change: Partial<WebhookRow> = { updated_ms: nowMs }
+    if (url !== undefined) {
+      const key = urlKey(call, url)
+      await assertFree(call, webhook, key)
+      Object.assign(change, { url, url_key: key, failed_in_row: 0, failing_since_ms: null })
+    }
+    if (enabled === true) Object.assign(change, { enabled: 1, disabled_reason: null, disabled_ms: null, failed_in_row: 0, failing_since_ms: null })
+    if (enabled === false && webhook.enabled === 1) {
+      Object.assign(change, { enabled: 0, disabled_reason: 'switched_off', disabled_ms: nowMs })
+      await dropPending(db, webhookId, nowMs)
+    }
+    if (secret !== undefined) Object.assign(change, { secret: sealSecret(services.authority.sealer, webhookId, secret), old_secret: null, old_until_ms: null })
+    if (events !== undefined) await writeEvents(db, webhook, events)
+    call.changed(webhookId)
+    return shown(call, await changeWebhook(db, webhookId, change))
+  },
+})
+
+export const deleteWebhook = operation({
+  name: 'deleteWebhook',
+  area: 'webhooks',
+  minimumPackage: 'DISCOVER',
+  summary: 'Deletes a webhook; nothing more is sent to it.',
+  changes: true,
+  request: z.strictObject({ webhookId: Id }),
+  response: z.strictObject({ ...Success, webhookId: z.string() }),
+  example: { webhookId: EXAMPLE_ID },
+  async run(call, { webhookId }) {
+    await ownWebhook(call, webhookId)
+    await dropPending(call.db, webhookId, call.nowMs)
+    await call.db.deleteFrom('webhook_subscription').where('webhook_id', '=', webhookId).execute()
+    await call.db.deleteFrom('webhook').where('webhook_id', '=', webhookId).execute()
+    call.changed(webhookId)
+    return { success: true as const, webhookId }
+  },
+})
+
+export const rollWebhookSecret = operation({
+  name: 'rollWebhookSecret',
+  area: 'webhooks',
+  minimumPackage: 'DISCOVER',
+  summary: 'Gives a webhook a new secret; for a while the old one counts too.',
+  description: `Until the overlap ends (${DEFAULT_OVERLAP_HOURS} hours unless \`overlapHours\` says otherwise; 0: at once) \`webhook-signature\` has a signature of each, and \`X-Untag-Signature\` is made with the old one.`,
+  changes: true,
+  secretAnswer: true,
+  request: z.strictObject({ webhookId: Id, overlapHours: z.number().min(0).max(OVERLAP_HOURS_MAX).optional(), secret: Secret.optional() }),
+  response: WebhookMade,
+  example: { webhookId: EXAMPLE_ID, overlapHours: 24 },
+  async run(call, { webhookId, overlapHours = DEFAULT_OVERLAP_HOURS, secret }) {
+    const known = await ownWebhook(call, webhookId)
+    const next = secret ?? newSecret(call.services.platform.random)
+    const webhook = await changeWebhook(call.db, webhookId, { ...rolled(call, known, next, overlapHours), updated_ms: call.nowMs })
+    call.changed(webhookId)
+    return { ...(await shown(call, webhook)), ...(secret === undefined && { secret: next }) }
+  },
+})

@@ -1,0 +1,130 @@
+import { sql } from 'kysely'
+import { newId } from '../../policy/ids.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { isAtLeast, type Package } from '../operations/packages.ts'
+import type { Database, Db } from '../persistence/database.ts'
+import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
+import type { WebhookDeliveryRow } from '../persistence/tables/webhooks.ts'
+import { EVENT_TYPES } from './event-types.ts'
+import { EVERY_EVENT } from './queries.ts'
+
+/** Events planned in one transaction at most. */
+const BATCH = 100
+/** Batches before what is planned is sent. */
+const BATCHES = 10
+/** Rows written in one statement at most: SQLite takes 32,766 parameters. */
+const ROWS_AT_ONCE = 500
+
+interface Target {
+  webhook_id: string
+  tenant: string
+  store_id: string | null
+  event: string
+}
+
+/**
+ * Makes a delivery of each new event for each webhook that is registered for it, and gives the events their place in the
+ * order of all. Two processes that plan at once get in each other's way, and one of them begins again. Answers whether there
+ * may be more.
+ */
+export async function planDeliveries(database: Database, platform: Platform): Promise<boolean> {
+  for (let i = 0; i < BATCHES; i++) {
+    if (!(await hasUnplanned(database.reads))) return false
+    const planned = await database.write((db) => planBatch(db, platform))
+    if (planned < BATCH) return false
+  }
+  return true
+}
+
+async function hasUnplanned(db: Db): Promise<boolean> {
+  return (await db.selectFrom('outbox_event').select('event_id').where('seq', 'is', null).limit(1).executeTakeFirst()) !== undefined
+}
+
+async function planBatch(db: Db, platform: Platform): Promise<number> {
+  const events = await db.selectFrom('outbox_event').selectAll().where('seq', 'is', null).orderBy('event_id').limit(BATCH).execute()
+  if (events.length === 0) return 0
+  const targets = await readTargets(db, events)
+  const packages = targets.length > 0 ? await readPackages(db, events) : () => 'DISCOVER' as const
+  const nowMs = platform.clock.wall()
+  const deliveries = events.flatMap((event) => receiversOf(event, targets, packages(event)).map((webhookId) => deliveryOf(event, webhookId, nowMs, platform)))
+  for (let i = 0; i < deliveries.length; i += ROWS_AT_ONCE) {
+    await db
+      .insertInto('webhook_delivery')
+      .values(deliveries.slice(i, i + ROWS_AT_ONCE))
+      .execute()
+  }
+  const { rows } = await sql<{ last: number }>`select coalesce(max(seq), 0) as last from outbox_event`.execute(db)
+  let seq = rows[0]?.last ?? 0
+  for (const { event_id } of events) {
+    seq++
+    await db.updateTable('outbox_event').set({ seq }).where('event_id', '=', event_id).execute()
+  }
+  return events.length
+}
+
+/** Webhooks that are switched on and registered for any of these events, and those that a test is for. */
+async function readTargets(db: Db, events: readonly OutboxEventRow[]): Promise<Target[]> {
+  const tenants = [...new Set(events.map((event) => event.tenant))]
+  const types = [...new Set(events.map((event) => event.type))]
+  const registered = await db
+    .selectFrom('webhook_subscription as s')
+    .innerJoin('webhook as w', 'w.webhook_id', 's.webhook_id')
+    .select(['w.webhook_id', 'w.tenant', 'w.store_id', 's.event'])
+    .where('s.tenant', 'in', tenants)
+    .where('s.event', 'in', [...types, EVERY_EVENT])
+    .where('w.enabled', '=', 1)
+    .execute()
+  const named = events.flatMap((event) => (event.webhook_id === null ? [] : [{ webhook_id: event.webhook_id, tenant: event.tenant, store_id: null, event: event.event_id }]))
+  return [...registered, ...named]
+}
+
+/** The package that counts for an event: its store's, else the account's. */
+async function readPackages(db: Db, events: readonly OutboxEventRow[]): Promise<(event: OutboxEventRow) => Package> {
+  const storeIds = [...new Set(events.flatMap((event) => (event.store_id === null ? [] : [event.store_id])))]
+  const accountIds = [...new Set(events.map((event) => accountOf(event.tenant)))]
+  const stores = storeIds.length === 0 ? [] : await db.selectFrom('store').select(['store_id', 'package']).where('store_id', 'in', storeIds).execute()
+  const accounts = await db.selectFrom('account').select(['account_id', 'package']).where('account_id', 'in', accountIds).execute()
+  const byId = new Map([...stores.map((s) => [s.store_id, s.package] as const), ...accounts.map((a) => [a.account_id, a.package] as const)])
+  return (event) => (byId.get(event.store_id ?? accountOf(event.tenant)) ?? 'DISCOVER') as Package
+}
+
+function accountOf(tenant: string): string {
+  return tenant.split('.')[0] ?? ''
+}
+
+function receiversOf(event: OutboxEventRow, targets: readonly Target[], have: Package): string[] {
+  // A test of one webhook: its own target row has the event's id in place of a name.
+  if (event.webhook_id !== null) return targets.filter((t) => t.event === event.event_id).map((t) => t.webhook_id)
+  const type = EVENT_TYPES.get(event.type)
+  const isFree = type?.freeInSandbox === true && event.tenant.endsWith('.test')
+  if (type && !isFree && !isAtLeast(have, type.minimumPackage)) return []
+  const fitting = targets.filter(
+    (t) => t.tenant === event.tenant && (t.event === event.type || t.event === EVERY_EVENT) && (t.store_id === null || t.store_id === event.store_id),
+  )
+  return [...new Set(fitting.map((t) => t.webhook_id))]
+}
+
+function deliveryOf(event: OutboxEventRow, webhookId: string, nowMs: number, platform: Platform): WebhookDeliveryRow {
+  const { tenant, event_id, type, store_id } = event
+  const timing = { attempts: 0, first_ms: null, due_ms: nowMs, lease_id: null, created_ms: nowMs, finished_ms: null }
+  return { delivery_id: newId('whd', platform), tenant, webhook_id: webhookId, event_id, type, store_id, status: 'pending', ...timing }
+}
+
+/** Log and events are kept so long, ms. */
+export const KEPT_MS = 30 * 86_400_000
+const PRUNE_BATCH = 1_000
+
+/** Clears what is older than 30 days, so much at a time. */
+export async function pruneDeliveries(database: Database, nowMs: number): Promise<void> {
+  const before = nowMs - KEPT_MS
+  for (;;) {
+    const cleared = await database.write(async (db) => {
+      const old = db.selectFrom('webhook_delivery').select('delivery_id').where('created_ms', '<', before).limit(PRUNE_BATCH)
+      const deliveries = await db.deleteFrom('webhook_delivery').where('delivery_id', 'in', old).executeTakeFirst()
+      const past = db.selectFrom('outbox_event').select('event_id').where('at_ms', '<', before).where('seq', 'is not', null).limit(PRUNE_BATCH)
+      const events = await db.deleteFrom('outbox_event').where('event_id', 'in', past).executeTakeFirst()
+      return Number(deliveries.numDeletedRows + events.numDeletedRows)
+    })
+    if (cleared === 0) return
+  }
+}

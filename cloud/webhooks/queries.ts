@@ -1,0 +1,141 @@
+import { sql } from 'kysely'
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
+import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
+
+/** In place of the name of an event: every event. */
+export const EVERY_EVENT = '*'
+
+/** The webhook of this id, of any tenant. */
+export function findWebhook(db: Db, webhookId: string): Promise<WebhookRow | undefined> {
+  return db.selectFrom('webhook').selectAll().where('webhook_id', '=', webhookId).executeTakeFirst()
+}
+
+/** The webhook that is registered for this target already. */
+export function findByTarget(db: Db, tenant: string, storeId: string | null, urlKey: string): Promise<WebhookRow | undefined> {
+  return db
+    .selectFrom('webhook')
+    .selectAll()
+    .where('tenant', '=', tenant)
+    .where(sql`coalesce(store_id, '*')`, '=', storeId ?? '*')
+    .where('url_key', '=', urlKey)
+    .executeTakeFirst()
+}
+
+/** The webhooks of a tenant in the order they were made in; there are not many. */
+export function listWebhooks(db: Db, tenant: string, limit: number): Promise<WebhookRow[]> {
+  return db.selectFrom('webhook').selectAll().where('tenant', '=', tenant).orderBy('webhook_id').limit(limit).execute()
+}
+
+/** What each of these webhooks is registered for, sorted. */
+export async function readEvents(db: Db, webhookIds: readonly string[]): Promise<Map<string, string[]>> {
+  const events = new Map<string, string[]>(webhookIds.map((id) => [id, []]))
+  if (webhookIds.length === 0) return events
+  const rows = await db.selectFrom('webhook_subscription').select(['webhook_id', 'event']).where('webhook_id', 'in', webhookIds).orderBy('event').execute()
+  for (const row of rows) events.get(row.webhook_id)?.push(row.event)
+  return events
+}
+
+/** Registers a webhook for exactly these events. */
+export async function writeEvents(db: Db, webhook: Pick<WebhookRow, 'tenant' | 'webhook_id'>, events: readonly string[]): Promise<void> {
+  const { tenant, webhook_id } = webhook
+  await db.deleteFrom('webhook_subscription').where('webhook_id', '=', webhook_id).execute()
+  await db
+    .insertInto('webhook_subscription')
+    .values([...new Set(events)].map((event) => ({ tenant, event, webhook_id })))
+    .execute()
+}
+
+/** Changes a webhook and answers it as it is then. */
+export function changeWebhook(db: Db, webhookId: string, change: Partial<WebhookRow>): Promise<WebhookRow> {
+  return db.updateTable('webhook').set(change).where('webhook_id', '=', webhookId).returningAll().executeTakeFirstOrThrow()
+}
+
+/** Gives up what still waits for a webhook that is switched off or gone. */
+export async function dropPending(db: Db, webhookId: string, nowMs: number): Promise<void> {
+  await db
+    .updateTable('webhook_delivery')
+    .set({ status: 'failed', due_ms: null, lease_id: null, finished_ms: nowMs })
+    .where('webhook_id', '=', webhookId)
+    .where('status', '=', 'pending')
+    .execute()
+}
+
+/** The delivery of this id, of any tenant. */
+export function findDelivery(db: Db, deliveryId: string): Promise<WebhookDeliveryRow | undefined> {
+  return db.selectFrom('webhook_delivery').selectAll().where('delivery_id', '=', deliveryId).executeTakeFirst()
+}
+
+export interface DeliveryFilter {
+  webhookIds: readonly string[]
+  status?: string | undefined
+  event?: string | undefined
+  eventId?: string | undefined
+}
+
+/** Deliveries to these webhooks, the newest first, from after a cursor. */
+export function listDeliveries(db: Db, tenant: string, filter: DeliveryFilter, page: { limit: number; after: string | undefined }): Promise<WebhookDeliveryRow[]> {
+  if (filter.webhookIds.length === 0) return Promise.resolve([])
+  let query = db.selectFrom('webhook_delivery').selectAll().where('tenant', '=', tenant).where('webhook_id', 'in', filter.webhookIds)
+  if (filter.status !== undefined) query = query.where('status', '=', filter.status)
+  if (filter.event !== undefined) query = query.where('type', '=', filter.event)
+  if (filter.eventId !== undefined) query = query.where('event_id', '=', filter.eventId)
+  if (page.after !== undefined) query = query.where('delivery_id', '<', page.after)
+  return query.orderBy('delivery_id', 'desc').limit(page.limit).execute()
+}
+
+/** Every attempt of these deliveries, in their order. */
+export async function readAttempts(db: Db, deliveryIds: readonly string[]): Promise<Map<string, WebhookAttemptRow[]>> {
+  const attempts = new Map<string, WebhookAttemptRow[]>(deliveryIds.map((id) => [id, []]))
+  if (deliveryIds.length === 0) return attempts
+  const rows = await db.selectFrom('webhook_attempt').selectAll().where('delivery_id', 'in', deliveryIds).orderBy('delivery_id').orderBy('attempt').execute()
+  for (const row of rows) attempts.get(row.delivery_id)?.push(row)
+  return attempts
+}
+
+/** An event of the outbox. */
+export function findEvent(db: Db, eventId: string): Promise<OutboxEventRow | undefined> {
+  return db.selectFrom('outbox_event').selectAll().where('event_id', '=', eventId).executeTakeFirst()
+}
+
+/** Events in the order in which they became durable, after the place `afterSeq`. */
+export function listEvents(
+  db: Db,
+  tenant: string,
+  filter: { storeIds: readonly string[] | null; events?: readonly string[] | undefined; sinceMs?: number | undefined },
+  page: { limit: number; afterSeq: number },
+): Promise<OutboxEventRow[]> {
+  let query = db.selectFrom('outbox_event').selectAll().where('tenant', '=', tenant).where('seq', '>', page.afterSeq)
+  if (filter.storeIds !== null) query = query.where('store_id', 'in', filter.storeIds.length > 0 ? filter.storeIds : ['-'])
+  if (filter.events !== undefined) query = query.where('type', 'in', filter.events)
+  if (filter.sinceMs !== undefined) query = query.where('at_ms', '>=', filter.sinceMs)
+  return query.orderBy('seq').limit(page.limit).execute()
+}
+
+const offer = prepared((db, p: { eventId: string; tenant: string; storeId: string; type: string; atMs: number; data: string }) =>
+  db
+    .insertInto('outbox_event')
+    .columns(['event_id', 'tenant', 'store_id', 'type', 'at_ms', 'data'])
+    .expression(
+      db
+        .selectFrom('webhook_subscription')
+        .select([
+          sql<string>`cast(${p.eventId} as text)`.as('event_id'),
+          'tenant',
+          sql<string>`cast(${p.storeId} as text)`.as('store_id'),
+          sql<string>`cast(${p.type} as text)`.as('type'),
+          sql<number>`cast(${p.atMs} as bigint)`.as('at_ms'),
+          sql<string>`cast(${p.data} as text)`.as('data'),
+        ])
+        .where('tenant', '=', p.tenant)
+        .where((eb) => eb('event', 'in', [p.type, EVERY_EVENT]))
+        .limit(1),
+    )
+    .onConflict((c) => c.column('event_id').doNothing()),
+)
+
+/** Puts an event into the outbox only if anybody is registered for it: of protection there are very many. One look-up where nobody is. */
+export async function offerEvent(db: Db, event: { eventId: string; tenant: string; storeId: string; type: string; atMs: number; data: string }): Promise<void> {
+  await offer(db, event)
+}

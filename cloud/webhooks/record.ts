@@ -1,0 +1,81 @@
+import { writeAudit, type Request } from '../operations/open-call.ts'
+import type { KeyCaller, Tenant } from '../operations/caller.ts'
+import type { Services } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import type { WebhookRow } from '../persistence/tables/webhooks.ts'
+import { newId } from '../../policy/ids.ts'
+import { isTaken, type Outcome } from './attempt.ts'
+import type { Job } from './lease.ts'
+import { updateWebhook } from './operations.ts'
+import { changeWebhook, dropPending, findWebhook } from './queries.ts'
+
+const MINUTE_MS = 60_000
+/** When each attempt is made, ms after the first (decisions §12). */
+export const SCHEDULE_MS: readonly number[] = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
+
+/** A webhook is switched off when so many deliveries in a row were given up, over a day at least; or any, over five. */
+const GIVE_UP_DELIVERIES = 50
+const GIVE_UP_AFTER_MS = 24 * 60 * MINUTE_MS
+const GIVE_UP_ANYWAY_MS = 5 * GIVE_UP_AFTER_MS
+/** The receiver says that it is gone for good. */
+const GONE = 410
+
+/** Writes down what became of an attempt and what follows, unless somebody else has taken the delivery over meanwhile. */
+export async function record(db: Db, job: Job, outcome: Outcome, services: Services): Promise<void> {
+  const { delivery } = job
+  const attempts = delivery.attempts + 1
+  const nowMs = services.platform.clock.wall()
+  const isGone = outcome.status === GONE
+  const wait = SCHEDULE_MS[attempts]
+  const isOver = isTaken(outcome) || isGone || wait === undefined
+  const next = isOver
+    ? { status: isTaken(outcome) ? 'delivered' : 'failed', due_ms: null, finished_ms: nowMs }
+    : { due_ms: Math.max(nowMs, (delivery.first_ms ?? nowMs) + wait) }
+  const mine = await db
+    .updateTable('webhook_delivery')
+    .set({ attempts, lease_id: null, ...next })
+    .where('delivery_id', '=', delivery.delivery_id)
+    .where('lease_id', '=', delivery.lease_id)
+    .where('status', '=', 'pending')
+    .returning('delivery_id')
+    .executeTakeFirst()
+  if (!mine) return
+  const { atMs, tookMs, status, error, answer } = outcome
+  await db.insertInto('webhook_attempt').values({ delivery_id: delivery.delivery_id, attempt: attempts, at_ms: atMs, took_ms: tookMs, status, error, answer }).execute()
+  await noteHealth(db, await findWebhook(db, delivery.webhook_id), { outcome, isGone, isGivenUp: isOver && !isTaken(outcome) }, nowMs, services)
+}
+
+interface Noted {
+  outcome: Outcome
+  isGone: boolean
+  isGivenUp: boolean
+}
+
+async function noteHealth(db: Db, webhook: WebhookRow | undefined, { outcome, isGone, isGivenUp }: Noted, nowMs: number, services: Services): Promise<void> {
+  if (!webhook || webhook.enabled === 0) return
+  if (isTaken(outcome)) {
+    if (webhook.failing_since_ms !== null || webhook.failed_in_row > 0) await changeWebhook(db, webhook.webhook_id, { failing_since_ms: null, failed_in_row: 0 })
+    return
+  }
+  const since = webhook.failing_since_ms ?? outcome.atMs
+  const failed = webhook.failed_in_row + (isGivenUp ? 1 : 0)
+  if (webhook.failing_since_ms === null || isGivenUp) await changeWebhook(db, webhook.webhook_id, { failing_since_ms: since, failed_in_row: failed })
+  const lasts = nowMs - since
+  const isHopeless = isGivenUp && ((failed >= GIVE_UP_DELIVERIES && lasts >= GIVE_UP_AFTER_MS) || lasts >= GIVE_UP_ANYWAY_MS)
+  if (isGone || isHopeless) await disable(db, webhook, isGone ? 'gone' : 'failing', nowMs, services)
+}
+
+/** Switches a webhook off for its owner to see: in `fetchWebhooks`, and in the audit log. */
+async function disable(db: Db, webhook: WebhookRow, why: 'gone' | 'failing', nowMs: number, services: Services): Promise<void> {
+  await changeWebhook(db, webhook.webhook_id, { enabled: 0, disabled_reason: why, disabled_ms: nowMs, updated_ms: nowMs })
+  await dropPending(db, webhook.webhook_id, nowMs)
+  await writeAudit(db, dispatcherRequest(webhook.tenant as Tenant, services), { id: webhook.webhook_id, owner: undefined }, nowMs, services)
+  services.log.warn({ webhookId: webhook.webhook_id, reason: why }, 'a webhook was switched off')
+}
+
+/** What the audit log shows of what nobody asked for. */
+function dispatcherRequest(tenant: Tenant, { platform }: Services): Request {
+  const mode = tenant.endsWith('.test') ? 'test' : 'live'
+  const caller: KeyCaller = { kind: 'secret', keyId: 'webhook-dispatcher', accountId: tenant.split('.')[0] ?? '', mode, tenant, storeIds: null, package: 'PRIME' }
+  return { operation: updateWebhook, caller, input: {}, older: false, idempotencyKey: undefined, requestId: newId('req', platform) }
+}

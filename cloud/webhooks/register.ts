@@ -1,0 +1,155 @@
+import { newId } from '../../policy/ids.ts'
+import { checkTarget, type TargetRules } from '../outgoing/address-guard.ts'
+import type { CloudConfig } from '../config.ts'
+import { knownCaller, maySee, type KnownCaller } from '../operations/caller.ts'
+import { Failure, invalid, notFound, precondition } from '../operations/failure.ts'
+import { iso } from '../operations/fields.ts'
+import type { Call } from '../operations/operation.ts'
+import { isAtLeast, type Package } from '../operations/packages.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import type { WebhookRow } from '../persistence/tables/webhooks.ts'
+import { EVENT_TYPES } from './event-types.ts'
+import { changeWebhook, EVERY_EVENT, findByTarget, findWebhook, listWebhooks, readEvents, writeEvents } from './queries.ts'
+import { newSecret, openSecret, sealSecret } from './secret.ts'
+
+/** Webhooks of one account and mode at most. */
+export const WEBHOOKS_LIMIT = 100
+/** How long the secret before a roll counts too, unless said otherwise. */
+export const DEFAULT_OVERLAP_HOURS = 24
+const HOUR_MS = 3_600_000
+
+/** What a target of this tenant must keep to. */
+export function rulesFor(tenant: string, config: CloudConfig): TargetRules {
+  return { plainHttp: tenant.endsWith('.test'), privateTargets: config.allowPrivateTargets }
+}
+
+/** The form of an address by which two are the same. 400 when it is one that the cloud does not send to. */
+export function urlKey(call: Call, url: string): string {
+  const checked = checkTarget(url, rulesFor(knownCaller(call.caller).tenant, call.services.config))
+  if ('refusal' in checked) throw invalid('url', checked.refusal, 'url_refused')
+  checked.url.hash = ''
+  return checked.url.href
+}
+
+export interface Registration {
+  /** null: the events of every store of the account. */
+  store: StoreRow | null
+  url: string
+  events: readonly string[]
+  secret: string | undefined
+}
+
+export interface Registered {
+  webhook: WebhookRow
+  events: string[]
+  /** Only when it was made just now by us. */
+  secret?: string
+  warnings: string[]
+}
+
+/**
+ * Registers a target, or adds events to it when it is known: by whichever door, it stays one webhook. A secret other than the
+ * known one is rolled in, so that the receiver that knows the old one goes on understanding.
+ */
+export async function register(call: Call, wanted: Registration): Promise<Registered> {
+  const { tenant } = knownCaller(call.caller)
+  const key = urlKey(call, wanted.url)
+  const storeId = wanted.store?.store_id ?? null
+  const known = await findByTarget(call.db, tenant, storeId, key)
+  const registered = known ? await merge(call, known, wanted) : await make(call, tenant, key, wanted)
+  call.changed(registered.webhook.webhook_id)
+  registered.warnings.push(...packageWarnings(call, wanted))
+  return registered
+}
+
+async function make(call: Call, tenant: string, key: string, { store, url, events, secret }: Registration): Promise<Registered> {
+  const { db, nowMs, services } = call
+  if ((await listWebhooks(db, tenant, WEBHOOKS_LIMIT)).length >= WEBHOOKS_LIMIT) {
+    throw precondition('too_many_webhooks', `an account has at most ${WEBHOOKS_LIMIT} webhooks; delete one first`)
+  }
+  const webhookId = newId('whk', services.platform)
+  const counts = secret ?? newSecret(services.platform.random)
+  const webhook: WebhookRow = {
+    webhook_id: webhookId,
+    tenant,
+    store_id: store?.store_id ?? null,
+    url,
+    url_key: key,
+    enabled: 1,
+    disabled_reason: null,
+    disabled_ms: null,
+    secret: sealSecret(services.authority.sealer, webhookId, counts),
+    old_secret: null,
+    old_until_ms: null,
+    failed_in_row: 0,
+    failing_since_ms: null,
+    created_ms: nowMs,
+    updated_ms: nowMs,
+  }
+  await db.insertInto('webhook').values(webhook).execute()
+  await writeEvents(db, webhook, events)
+  return { webhook, events: [...new Set(events)].toSorted(), warnings: [], ...(secret === undefined && { secret: counts }) }
+}
+
+async function merge(call: Call, known: WebhookRow, { events, secret }: Registration): Promise<Registered> {
+  const { db, nowMs, services } = call
+  const before = (await readEvents(db, [known.webhook_id])).get(known.webhook_id) ?? []
+  const merged = [...new Set([...before, ...events])].toSorted()
+  await writeEvents(db, known, merged)
+  const isOther = secret !== undefined && secret !== openSecret(services.authority.sealer, known.webhook_id, known.secret)
+  const roll = isOther ? rolled(call, known, secret, DEFAULT_OVERLAP_HOURS) : {}
+  const webhook = await changeWebhook(db, known.webhook_id, { ...roll, updated_ms: nowMs })
+  const until = webhook.old_until_ms
+  const warnings = isOther && until !== null ? [`this URL was registered with another secret: X-Untag-Signature keeps to that one until ${iso(until)}`] : []
+  return { webhook, events: merged, warnings }
+}
+
+/** The columns of a webhook whose secret is rolled; with no overlap the new one counts alone at once. */
+export function rolled({ nowMs, services }: Call, known: WebhookRow, secret: string, overlapHours: number): Partial<WebhookRow> {
+  const sealed = sealSecret(services.authority.sealer, known.webhook_id, secret)
+  if (overlapHours === 0) return { secret: sealed, old_secret: null, old_until_ms: null }
+  return { secret: sealed, old_secret: known.secret, old_until_ms: nowMs + overlapHours * HOUR_MS }
+}
+
+function packageWarnings(call: Call, { store, events }: Registration): string[] {
+  const caller = knownCaller(call.caller)
+  const have = (store?.package ?? caller.package) as Package
+  return events.flatMap((name) => {
+    const type = EVENT_TYPES.get(name)
+    if (!type || isAtLeast(have, type.minimumPackage) || (type.freeInSandbox && caller.mode === 'test')) return []
+    return [`${name} needs the package ${type.minimumPackage}; nothing is sent while it is ${have}`]
+  })
+}
+
+/** Whether the caller may know of a webhook: one of the whole account is not for keys of single stores. */
+export function maySeeWebhook(caller: KnownCaller, webhook: WebhookRow): boolean {
+  if (webhook.tenant !== caller.tenant) return false
+  if (webhook.store_id === null) return caller.kind !== 'agent' && caller.storeIds === null
+  return maySee(caller, { store_id: webhook.store_id, tenant: webhook.tenant })
+}
+
+/** The caller's webhook of this id: 404 when it is unknown or somebody else's. */
+export async function ownWebhook(call: Call, webhookId: string): Promise<WebhookRow> {
+  const webhook = await findWebhook(call.db, webhookId)
+  if (!webhook || !maySeeWebhook(knownCaller(call.caller), webhook)) throw notFound('webhook')
+  return webhook
+}
+
+/** The caller's webhooks, all of them or those for the events of one store. */
+export async function ownWebhooks(call: Call, storeId: string | undefined): Promise<WebhookRow[]> {
+  const caller = knownCaller(call.caller)
+  const all = (await listWebhooks(call.db, caller.tenant, WEBHOOKS_LIMIT)).filter((webhook) => maySeeWebhook(caller, webhook))
+  return storeId === undefined ? all : all.filter((webhook) => webhook.store_id === storeId)
+}
+
+/** 409 when another webhook of the same store has this address. */
+export async function assertFree(call: Call, webhook: WebhookRow, key: string): Promise<void> {
+  const other = await findByTarget(call.db, webhook.tenant, webhook.store_id, key)
+  if (other && other.webhook_id !== webhook.webhook_id) throw new Failure('already-exists', `${other.webhook_id} is registered for this URL already`)
+}
+
+/** Every event that a list of names stands for. */
+export function namesOf(events: readonly string[]): readonly string[] | undefined {
+  return events.includes(EVERY_EVENT) ? undefined : events
+}
+

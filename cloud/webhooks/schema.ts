@@ -1,0 +1,115 @@
+import { z } from 'zod'
+import { iso, present, Success } from '../operations/fields.ts'
+import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
+import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
+import { EVENT_TYPES } from './event-types.ts'
+import { EVERY_EVENT } from './queries.ts'
+import { isSecret, SECRET_MAX, SECRET_MIN } from './secret.ts'
+
+export const Events = z
+  .array(z.enum([EVERY_EVENT, ...EVENT_TYPES.keys()]))
+  .min(1)
+  .max(EVENT_TYPES.size + 1)
+  .describe('Names of events, or `*` for all.')
+export const TargetUrl = z.string().min(1).max(2_048).describe('Where events are posted to: https, port 443 or 8443, a public address.')
+export const Secret = z
+  .string()
+  .min(SECRET_MIN)
+  .max(SECRET_MAX)
+  .refine(isSecret, 'must be visible characters, and base64 after whsec_')
+  .describe('What deliveries are signed with; made by us when left out.')
+
+const When = z.string()
+
+export const Webhook = z.strictObject({
+  webhookId: z.string(),
+  storeId: z.string().optional(),
+  url: z.string(),
+  events: z.array(z.string()),
+  enabled: z.boolean(),
+  /** `gone`: it answered 410; `failing`: nothing arrived for long; `switched_off`: by updateWebhook. */
+  disabledReason: z.enum(['gone', 'failing', 'switched_off']).optional(),
+  disabledAt: When.optional(),
+  /** Since when nothing has arrived. */
+  failingSince: When.optional(),
+  /** Until when the secret before the last roll counts too. */
+  oldSecretUntil: When.optional(),
+  createdAt: When,
+  updatedAt: When,
+})
+
+/** As it is answered when it was made: the secret is shown this once. */
+export const WebhookMade = Webhook.extend({ ...Success, secret: z.string().optional(), warnings: z.array(z.string()).optional() })
+
+/** A webhook as the API shows it: never with its secret. */
+export function toWebhook(row: WebhookRow, events: readonly string[], nowMs: number): z.input<typeof Webhook> {
+  const overlap = row.old_until_ms !== null && row.old_until_ms > nowMs ? iso(row.old_until_ms) : null
+  return present({
+    webhookId: row.webhook_id,
+    storeId: row.store_id,
+    url: row.url,
+    events: [...events],
+    enabled: row.enabled === 1,
+    disabledReason: row.disabled_reason as z.input<typeof Webhook>['disabledReason'] | null,
+    disabledAt: row.disabled_ms === null ? null : iso(row.disabled_ms),
+    failingSince: row.failing_since_ms === null ? null : iso(row.failing_since_ms),
+    oldSecretUntil: overlap,
+    createdAt: iso(row.created_ms),
+    updatedAt: iso(row.updated_ms),
+  }) as z.input<typeof Webhook>
+}
+
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const
+
+const Attempt = z.strictObject({
+  attempt: z.int(),
+  at: When,
+  durationMs: z.int(),
+  status: z.int().optional(),
+  error: z.string().optional(),
+  answer: z.string().optional(),
+})
+
+export const Delivery = z.strictObject({
+  deliveryId: z.string(),
+  webhookId: z.string(),
+  eventId: z.string(),
+  event: z.string(),
+  storeId: z.string().optional(),
+  status: z.enum(DELIVERY_STATUSES),
+  attempts: z.array(Attempt),
+  nextAttemptAt: When.optional(),
+  createdAt: When,
+  finishedAt: When.optional(),
+})
+
+/** A delivery with its attempts as the API shows it. */
+export function toDelivery(row: WebhookDeliveryRow, attempts: readonly WebhookAttemptRow[]): z.input<typeof Delivery> {
+  return present({
+    deliveryId: row.delivery_id,
+    webhookId: row.webhook_id,
+    eventId: row.event_id,
+    event: row.type,
+    storeId: row.store_id,
+    status: row.status as (typeof DELIVERY_STATUSES)[number],
+    attempts: attempts.map((a) => present({ attempt: a.attempt, at: iso(a.at_ms), durationMs: a.took_ms, status: a.status, error: a.error, answer: a.answer })),
+    nextAttemptAt: row.due_ms === null ? null : iso(row.due_ms),
+    createdAt: iso(row.created_ms),
+    finishedAt: row.finished_ms === null ? null : iso(row.finished_ms),
+  }) as z.input<typeof Delivery>
+}
+
+export const Envelope = z.strictObject({
+  id: z.string(),
+  event: z.string(),
+  type: z.string(),
+  timestamp: When,
+  storeId: z.string().optional(),
+  data: z.record(z.string(), z.unknown()),
+})
+
+/** An event as it is listed: the body of its deliveries, with the store it is about. */
+export function toEnvelope(row: OutboxEventRow): z.input<typeof Envelope> {
+  const data = JSON.parse(row.data) as Record<string, unknown>
+  return present({ id: row.event_id, event: row.type, type: row.type, timestamp: iso(row.at_ms), storeId: row.store_id, data }) as z.input<typeof Envelope>
+}

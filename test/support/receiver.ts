@@ -1,0 +1,94 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
+import type { ResolveName } from '../../bin/outgoing-http.ts'
+import type { VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
+
+/** What a receiver of webhooks got. */
+export interface Got {
+  path: string
+  headers: IncomingHttpHeaders
+  body: string
+}
+
+export interface Receiver {
+  url: string
+  got: Got[]
+  /** What it does with every delivery from now on. */
+  answer: (response: ServerResponse, got: Got) => void
+  close(): Promise<void>
+}
+
+export const answerWith = (status: number, body = '', headers: Record<string, string> = {}) => (response: ServerResponse) => void response.writeHead(status, headers).end(body)
+
+/** A receiver on a real socket that keeps what it gets. */
+export async function startReceiver(answer: Receiver['answer'] = answerWith(200)): Promise<Receiver> {
+  const sockets = new Set<Socket>()
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const got = { path: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString('utf8') }
+      receiver.got.push(got)
+      receiver.answer(response, got)
+    })
+  })
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    got: [],
+    answer,
+    close() {
+      for (const socket of sockets) socket.destroy()
+      return new Promise((resolve) => server.close(() => resolve()))
+    },
+  }
+  return receiver
+}
+
+/** A receiver of plain bytes, for what no HTTP server would do. */
+export async function startRawReceiver(serve: (socket: Socket) => void): Promise<{ url: string; connections(): number; close(): Promise<void> }> {
+  const sockets = new Set<Socket>()
+  let connections = 0
+  const server = createTcpServer((socket) => {
+    connections++
+    sockets.add(socket)
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+    serve(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    connections: () => connections,
+    close() {
+      for (const socket of sockets) socket.destroy()
+      return new Promise((resolve) => server.close(() => resolve()))
+    },
+  }
+}
+
+/** Waits for what happens in real time beside a clock that stands still. */
+export async function until(what: string, check: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
+  const end = performance.now() + withinMs
+  while (!(await check())) {
+    if (performance.now() > end) throw new Error(`it did not happen within ${withinMs} ms: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
+
+/** In place of name servers: there are no names. */
+export const nowhere: ResolveName = () => Promise.reject(Object.assign(new Error('there are no names here'), { code: 'ENOTFOUND' }))
+
+/** Stops what waits for a clock that only moves when it is told to. */
+export async function stopInVirtualTime(what: { stop(): Promise<void> }, platform: VirtualPlatform): Promise<void> {
+  let stopped = false
+  const stopping = what.stop().finally(() => void (stopped = true))
+  await until('a stop', async () => {
+    await platform.advance(1_000)
+    return stopped
+  })
+  await stopping
+}
