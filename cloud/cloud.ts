@@ -42,7 +42,7 @@ export async function createCloud({ config, platform, log, database, keyFiles, i
   await refreshDocuments(database)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
-  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage(), offersChanged: signal(), outgoing, webhooks: { wake: () => dispatcher.wake() } }
+  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage(), offersChanged: signal(), paymentsDue: signal(), outgoing, webhooks: { wake: () => dispatcher.wake() } }
   const dispatcher = startDispatcher(database, () => services, platform)
   const jobs = startJobs(database, services, messages.refresh)
   return {

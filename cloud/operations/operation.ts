@@ -13,7 +13,7 @@ import type { Package } from './packages.ts'
 import type { Answerable } from './raw-json.ts'
 import type { Signal } from './signal.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'offers', 'scan and go', 'receipts', 'protection', 'agents', 'webhooks'] as const
+export const AREAS = ['accounts', 'stores', 'catalogue', 'offers', 'scan and go', 'receipts', 'protection', 'agents', 'webhooks', 'payments'] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */
@@ -33,6 +33,8 @@ export interface Services {
   readonly images: ImageStore
   /** Given after a commit that changed offers: what is due next may have changed. */
   readonly offersChanged: Signal
+  /** Given after a commit that leaves payments or refunds to be seen to. */
+  readonly paymentsDue: Signal
   /** Requests to merchants' own systems. */
   readonly outgoing: OutgoingHttp
   /** Sends events; `wake` says that there may be new ones. */

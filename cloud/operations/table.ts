@@ -10,6 +10,9 @@ import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operat
 import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
 import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
+import { configurePSP } from '../payments/configure-psp.ts'
+import { processPayment } from '../payments/process-payment.ts'
+import { refundPayment } from '../payments/refund-payment.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -101,6 +104,9 @@ export const OPERATIONS = {
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,
+  configurePSP,
+  processPayment,
+  refundPayment,
   registerWebhook,
   fetchWebhooks,
   updateWebhook,

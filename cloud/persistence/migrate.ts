@@ -6,10 +6,11 @@ import { REGISTRATIONS } from './migrations/0003-registrations.ts'
 import { OFFERS } from './migrations/0004-offers.ts'
 import { WEBHOOKS } from './migrations/0005-webhooks.ts'
 import { SCAN_AND_GO } from './migrations/0009-scan-and-go.ts'
+import { PAYMENTS } from './migrations/0012-payments.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [FIRST, CATALOGUE, REGISTRATIONS, OFFERS, WEBHOOKS, SCAN_AND_GO]
+const MIGRATIONS: readonly Migration[] = [FIRST, CATALOGUE, REGISTRATIONS, OFFERS, WEBHOOKS, SCAN_AND_GO, PAYMENTS]
 
 /** Any number that no other program uses as an advisory lock on this database. */
 const LOCK = 7_201_120

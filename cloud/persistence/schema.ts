@@ -2,6 +2,7 @@ import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, Installation
 import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, OperatorRow } from './tables/agents.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
 import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
+import type { PaymentRow, PspConfigRow, RefundRow } from './tables/payments.ts'
 import type {
   AuthorizationUnitRow,
   DenyEntryRow,
@@ -60,6 +61,9 @@ export interface Schema {
   offer: OfferRow
   offer_list: OfferListRow
   offer_price: OfferPriceRow
+  psp_config: PspConfigRow
+  payment: PaymentRow
+  refund: RefundRow
   webhook: WebhookRow
   webhook_subscription: WebhookSubscriptionRow
   webhook_delivery: WebhookDeliveryRow
