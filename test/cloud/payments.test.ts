@@ -251,6 +251,57 @@ onEveryDatabase('payments', (kind) => {
     expect(refundsOf(session)).toHaveLength(1)
   })
 
+  it('opens no payment before staff have looked, and then does', async () => {
+    const { database } = store.cloud.db
+    const { policy } = await store.ok('fetchProtectionPolicy', { storeId: store.storeId })
+    await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy: { ...policy, spotCheckRate: 1 } })
+    const sessions = store.psp.sessions.size
+    const waiting = await store.start()
+    expect(waiting).toMatchObject({ status: 'CREATED', awaitingApproval: true })
+    expect(store.psp.sessions.size).toBe(sessions)
+    const page = new URL(waiting.checkoutUrl).pathname
+    expect((await store.cloud.get(page)).text).toContain('Bitte warten')
+    const { transactionId } = waiting
+    expect(await store.call('processPayment', { transactionId })).toMatchObject({ status: 409, body: { reason: 'awaiting_approval' } })
+    const { operatorId } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Frau Petersen' })
+    expect(await store.ok('approveCheckout', { transactionId, operatorId })).toMatchObject({ status: 'PENDING_PAYMENT' })
+    const { checkoutUrl } = await store.ok('processPayment', { transactionId })
+    expect((await store.cloud.get(page)).headers.get('location')).toBe(checkoutUrl)
+    await store.psp.end(await store.sessionOf(transactionId), 'paid')
+    expect(await store.statusOf(transactionId)).toBe('SUCCESS')
+
+    const unlucky = await store.start()
+    store.psp.switches.status = 500
+    expect(await store.call('approveCheckout', { transactionId: unlucky.transactionId, operatorId })).toMatchObject({ status: 503, body: { reason: 'psp_unavailable' } })
+    expect(await store.statusOf(unlucky.transactionId)).toBe('CANCELLED')
+    await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy })
+    expect(await database.reads.selectFrom('payment').select('payment_id').where('state', '=', 'asking').execute()).toEqual([])
+  })
+
+  it('opens one payment for parallel calls while it is being opened', async () => {
+    const { policy } = await store.ok('fetchProtectionPolicy', { storeId: store.storeId })
+    await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy: { ...policy, spotCheckRate: 1 } })
+    const { transactionId } = await store.start()
+    await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy })
+    await store.cloud.db.database.write((db) => db.updateTable('purchase').set({ approval: 'approved' }).where('purchase_id', '=', transactionId).execute())
+    const before = store.psp.sessions.size
+    const answers = await Promise.all(Array.from({ length: 5 }, () => store.ok('processPayment', { transactionId })))
+    expect(new Set(answers.map((a) => a.paymentId)).size).toBe(1)
+    expect(new Set(answers.map((a) => a.checkoutUrl)).size).toBe(1)
+    expect(store.psp.sessions.size).toBe(before + 1)
+    expect(await events('payment.created', transactionId)).toHaveLength(1)
+  })
+
+  it('starts one purchase for one Idempotency-Key', async () => {
+    const { sessionId } = await store.ok('checkIn', { storeId: store.storeId })
+    const ask = () => store.call('startCheckout', { sessionId, items: [{ ean: PRODUCT.ean, quantity: 1 }] }, { 'idempotency-key': 'basket-1' })
+    const before = store.psp.sessions.size
+    const answers = await Promise.all([ask(), ask(), ask()])
+    expect(answers.map((a) => a.status).sort()).toEqual([200, 409, 409])
+    expect((await ask()).text).toBe(answers.find((a) => a.status === 200)?.text)
+    expect(store.psp.sessions.size).toBe(before + 1)
+  })
+
   it('needs a provider, and leaves the sandbox without one', async () => {
     const { database } = store.cloud.db
     await database.write((db) => db.updateTable('psp_config').set({ is_current: 0 }).execute())
