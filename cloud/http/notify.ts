@@ -6,7 +6,7 @@ import type { Services } from '../operations/operation.ts'
 import { applyNotice, changesAnything } from '../payments/apply-notice.ts'
 import { connectionOf } from '../payments/connection.ts'
 import { processPayment } from '../payments/process-payment.ts'
-import type { PaymentNotice } from '../payments/provider.ts'
+import { ProviderFault, type PaymentNotice } from '../payments/provider.ts'
 import { PROVIDERS } from '../payments/providers.ts'
 import { configsOf, findNoticed } from '../payments/queries.ts'
 import { taskRunner } from '../payments/runner.ts'
@@ -26,7 +26,8 @@ export function notificationRoutes(app: Hono, base: string, database: Database, 
     if (isTooFast(c)) return c.json({ error: 'too many notifications', code: 'resource-exhausted' }, 429, { 'retry-after': '1' })
     const body = await readBody(c)
     if (body === undefined) return c.json({ error: 'the body is too large', code: 'payload-too-large' }, 413)
-    const genuine = await verify(c, body)
+    const genuine = await verify(c, body).catch(cannotTell)
+    if (genuine === 'unknown') return c.json({ error: 'the provider does not answer; send it again', code: 'unavailable' }, 503, { 'retry-after': '60' })
     if (!genuine) return c.json({ error: 'the notification is not signed as this store’s provider signs', code: 'invalid-argument' }, 400)
     if (genuine.notice !== 'nothing') await apply(genuine.config, genuine.notice)
     return c.json({ received: true })
@@ -39,7 +40,8 @@ export function notificationRoutes(app: Hono, base: string, database: Database, 
     if (!isIdShaped(storeId) || !PROVIDERS.has(provider)) return undefined
     const notification = { header: (name: string) => c.req.header(name), body, nowMs: services.platform.clock.wall() }
     for (const config of await configsOf(database.reads, storeId, provider)) {
-      const notice = connectionOf(config, services).readNotification(notification)
+      const isOurs = async (sessionId: string) => (await findNoticed(database.reads, config.config_id, { sessionId, paymentId: null })) !== undefined
+      const notice = await connectionOf(config, services).readNotification({ ...notification, isOurs })
       if (notice) return { config, notice }
     }
     return undefined
@@ -51,6 +53,12 @@ export function notificationRoutes(app: Hono, base: string, database: Database, 
     const run = taskRunner(processPayment, payment.tenant as Tenant, database, services)
     await run.step((call) => applyNotice(call, payment.payment_id, notice))
   }
+}
+
+/** Where the provider must be asked about its own notification, and does not answer. */
+function cannotTell(error: unknown): 'unknown' {
+  if (error instanceof ProviderFault) return 'unknown'
+  throw error
 }
 
 async function readBody(c: Context): Promise<string | undefined> {

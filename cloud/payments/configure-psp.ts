@@ -7,6 +7,7 @@ import { operation } from '../operations/operation.ts'
 import { checkTarget } from '../outgoing/address-guard.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { providerRules, sealConfig } from './connection.ts'
+import { notificationUrlOf } from './open-payment.ts'
 import type { PaymentProvider } from './provider.ts'
 import { PROVIDER_NAMES, PROVIDERS } from './providers.ts'
 import { replaceConfig } from './queries.ts'
@@ -18,7 +19,7 @@ export const configurePSP = operation({
   summary: 'Sets the payment service provider of a store.',
   description:
     'Credentials are kept encrypted and never answered. Payments that are open at the former provider go on there, and what was paid there is refunded there. ' +
-    'Register `notificationUrl` with the provider. `config` of `custom`: `baseUrl`, `webhookSecret`, `apiKey`?; of `stripe`: `secretKey`, `webhookSecret`, `accountId`?.',
+    'Register `notificationUrl` with the provider. `config` of `custom`: `baseUrl`, `webhookSecret`, `apiKey`?; of `stripe`: `secretKey`, `webhookSecret`, `accountId`?; of `mollie`: `apiKey`.',
   changes: true,
   request: z.strictObject({
     provider: z.enum(PROVIDER_NAMES).describe(`Built so far: ${[...PROVIDERS.keys()].join(', ')}.`),
@@ -52,7 +53,7 @@ export const configurePSP = operation({
     })
     call.changed(configId)
     call.emit({ type: 'integration.psp.configured', storeId: store.store_id, data: { storeId: store.store_id, provider: provider.name } })
-    const notificationUrl = `${services.config.baseUrl}/notify/${provider.name}/${store.store_id}`
+    const notificationUrl = notificationUrlOf({ provider: provider.name, store_id: store.store_id }, call)
     return { success: true as const, storeId: store.store_id, provider: provider.name, notificationUrl, configuredAt: iso(nowMs) }
   },
 })

@@ -2,7 +2,7 @@ import { newId } from '../../policy/ids.ts'
 import { originOf } from '../config.ts'
 import { Failure, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import type { PaymentRow } from '../persistence/tables/payments.ts'
+import type { PaymentRow, PspConfigRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { PAYMENT_MS } from '../scan-and-go/approval.ts'
@@ -28,6 +28,11 @@ export const CHECK_MINUTES = [2, 5, 10, 20, 29, 35, 65] as const
 /** Where our page for a payment is: it leads to the provider's, or waits with the shopper for staff. */
 export function checkoutPageOf(purchase: PurchaseRow, call: Pick<Call, 'services'>): string {
   return `${originOf(call.services.config)}/checkout/${purchase.checkout_session_id}`
+}
+
+/** Where a store's provider sends its notifications. */
+export function notificationUrlOf({ provider, store_id: storeId }: Pick<PspConfigRow, 'provider' | 'store_id'>, { services }: Pick<Call, 'services'>): string {
+  return `${services.config.baseUrl}/notify/${provider}/${storeId}`
 }
 
 /** The provider of a store that is to be paid. 409 when there is none. */
@@ -88,6 +93,7 @@ async function ask(run: Runner, payment: PaymentRow, purchase: PurchaseRow, stor
     amountCent: payment.amount_cent,
     currency: payment.currency,
     returnUrl: `${checkoutPageOf(purchase, run)}?returned=1`,
+    notifyUrl: notificationUrlOf(config, run),
     title: store.trading_name,
     untilMs: payment.created_ms + PAYMENT_MS,
   })

@@ -12,6 +12,8 @@ export interface SessionWish {
   readonly currency: string
   /** Where the shopper's browser goes afterwards, paid or not. */
   readonly returnUrl: string
+  /** Where notifications go, for providers that are told with each session. */
+  readonly notifyUrl: string
   /** What the shopper reads at the provider: the name of the store. */
   readonly title: string
   /** When we give the payment up, ms since 1970; the same at every try. */
@@ -51,6 +53,8 @@ export interface Notification {
   header(name: string): string | undefined
   readonly body: string
   readonly nowMs: number
+  /** Whether a session with this id was opened with these settings. */
+  isOurs(sessionId: string): Promise<boolean>
 }
 
 export interface ProviderConnection {
@@ -60,8 +64,11 @@ export interface ProviderConnection {
   findSession(sessionId: string): Promise<PaymentNotice | undefined>
   /** Answers the provider's id once it has taken the refund. Throws a `ProviderFault`. */
   refund(wish: RefundWish): Promise<string>
-  /** What a genuine notification says, `nothing` when it says nothing about a payment, undefined when it is not genuine. */
-  readNotification(notification: Notification): PaymentNotice | 'nothing' | undefined
+  /**
+   * What a genuine notification says, `nothing` when it says nothing about a payment, undefined when it is not genuine.
+   * Throws a `ProviderFault` where the provider must be asked and does not answer.
+   */
+  readNotification(notification: Notification): Promise<PaymentNotice | 'nothing' | undefined>
 }
 
 /** A request to a provider, relative to its own address. */

@@ -3,10 +3,11 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 
 /**
  * A payment service provider that takes no money. It speaks our `custom` protocol, and the few calls of Stripe Checkout
- * that a shop needs, over real HTTP:
+ * and Mollie that a shop needs, over real HTTP:
  *
  *   POST /sessions · GET /sessions/{id} · POST /refunds
  *   POST /v1/checkout/sessions · GET /v1/checkout/sessions/{id} · POST /v1/refunds
+ *   POST /v2/payments · GET /v2/payments/{id} · POST /v2/payments/{id}/refunds
  *
  * Like real ones it answers the same Idempotency-Key the same way, and does a thing once.
  */
@@ -58,7 +59,7 @@ export interface SimulatedRefund {
 
 export interface PspOptions {
   /** How it speaks in notifications. */
-  readonly dialect: 'custom' | 'stripe'
+  readonly dialect: 'custom' | 'stripe' | 'mollie'
   /** What it signs notifications with: `whsec_…`. */
   readonly secret: string
   /** What requests must bear. */
@@ -97,6 +98,7 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
 
   function carryOut(method: string, path: string, key: string, body: string): Answer {
     const isStripe = path.startsWith('/v1/')
+    if (path.startsWith('/v2/')) return carryOutMollie(method, path, key, body)
     const sessionId = /^(?:\/v1\/checkout)?\/sessions\/([^/]+)$/.exec(path)?.[1]
     if (method === 'GET' && sessionId !== undefined) {
       const session = sessions.get(sessionId)
@@ -117,10 +119,31 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
       sessions.set(session.id, session)
       return { status: 200, body: shown(session, isStripe) }
     }
-    const paid = sessions.get(json.sessionId ?? (form.get('payment_intent') ?? '').replace('pi_', ''))
-    const amountCent = json.amountCent ?? Number(form.get('amount'))
+    if (!path.endsWith('/refunds')) return { status: 404, body: { error: 'no such path' } }
+    return giveBack(sessions.get(json.sessionId ?? (form.get('payment_intent') ?? '').replace('pi_', '')), json.amountCent ?? Number(form.get('amount')), key)
+  }
+
+  function carryOutMollie(method: string, path: string, key: string, body: string): Answer {
+    const [, , , id = '', what] = path.split('/')
+    const session = sessions.get(id)
+    const { amount, metadata } = JSON.parse(body || '{}') as { amount?: { value: string; currency: string }; metadata?: { reference: string } }
+    const amountCent = Math.round(Number(amount?.value) * 100)
+    if (id !== '' && !session) return { status: 404, body: { status: 404 } }
+    if (session && method === 'GET') return { status: 200, body: shownAsMollie(session) }
+    if (what === 'refunds') return giveBack(session, amountCent, key)
+    const made: SimulatedSession = { id: `tr_${++count}`, reference: metadata?.reference ?? '', amountCent, currency: amount?.currency ?? '', key, status: 'open', paidCent: 0 }
+    sessions.set(made.id, made)
+    return { status: 201, body: shownAsMollie(made) }
+  }
+
+  function shownAsMollie({ id, status, amountCent, paidCent, currency }: SimulatedSession): object {
+    const value = ((status === 'paid' ? paidCent : amountCent) / 100).toFixed(2)
+    return { resource: 'payment', id, status: status === 'cancelled' ? 'canceled' : status, amount: { value, currency }, _links: { checkout: { href: `${psp.baseUrl}/pay/${id}`, type: 'text/html' } } }
+  }
+
+  function giveBack(paid: SimulatedSession | undefined, amountCent: number, key: string): Answer {
     const givenBack = refunds.filter((refund) => refund.sessionId === paid?.id).reduce((sum, refund) => sum + refund.amountCent, 0)
-    if (!path.endsWith('/refunds') || paid?.status !== 'paid' || givenBack + amountCent > paid.paidCent) return { status: 400, body: { error: 'nothing to refund' } }
+    if (paid?.status !== 'paid' || givenBack + amountCent > paid.paidCent) return { status: 400, body: { error: 'nothing to refund' } }
     const refund = { id: `re_${++count}`, sessionId: paid.id, amountCent, key }
     refunds.push(refund)
     return { status: 200, body: { id: refund.id, status: 'succeeded' } }
@@ -143,6 +166,7 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
   }
 
   function notificationOf(session: SimulatedSession): string {
+    if (options.dialect === 'mollie') return `id=${session.id}`
     if (options.dialect === 'custom') return JSON.stringify({ sessionId: session.id, ...shown(session, false) })
     const type = session.status === 'paid' ? 'checkout.session.completed' : 'checkout.session.expired'
     return JSON.stringify({ id: `evt_${++count}`, object: 'event', type, data: { object: shown(session, true) } })
@@ -202,6 +226,7 @@ function send(response: ServerResponse, { status, body }: Answer): void {
 /** The signature of a notification: Standard Webhooks, or Stripe's. */
 function signed(body: string, { dialect, secret, nowMs }: PspOptions): Record<string, string> {
   const seconds = String(Math.floor(nowMs() / 1_000))
+  if (dialect === 'mollie') return { 'content-type': 'application/x-www-form-urlencoded' }
   if (dialect === 'stripe') return { 'stripe-signature': `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}` }
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   const signature = createHmac('sha256', key).update(`msg_1.${seconds}.${body}`).digest('base64')

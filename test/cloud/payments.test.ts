@@ -52,7 +52,7 @@ onEveryDatabase('payments', (kind) => {
 
   it('refuses settings that cannot be right, and providers that are not built', async () => {
     const ask = (body: Json) => store.call('configurePSP', { storeId: store.storeId, provider: 'custom', config: store.config, ...body })
-    expect(await ask({ provider: 'adyen' })).toMatchObject({ status: 400, body: { error: expect.stringContaining('custom, stripe') } })
+    expect(await ask({ provider: 'adyen' })).toMatchObject({ status: 400, body: { error: expect.stringContaining('custom, stripe, mollie') } })
     const wrong = await ask({ config: { ...store.config, webhookSecret: 'short-secret!', colour: 'red' } })
     expect(wrong.body.details.map((d: Json) => d.path).sort()).toEqual(['config.colour', 'config.webhookSecret'])
     expect(wrong.text).not.toContain('short-secret!')
@@ -313,10 +313,10 @@ onEveryDatabase('payments', (kind) => {
   })
 })
 
-onEveryDatabase('payments through Stripe', (kind) => {
+for (const provider of ['stripe', 'mollie'] as const) onEveryDatabase(`payments through ${provider}`, (kind) => {
   let store: PaidStore
   beforeAll(async () => {
-    store = await openPaidStore(kind, 'stripe')
+    store = await openPaidStore(kind, provider)
   })
   afterAll(() => store.stop())
 
@@ -338,5 +338,19 @@ onEveryDatabase('payments through Stripe', (kind) => {
     store.psp.switches.keep = true
     await store.psp.end(await store.sessionOf(transactionId), 'paid')
     await store.wait('the question', async () => (await store.statusOf(transactionId)) === 'SUCCESS', 10_000)
+  })
+
+  it.runIf(provider === 'mollie')('ask nobody about an id that somebody made up, and believe no notification by itself', async () => {
+    const { transactionId } = await store.start()
+    const session = await store.sessionOf(transactionId)
+    const asked = () => store.psp.requests.filter((request) => request.startsWith('GET')).length
+    const before = asked()
+    const post = (body: string) => fetch(store.notifyUrl, { method: 'POST', body }).then((r) => r.status)
+    expect([await post('id=tr_made_up'), await post('id=../x'), await post('')]).toEqual([400, 400, 400])
+    expect(asked()).toBe(before)
+    expect([await post(`id=${session}`), await store.statusOf(transactionId)]).toEqual([200, 'PENDING_PAYMENT'])
+    store.psp.switches.status = 500
+    expect(await post(`id=${session}`)).toBe(503)
+    store.psp.switches.status = undefined
   })
 })

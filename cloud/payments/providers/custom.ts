@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { isSecret } from '../../webhooks/secret.ts'
-import { paymentProvider, readAnswer, type Notification, type PaymentNotice } from '../provider.ts'
-import { ProviderFault } from '../provider.ts'
+import { paymentProvider, ProviderFault, readAnswer, type Notification, type PaymentNotice } from '../provider.ts'
 import { isStandardSigned } from './signed-notifications.ts'
 
 /** Any provider that speaks our own protocol (decisions §11); `GET /sessions/{id}` is asked where it exists. */
@@ -54,7 +53,7 @@ export const custom = paymentProvider({
         if (ENDED.has(status)) throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
         return id
       },
-      readNotification(notification: Notification) {
+      async readNotification(notification: Notification) {
         if (!isStandardSigned(notification, webhookSecret)) return undefined
         const read = NotificationBody.safeParse(parse(notification.body))
         return (read.success && noticeOf(read.data.sessionId, read.data)) || 'nothing'

@@ -2,11 +2,13 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { standardKey } from '../../webhooks/secret.ts'
 import type { Notification } from '../provider.ts'
 
+type SignedNotification = Pick<Notification, 'header' | 'body' | 'nowMs'>
+
 /** How old a signature may be, or how far ahead, s: the bound that both schemes recommend. */
 const TOLERANCE_S = 300
 
 /** Whether a notification is signed as Standard Webhooks has it, by one of the signatures it names. */
-export function isStandardSigned({ header, body, nowMs }: Notification, secret: string): boolean {
+export function isStandardSigned({ header, body, nowMs }: SignedNotification, secret: string): boolean {
   const id = header('webhook-id')
   const time = header('webhook-timestamp')
   if (id === undefined || time === undefined || !isRecent(time, nowMs)) return false
@@ -16,7 +18,7 @@ export function isStandardSigned({ header, body, nowMs }: Notification, secret: 
 }
 
 /** Whether a notification is signed as Stripe does: `t=…,v1=…`, HMAC-SHA256 in hex over `t.body`. */
-export function isStripeSigned({ header, body, nowMs }: Notification, secret: string): boolean {
+export function isStripeSigned({ header, body, nowMs }: SignedNotification, secret: string): boolean {
   const parts = (header('stripe-signature') ?? '').slice(0, 2_000).split(',').map((part) => part.trim())
   const time = parts.find((part) => part.startsWith('t='))?.slice(2)
   if (time === undefined || !isRecent(time, nowMs)) return false

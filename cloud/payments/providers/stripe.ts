@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { paymentProvider, readAnswer, type PaymentNotice } from '../provider.ts'
-import { ProviderFault } from '../provider.ts'
+import { paymentProvider, ProviderFault, readAnswer, type PaymentNotice } from '../provider.ts'
 import { isStripeSigned } from './signed-notifications.ts'
 
 /** Stripe Checkout: its own page, one line with the whole amount. */
@@ -91,7 +90,7 @@ export const stripe = paymentProvider({
         if (status === 'failed' || status === 'canceled') throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
         return id
       },
-      readNotification(notification) {
+      async readNotification(notification) {
         if (!isStripeSigned(notification, webhookSecret)) return undefined
         const event = Event.safeParse(parse(notification.body))
         if (!event.success) return 'nothing'
