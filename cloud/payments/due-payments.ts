@@ -27,8 +27,8 @@ export interface DuePayments {
 
 const POLL_MS = 15_000
 const READ_LIMIT = 50
-/** Calls under way at once. */
-const AT_ONCE = 4
+/** Calls under way at once: one provider that hangs must not hold up all others. */
+const AT_ONCE = 25
 
 /** Starts looking after payments and refunds. */
 export function startDuePayments(database: Database, services: Services): DuePayments {
@@ -48,7 +48,11 @@ export function startDuePayments(database: Database, services: Services): DuePay
     cancel?.()
     while (again && !stopped) {
       again = false
-      await seeToPayments(database, services).catch((error: unknown) => services.log.error({ err: error, job: 'due payments' }, 'a job failed'))
+      const isMore = await seeToPayments(database, services).catch((error: unknown) => {
+        services.log.error({ err: error, job: 'due payments' }, 'a job failed')
+        return false
+      })
+      again ||= isMore
     }
     running = undefined
     if (!stopped) cancel = timers.after(POLL_MS, look)
@@ -66,18 +70,22 @@ export function startDuePayments(database: Database, services: Services): DuePay
   }
 }
 
-/** Sees to a bounded number of what is due now. */
-export async function seeToPayments(database: Database, services: Services): Promise<void> {
+/** Sees to a bounded number of what is due now; answers whether there may be more. */
+export async function seeToPayments(database: Database, services: Services): Promise<boolean> {
   const nowMs = services.platform.clock.wall()
   const refunds = await dueRefunds(database.reads, nowMs, READ_LIMIT)
   const payments = await duePayments(database.reads, nowMs, READ_LIMIT)
   const tasks = [...refunds.map((refund) => () => sendDue(refund, database, services)), ...payments.map((payment) => () => lookAt(payment, database, services))]
+  let failed = false
   for (let i = 0; i < tasks.length; i += AT_ONCE) {
     const results = await Promise.allSettled(tasks.slice(i, i + AT_ONCE).map((task) => task()))
     for (const result of results) {
-      if (result.status === 'rejected') services.log.error({ err: result.reason as unknown, job: 'due payments' }, 'a job failed')
+      if (result.status === 'fulfilled') continue
+      services.log.error({ err: result.reason as unknown, job: 'due payments' }, 'a job failed')
+      failed = true
     }
   }
+  return !failed && (refunds.length === READ_LIMIT || payments.length === READ_LIMIT)
 }
 
 async function sendDue(refund: RefundRow, database: Database, services: Services): Promise<void> {

@@ -4,7 +4,8 @@ import { unitsOfAuthorization } from '../protection/authorizations.ts'
 import { denyRights } from '../protection/deny-list.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
 import { revoke } from '../protection/leases.ts'
-import { findRight, useRight, viewRight } from '../protection/rights.ts'
+import { findRight, noteOutcome, useRight, viewRight } from '../protection/rights.ts'
+import { settlePurchase } from '../protection/settle-purchase.ts'
 import { touchSubjects } from '../protection/touch.ts'
 import { readUnits } from '../scan-and-go/queries.ts'
 
@@ -22,6 +23,7 @@ export async function returnItems(call: Call, purchase: PurchaseRow, lineIds: Re
       const row = await findRight(db, right)
       if (viewRight(row, nowMs).state === 'used') continue
       await useRight(db, right, { nonce: refundId, deviceId: '', redemptionId: refundId }, row?.failures ?? 0)
+      await noteOutcome(db, refundId, right, 'returned')
     }
     if (purchase.receipt_exp !== null) await denyRights(call, purchase, rightClass, keys, purchase.receipt_exp + GUARD_SECONDS)
   }
@@ -31,6 +33,7 @@ export async function returnItems(call: Call, purchase: PurchaseRow, lineIds: Re
     const item = await readItem(db, unit.item_id)
     if (item.item_status === 'paid' || item.item_status === 'picked_up') await updateItem(db, item, { item_status: 'returned' }, nowMs)
   }
+  await settlePurchase(call, purchase.purchase_id)
 }
 
 /** Takes back what may still be used for one of these lines; what it covers besides is asked for anew. */

@@ -80,7 +80,7 @@ async function noteFailed(call: Call, tried: RefundRow, fault: ProviderFault): P
   call.changed(refund.purchase_id)
   await raiseException(
     { db, tenant: refund.tenant, platform: services.platform, nowMs },
-    { storeId: refund.store_id, kind: 'refund_failed', subject: refund.refund_id, purchaseId: refund.purchase_id, detail: `${refund.amount_cent} cents did not go back: ${fault.message}` },
+    { storeId: refund.store_id, kind: 'refund_failed', subject: `${refund.refund_id}/${nowMs}`, purchaseId: refund.purchase_id, detail: `${refund.amount_cent} cents did not go back: ${fault.message}` },
   )
   return failed
 }

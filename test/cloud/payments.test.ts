@@ -192,6 +192,22 @@ onEveryDatabase('payments', (kind) => {
     expect([refundsOf(session), refundsOf(await store.sessionOf(cancelled.transactionId))].map((r) => r.length)).toEqual([1, 1])
   })
 
+  it('holds the whole refund back until the store’s agents have taken the denial', async () => {
+    const { database } = store.cloud.db
+    const { transactionId } = await paid()
+    const nowMs = store.platform.clock.wall()
+    const { tenant } = await database.reads.selectFrom('store').select('tenant').where('store_id', '=', store.storeId).executeTakeFirstOrThrow()
+    const agent = { agent_id: 'agt_1', tenant, store_id: store.storeId, name: 'Kasse', x: 'x', ledger_id: 'l', generation: 1, last_seq: 0, head_hash: '', deny_seq: 0, enrolled_ms: nowMs, last_seen_ms: nowMs, revoked_ms: null }
+    await database.write((db) => db.insertInto('agent').values(agent).execute())
+    expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending', refund: { status: 'pending' } })
+    for (let minute = 0; minute < 5; minute++) await store.platform.advance(60_000)
+    expect(refundsOf(await store.sessionOf(transactionId))).toEqual([])
+    await database.write((db) => db.updateTable('agent').set({ deny_seq: 1_000 }).where('agent_id', '=', 'agt_1').execute())
+    await store.wait('the refund', async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'done', 30_000)
+    expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
+    await database.write((db) => db.deleteFrom('agent').execute())
+  })
+
   it('refunds a part: lines or an amount, never more than was paid', async () => {
     const started = await paid(3)
     const { transactionId } = started
