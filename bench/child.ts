@@ -17,9 +17,12 @@ export const CORES = { server: 0, load: 1 } as const
 
 export const canPin = cpus().length >= 2 && spawnSync('taskset', ['-c', '0', 'true']).status === 0
 
+/** As `untag` itself is started (bin/untag.js), and here its peers with it. */
+const AS_STARTED = '--max-semi-space-size=4'
+
 /** Starts a compiled program of this folder; it must call `answerBench`. */
 export function startProgram(file: string, core: number, args: readonly string[] = []): Promise<Program> {
-  const node = [process.execPath, ...extraFlags(file), fileURLToPath(new URL(file, import.meta.url)), ...args]
+  const node = [process.execPath, AS_STARTED, ...extraFlags(file), fileURLToPath(new URL(file, import.meta.url)), ...args]
   const [command = '', ...rest] = canPin ? ['taskset', '-c', String(core), ...node] : node
   const child = spawn(command, rest, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: { ...process.env, NODE_ENV: 'production' } })
   const ended = new Promise<never>((_, reject) => {

@@ -8,13 +8,12 @@ export interface ApiClient {
 
 const ANSWER_WITHIN_MS = 15_000
 
-/** With this key at this address. Throws `WrongUsage` when either is missing. */
-export function apiClient({ api, key }: { api: string | undefined; key: string | undefined }): ApiClient {
-  const faults = [...(api === undefined ? ['--api URL is needed: the base URL of the API'] : []), ...(key === undefined ? ['--key KEY is needed, or UNTAG_KEY: a secret key'] : [])]
-  if (faults.length > 0) throw new WrongUsage(faults)
+/** With this key at this address. Throws `WrongUsage` when there is no key. */
+export function apiClient({ baseUrl, key }: { baseUrl: string; key: string | undefined }): ApiClient {
+  if (key === undefined) throw new WrongUsage(['--key KEY is needed, or UNTAG_KEY: a secret key'])
   return {
     async call(operation, body) {
-      const response = await fetch(`${api}/${operation}`, {
+      const response = await fetch(`${baseUrl}/${operation}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
         body: JSON.stringify(body),

@@ -1,5 +1,5 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS } from './settings.ts'
+import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
 
 interface Command {
   readonly words: readonly string[]
@@ -38,6 +38,7 @@ const COMMANDS: readonly Command[] = [
   command(['keys', 'list'], 'lists keys, never the keys themselves', KEYS_LIST_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysList(settings)),
   command(['keys', 'roll'], 'makes a new key in the place of another', KEYS_ROLL_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysRoll(settings)),
   command(['keys', 'revoke'], 'ends a key at once', KEYS_REVOKE_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysRevoke(settings)),
+  command(['verify-audit'], 'tells whether the audit log is as it was written', VERIFY_AUDIT_OPTIONS, async (settings) => (await import('./commands/verify-audit.ts')).runVerifyAudit(settings)),
   command(['edge', 'enrol'], 'enrols this machine’s agent in a store', EDGE_ENROL_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEnrol(settings)),
   command(['edge', 'pair'], 'makes a credential for a program that uses the agent', EDGE_PAIR_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runPair(settings)),
   command(['edge'], 'runs the agent', EDGE_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEdge(settings)),
@@ -78,7 +79,7 @@ export async function main(args: readonly string[]): Promise<number | undefined>
   const rest = args.slice(found.words.length)
   try {
     if (rest.includes('--help')) {
-      const shown = found.help ? await found.help(rest.filter((arg) => arg !== '--help')) : `untag ${found.words.join(' ')}: ${found.does}\n\n${describeOptions(found.options)}\n`
+      const shown = found.help ? await found.help(rest.filter((arg) => arg !== '--help')) : `untag ${[...found.words, ...(found.argument === undefined ? [] : [found.argument])].join(' ')}: ${found.does}\n\n${describeOptions(found.options)}\n`
       process.stdout.write(shown)
       return 0
     }

@@ -40,6 +40,12 @@ export const KEYS_CREATE_OPTIONS = {
   json,
 }
 
+export const VERIFY_AUDIT_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  json,
+}
+
 export const KEYS_LIST_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
@@ -109,12 +115,9 @@ export const API_OPTIONS = {
   idempotencyKey: text({ flag: 'idempotency-key', env: 'UNTAG_IDEMPOTENCY_KEY', help: 'to repeat a call; else each has a new one' }, 'TEXT', undefined),
 }
 
-const api = url({ flag: 'api', env: 'UNTAG_API', help: 'base URL of the API, such as http://127.0.0.1:8080/api/v1' }, ['http:', 'https:'])
-const key = text({ flag: 'key', env: 'UNTAG_KEY', help: 'secret key; better in the environment, where other users cannot read it' }, 'KEY', undefined)
-
 export const LISTEN_OPTIONS = {
-  api,
-  key,
+  key: API_OPTIONS.key,
+  baseUrl: API_OPTIONS.baseUrl,
   forwardTo: url({ flag: 'forward-to', env: 'UNTAG_FORWARD_TO', help: 'your receiver; may be on this machine' }, ['http:', 'https:']),
   events: text({ flag: 'events', env: 'UNTAG_EVENTS', help: 'names of events with commas, or * for all' }, 'LIST', '*'),
   storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the events of this store alone' }, 'ID', undefined),
@@ -122,8 +125,8 @@ export const LISTEN_OPTIONS = {
 }
 
 export const TRIGGER_OPTIONS = {
-  api,
-  key,
+  key: API_OPTIONS.key,
+  baseUrl: API_OPTIONS.baseUrl,
   webhookId: text({ flag: 'webhook', env: 'UNTAG_WEBHOOK', help: 'for this webhook alone; else for all that are registered, and untag listen' }, 'ID', undefined),
   storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the store that the event is about' }, 'ID', undefined),
 }

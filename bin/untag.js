@@ -1,4 +1,5 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=4
+// 4 MB for what is young instead of 16: a fifth less memory, and no slower (bench/, figure memory).
 // The command. Plain JavaScript, so that it can say what is missing before anything is built.
 import { existsSync } from 'node:fs'
 

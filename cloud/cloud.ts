@@ -11,6 +11,7 @@ import { startJobs } from './jobs.ts'
 import type { Log } from './log.ts'
 import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts'
 import type { Broker } from './messaging/embedded-broker.ts'
+import { logPush, type PushSender } from './messaging/push.ts'
 import type { Services } from './operations/operation.ts'
 import { signal } from './operations/signal.ts'
 import { OPERATION_TABLE } from './operations/table.ts'
@@ -35,14 +36,29 @@ export interface CloudParts {
   keyFiles: KeyFiles
   images: ImageStore
   outgoing: OutgoingHttp
+  /** Default: a line in the log. */
+  push?: PushSender
 }
 
 /** Puts the rooms of the cloud together on an open database; nothing listens yet. */
-export async function createCloud({ config, platform, log, database, keyFiles, images, outgoing }: CloudParts): Promise<Cloud> {
+export async function createCloud({ config, platform, log, database, keyFiles, images, outgoing, push = logPush(log) }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
-  const services: Services = { platform, config, log, authority, agents: messages.channel, images, keyUsage: keyUsage(), offersChanged: signal(), paymentsDue: signal(), outgoing, webhooks: { wake: () => dispatcher.wake() } }
+  const services: Services = {
+    platform,
+    config,
+    log,
+    authority,
+    agents: messages.channel,
+    images,
+    push,
+    keyUsage: keyUsage(),
+    offersChanged: signal(),
+    paymentsDue: signal(),
+    outgoing,
+    webhooks: { wake: () => dispatcher.wake() },
+  }
   const dispatcher = startDispatcher(database, () => services, platform)
   const jobs = startJobs(database, services, messages.refresh)
   return {

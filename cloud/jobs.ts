@@ -1,17 +1,23 @@
 import type { Cancel } from '../policy/platform.ts'
+import { sealAudit } from './accounts/seal-audit.ts'
 import { pruneLogins } from './agents/sessions.ts'
+import { cancelOverdueOrders } from './click-and-collect/expire.ts'
+import { expireEarnings } from './loyalty/expire.ts'
 import { startDueOffers } from './offers/due-offers.ts'
+import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
 import { startDuePayments } from './payments/due-payments.ts'
 import type { Database } from './persistence/database.ts'
 import { cancelUnpaid } from './scan-and-go/approval.ts'
 import { settleRefunds } from './scan-and-go/cancel-purchase.ts'
+import { lapseReservations } from './stock/lapse.ts'
 
 /** Work that is due by time. Each kind is safe to run twice, and in several processes. */
 
 const REFRESH_MS = 30_000
 const HOUSEKEEPING_MS = 60_000
+const SEALING_MS = 10_000
 
 export interface Jobs {
   stop(): Promise<void>
@@ -54,7 +60,12 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => pruneLogins(db, nowMs))
     await database.write((db) => settleRefunds({ db, nowMs }))
     await database.write((db) => cancelUnpaid({ db, nowMs }))
+    await database.write((db) => pruneRequests(db, nowMs))
   })
+  every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
+  every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
+  every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
+  every(SEALING_MS, 'audit chain', async () => void (await sealAudit(database, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
 
   const dueOffers = startDueOffers(database, services)

@@ -1,5 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync } from 'node:fs'
 import { createApiKey } from '../../cloud/accounts/api-keys.ts'
 import { ensureAccount } from '../../cloud/accounts/accounts.ts'
 import { noteChange } from '../../cloud/accounts/audit-queries.ts'
@@ -7,40 +6,17 @@ import { findKey, listKeysOfAll } from '../../cloud/accounts/key-queries.ts'
 import { toKeyRecord } from '../../cloud/accounts/key-schema.ts'
 import { revokeKey, rollKey } from '../../cloud/accounts/keys.ts'
 import { tenantOf, type Mode } from '../../cloud/operations/caller.ts'
-import type { Database, Db } from '../../cloud/persistence/database.ts'
-import { openDatabase } from '../../cloud/persistence/open-database.ts'
+import type { Db } from '../../cloud/persistence/database.ts'
 import type { ApiKeyRow } from '../../cloud/persistence/tables/accounts.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
+import { withDatabase, withKnownDatabase, type Place } from './known-database.ts'
 
 /** Keys from the command line, beside a running cloud or before there is one. What is done counts at once. */
 
 /** Who did it, for the audit log. */
 const ACTOR = 'command line'
-
-interface Place {
-  data: string
-  databaseUrl: string | undefined
-}
-
-async function withDatabase<T>({ data, databaseUrl }: Place, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = await openDatabase(databaseUrl === undefined ? { file: join(data, 'cloud.db') } : { url: databaseUrl }, (failure) => {
-    throw failure
-  })
-  try {
-    return await work(database)
-  } finally {
-    await database.close()
-  }
-}
-
-/** As `withDatabase`, where there must be one already: looking for keys makes none. */
-function withKnownDatabase<T>(place: Place, work: (database: Database) => Promise<T>): Promise<T> {
-  const file = join(place.data, 'cloud.db')
-  if (place.databaseUrl === undefined && !existsSync(file)) throw new Error(`there is no ${file}: name the folder with --data, or the database with --database-url`)
-  return withDatabase(place, work)
-}
 
 function print(json: boolean, object: object, text: string): void {
   process.stdout.write(`${json ? JSON.stringify(object) : text}\n`)

@@ -91,5 +91,6 @@ export async function findKeyCaller(db: Db, key: string, nowMs: number): Promise
     tenant: tenantOf(row.account_id, mode),
     storeIds: row.store_ids === null ? null : (JSON.parse(row.store_ids) as string[]),
     package: row.package as Package,
+    expiresMs: row.expires_ms,
   }
 }

@@ -14,6 +14,9 @@ const AuditEntry = z.strictObject({
   operation: z.string(),
   entityId: z.string().optional().describe('What was changed.'),
   requestId: z.string(),
+  number: z.int().optional().describe('Its place in the account’s chain; absent in the first seconds, until the entry is sealed.'),
+  previousHash: z.string().optional(),
+  hash: z.string().optional().describe('SHA-256 over number, previousHash and the entry.'),
 })
 
 export const fetchAuditLog = operation({
@@ -44,6 +47,7 @@ export const fetchAuditLog = operation({
       operation: row.operation,
       ...present({ entityId: row.entity_id }),
       requestId: row.request_id,
+      ...present({ number: row.seq, previousHash: row.prev_hash, hash: row.hash }),
     }))
     return { success: true as const, entries, ...(nextCursor !== undefined && { nextCursor }) }
   },

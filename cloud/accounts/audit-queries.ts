@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { Db } from '../persistence/database.ts'
-import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
+import type { AuditEntryRow, SealRow } from '../persistence/tables/accounts.ts'
 
 export interface AuditFilter {
   tenant: string
@@ -15,7 +15,7 @@ export interface AuditFilter {
 }
 
 /** Entries of one tenant in the order they were written in, at most `limit`. */
-export function listAuditEntries(db: Db, { tenant, sinceMs, entityId, after, only, limit }: AuditFilter): Promise<AuditEntryRow[]> {
+export function listAuditEntries(db: Db, { tenant, sinceMs, entityId, after, only, limit }: AuditFilter): Promise<(AuditEntryRow & SealRow)[]> {
   let query = db.selectFrom('audit_entry').selectAll().where('tenant', '=', tenant)
   if (sinceMs !== undefined) query = query.where('at_ms', '>=', sinceMs)
   if (entityId !== undefined) query = query.where('entity_id', '=', entityId)

@@ -7,7 +7,7 @@ import type { ApiKeyRow } from '../persistence/tables/accounts.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findKey, listKeys } from './key-queries.ts'
 import { KeyRecord, toKeyRecord } from './key-schema.ts'
-import { addKey, OVERLAP_HOURS, revokeKey, rollKey, statusOfKey } from './keys.ts'
+import { addKey, earlier, OVERLAP_HOURS, revokeKey, rollKey, statusOfKey } from './keys.ts'
 
 /** Stores that a key can be bound to. */
 const BOUND_STORES_LIMIT = 100
@@ -34,7 +34,7 @@ export const createApiKey = operation({
   area: 'accounts',
   minimumPackage: 'DISCOVER',
   summary: 'Makes a key of the same mode as the one it is called with; it is shown once.',
-  description: '`storeIds` bind it to some of your stores; a key that is bound itself makes keys for its own stores only. Admin keys come from the command line.',
+  description: '`storeIds` bind it to some of your stores; a key that is bound itself makes keys for its own stores only, and one that ends makes none that ends later. Admin keys come from the command line.',
   changes: true,
   secretAnswer: true,
   request: z.strictObject({
@@ -51,7 +51,7 @@ export const createApiKey = operation({
     if (expiresMs !== null && expiresMs <= call.nowMs) throw invalid('expiresAt', 'must be in the future')
     const bound = [...new Set(storeIds ?? caller.storeIds ?? [])]
     for (const storeId of storeIds ? bound : []) await ownStore(call, storeId)
-    const wanted = { accountId: caller.accountId, mode: caller.mode, kind, name, expiresMs, ...(bound.length > 0 && { storeIds: bound }) }
+    const wanted = { accountId: caller.accountId, mode: caller.mode, kind, name, expiresMs: earlier(expiresMs, caller.expiresMs), ...(bound.length > 0 && { storeIds: bound }) }
     const made = await addKey(call.db, wanted, call.nowMs, call.services.platform)
     call.changed(made.keyId)
     return { success: true as const, ...made }
@@ -88,7 +88,7 @@ export const rollApiKey = operation({
   response: NewKeyAnswer,
   example: { keyId: 'key_01KANX6Y7C3V9Q2M8R5T4W6Z1B', overlapHours: 24 },
   async run(call, { keyId, overlapHours = OVERLAP_HOURS.default }) {
-    const made = await rollKey(call.db, await ownKey(call, keyId), overlapHours, call.nowMs, call.services.platform)
+    const made = await rollKey(call.db, await ownKey(call, keyId), overlapHours, call.nowMs, call.services.platform, keyCaller(call.caller).expiresMs)
     call.changed(keyId)
     return { success: true as const, ...made }
   },

@@ -33,7 +33,7 @@ export async function addKey(db: Db, wanted: NewKey, nowMs: number, platform: Pl
 }
 
 /** A new key in the place of another, which goes on for some hours (0: ends at once). 409 `key_ended`. */
-export async function rollKey(db: Db, row: ApiKeyRow, overlapHours: number, nowMs: number, platform: Platform): Promise<{ keyId: string; key: string }> {
+export async function rollKey(db: Db, row: ApiKeyRow, overlapHours: number, nowMs: number, platform: Platform, notAfterMs: number | null = null): Promise<{ keyId: string; key: string }> {
   const status = statusOfKey(row, nowMs)
   if (status !== 'active') throw precondition('key_ended', `the key is ${status}: make a new one`)
   const made = await addKey(
@@ -43,7 +43,7 @@ export async function rollKey(db: Db, row: ApiKeyRow, overlapHours: number, nowM
       kind: row.kind as KeyKind,
       mode: row.mode as Mode,
       name: row.name,
-      expiresMs: row.expires_ms,
+      expiresMs: earlier(row.expires_ms, notAfterMs),
       ...(row.store_ids !== null && { storeIds: JSON.parse(row.store_ids) as string[] }),
     },
     nowMs,
@@ -53,6 +53,11 @@ export async function rollKey(db: Db, row: ApiKeyRow, overlapHours: number, nowM
   const ends = overlapHours === 0 ? { revoked_ms: nowMs } : { expires_ms: Math.min(row.expires_ms ?? endMs, endMs) }
   await updateKey(db, row.key_id, { ...ends, replaced_by: made.keyId })
   return made
+}
+
+/** The earlier end of two; null is none. */
+export function earlier(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b)
 }
 
 /** Ends a key now; one that was revoked before stays as it was. Answers the key as it is then. */

@@ -1,5 +1,6 @@
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { DeviceType, ItemStatus } from '../../policy/vocabulary.ts'
+import { raiseForDenial } from '../assistance/raise-for-denial.ts'
 import { iso, present } from '../operations/fields.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { findAuthorization, unitsOfAuthorization } from '../protection/authorizations.ts'
@@ -21,6 +22,7 @@ export async function storeAgentEvent(scope: EventScope, agent: AgentRow, event:
   const about = event.replayProtectedNonce === undefined ? {} : await subjectOf(scope, event.replayProtectedNonce)
   const whole = { ...present({ ...place, ...about }), ...event, storeId: agent.store_id, processedAt: iso(scope.nowMs) } as ProtectionEvent
   await storeEvent(scope, whole)
+  await raiseForDenial(scope, whole, Date.parse(whole.occurredAt))
 }
 
 async function subjectOf({ db, tenant }: EventScope, nonce: string) {

@@ -6,6 +6,7 @@ import { ERROR_STATUS, Failure } from '../operations/failure.ts'
 import { readIdempotencyKey } from '../operations/idempotency.ts'
 import type { Operation, Services } from '../operations/operation.ts'
 import { perform } from '../operations/perform.ts'
+import { performStream } from '../operations/perform-stream.ts'
 import type { Report } from '../operations/perform-steps.ts'
 import { WriterBusy } from '../persistence/group-commit.ts'
 import type { Database } from '../persistence/database.ts'
@@ -14,6 +15,7 @@ import { readJsonBody } from './body.ts'
 import { clientAddress } from './client-address.ts'
 import { streamProgress } from './event-stream.ts'
 import { isMultipart, readMultipart } from './multipart.ts'
+import { streamAnswer } from './stream-answer.ts'
 import { rateLimiter, type Allowance, type Verdict } from './rate-limit.ts'
 
 /**
@@ -55,6 +57,9 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
       const input = form === 'get' ? c.req.query() : await readBody(c, operation)
       const idempotencyKey = operation.changes ? readIdempotencyKey(c.req.header('idempotency-key')) : undefined
       const request = { operation, caller: who, input, older, idempotencyKey, requestId }
+      if (operation.stream) {
+        return streamAnswer(await performStream(request, database, services), headers, (err) => log.error({ requestId, operation: name, err }, 'an answer was broken off'))
+      }
       const carryOut = (report?: Report) => perform(request, database, services, report)
       const isStream = operation.steps !== undefined && c.req.header('accept')?.includes('text/event-stream') === true
       const performed = isStream ? await streamProgress(carryOut, asFailure, requestId, headers) : await carryOut()

@@ -10,6 +10,7 @@ import type { Database } from '../persistence/database.ts'
 import { readPublicReceipt } from '../receipts/operations.ts'
 import { receiptText } from '../receipts/receipt-text.ts'
 import { apiHandler } from './api.ts'
+import { assistanceRoutes } from './assistance.ts'
 import { checkoutRoutes } from './checkout.ts'
 import { clientAddress } from './client-address.ts'
 import { apiDocuments } from './docs/documents.ts'
@@ -51,6 +52,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   imageRoutes(app, services.images)
   checkoutRoutes(app, database, services, PAGE_HEADERS)
   templateRoutes(app)
+  assistanceRoutes(app, database, services, PAGE_HEADERS)
   app.notFound((c) => refuse(c, new Failure('not-found', 'there is nothing at this address; the API reference is at /docs')))
   app.onError((error, c) => {
     services.log.error({ err: error, path: c.req.path }, 'a page failed')

@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono'
 import { newId } from '../../policy/ids.ts'
 import { isIdShaped } from '../../policy/ids.ts'
-import type { KeyCaller, Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../operations/caller.ts'
 import { Failure } from '../operations/failure.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
@@ -27,7 +27,7 @@ export function checkoutRoutes(app: Hono, database: Database, services: Services
     const result = new URLSearchParams((await c.req.text()).slice(0, 1_000)).get('result')
     const purchase = isIdShaped(id) ? await findPurchaseOfCheckout(database.reads, id) : undefined
     if (!purchase || !isTest(purchase.tenant) || !isResult(result)) return c.notFound()
-    const caller = pageCaller(purchase.tenant as Tenant)
+    const caller = systemCaller(purchase.tenant as Tenant, 'checkout-page')
     try {
       await performTask({ operation: completeTestCheckout, caller, requestId: newId('req', services.platform) }, database, services, async (call) => {
         const current = await findPurchaseOfCheckout(call.db, id)
@@ -59,9 +59,4 @@ export function checkoutRoutes(app: Hono, database: Database, services: Services
 
 function isResult(text: string | null): text is TestResult {
   return text !== null && (TEST_RESULTS as readonly string[]).includes(text)
-}
-
-/** Who acts when a shopper presses Pay: nobody with a key, within the purchase's own tenant. */
-function pageCaller(tenant: Tenant): KeyCaller {
-  return { kind: 'secret', keyId: 'checkout-page', accountId: tenant.split('.')[0] ?? '', mode: 'test', tenant, storeIds: null, package: 'PRIME' }
 }

@@ -13,6 +13,9 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums } .tag { disp
 button { font: inherit; min-height: 48px; padding: 0 1.4rem; border-radius: 10px; border: 1px solid var(--line); background: var(--paper); color: var(--ink); cursor: pointer }
 button.main { background: var(--accent); border-color: var(--accent); color: var(--paper) } button:focus-visible, a:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 form.row { display: flex; gap: .8rem; flex-wrap: wrap } .ribbon { background: #ffd54a; color: #241c00; text-align: center; font-weight: 600; padding: .3rem } details { border-bottom: 1px solid var(--line); padding: .5rem 0 } summary { cursor: pointer }
+form.stack { display: grid; gap: .6rem; max-width: 36rem } label { font-weight: 600 } textarea { font: inherit; padding: .6rem; border-radius: 10px; border: 1px solid var(--soft); background: var(--paper); color: var(--ink); width: 100% }
+textarea:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px } ol.talk { list-style: none; padding: 0; max-width: 36rem } ol.talk li { padding: .5rem .9rem; margin: .5rem 0; border: 1px solid var(--line); border-radius: 10px; overflow-wrap: anywhere }
+ol.talk li.staff { background: var(--code) } ol.talk p { margin: .2rem 0; white-space: pre-wrap }
 @media print { .ribbon, form { display: none } }`
 
 /** The frame of a page that the cloud renders. */

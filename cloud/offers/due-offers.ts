@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import type { Cancel } from '../../policy/platform.ts'
-import type { KeyCaller, Mode, Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../operations/caller.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
 import type { Database } from '../persistence/database.ts'
@@ -99,7 +99,7 @@ class NothingMoved extends Error {
 
 /** Moves one offer in a transaction of its own: with its own audit row, and holding up no other when it fails. */
 async function moveAlone(database: Database, services: Services, offer: { group_id: string; tenant: string }): Promise<void> {
-  const who = { operation: { ...createOffer, name: 'moveDueOffers' }, caller: schedulerOf(offer.tenant as Tenant), requestId: newId('req', services.platform) }
+  const who = { operation: { ...createOffer, name: 'moveDueOffers' }, caller: systemCaller(offer.tenant as Tenant, 'scheduler'), requestId: newId('req', services.platform) }
   try {
     await performTask(who, database, services, async (call) => {
       if (!(await moveOffer(call, offer.group_id))) throw new NothingMoved()
@@ -120,10 +120,4 @@ async function moveOffer(call: Call, groupId: string): Promise<boolean> {
   if (status === 'ACTIVE') publish(call, (await readBranches(call.db, groupId)).filter((row) => row.is_active === 1))
   call.changed(group.lead_id)
   return true
-}
-
-/** Who acts when time does: nobody with a key, within the offer's own tenant. */
-function schedulerOf(tenant: Tenant): KeyCaller {
-  const [accountId = '', mode] = tenant.split('.')
-  return { kind: 'secret', keyId: 'scheduler', accountId, mode: mode as Mode, tenant, storeIds: null, package: 'PRIME' }
 }

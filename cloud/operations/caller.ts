@@ -21,6 +21,14 @@ export interface KeyCaller {
   readonly storeIds: readonly string[] | null
   /** The highest package of the account. */
   readonly package: Package
+  /** When the key ends, ms since 1970; null: when somebody ends it. */
+  readonly expiresMs: number | null
+}
+
+/** Who acts where no key does: a job, or the cloud's own page. `name` is what the audit log shows. */
+export function systemCaller(tenant: Tenant, name: string): KeyCaller {
+  const [accountId = '', mode] = tenant.split('.')
+  return { kind: 'secret', keyId: name, accountId, mode: mode === 'live' ? 'live' : 'test', tenant, storeIds: null, package: 'PRIME', expiresMs: null }
 }
 
 export interface AgentCaller {

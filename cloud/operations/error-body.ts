@@ -9,12 +9,13 @@ export interface ErrorBody {
   currentPackage?: string
   details?: ErrorDetail[]
   allowedNext?: readonly string[]
+  retryAt?: string
   requestId: string
 }
 
 /** An error as the specification writes it. */
 export function errorBody(failure: Failure, requestId: string): ErrorBody {
-  const { reason, requiredUpgrade, currentPackage, details, allowedNext } = failure.extras
+  const { reason, requiredUpgrade, currentPackage, details, allowedNext, retryAt } = failure.extras
   return {
     error: failure.message,
     code: failure.code,
@@ -23,6 +24,7 @@ export function errorBody(failure: Failure, requestId: string): ErrorBody {
     ...(currentPackage !== undefined && { currentPackage }),
     ...(details && details.length > 0 && { details }),
     ...(allowedNext && { allowedNext }),
+    ...(retryAt !== undefined && { retryAt }),
     requestId,
   }
 }

@@ -31,6 +31,8 @@ export interface FailureExtras {
   details?: ErrorDetail[]
   /** States that a refused move could have gone to. */
   allowedNext?: readonly string[]
+  /** ISO 8601: from when on it is allowed again. */
+  retryAt?: string
   /** Seconds after which it may work. */
   retryAfter?: number
   /** What remains of a refused call: runs in a transaction of its own after the call's was rolled back. */

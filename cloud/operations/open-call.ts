@@ -1,7 +1,8 @@
 import { newId } from '../../policy/ids.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
-import type { AuditEntryRow } from '../persistence/tables/accounts.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
+import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accounts.ts'
 import { actorOf, type Caller, type Tenant } from './caller.ts'
 import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
 import type { Basis, Call, Operation, OutgoingEvent, Services } from './operation.ts'
@@ -110,17 +111,14 @@ export async function writeAudit(db: Db, request: Request, entity: ChangedEntity
   }
 }
 
+const insertEvents = preparedInsert((db, rows: readonly Omit<OutboxEventRow, 'seq' | 'webhook_id'>[]) => db.insertInto('outbox_event').values(rows))
+
 /** Puts events where webhooks are sent from, in the transaction that they come from. */
 export async function writeOutbox(db: Db, caller: Caller, events: readonly OutgoingEvent[], nowMs: number, { platform, config }: Services): Promise<void> {
   if (config.checkAnswers) events.forEach(assertEvent)
   if (events.length === 0 || caller.kind === 'anyone') return
-  const rows = events.map((event) => ({
-    event_id: newId('whe', platform),
-    tenant: caller.tenant,
-    store_id: event.storeId,
-    type: event.type,
-    at_ms: nowMs,
-    data: JSON.stringify(event.data),
-  }))
-  await db.insertInto('outbox_event').values(rows).execute()
+  for (const event of events) {
+    const what = { store_id: event.storeId, type: event.type, data: JSON.stringify(event.data) }
+    await insertEvents(db, [{ event_id: newId('whe', platform), tenant: caller.tenant, at_ms: nowMs, ...what }])
+  }
 }

@@ -239,6 +239,7 @@ const ERROR_SCHEMA: JsonSchema = {
       },
     },
     allowedNext: { type: 'array', items: { type: 'string' }, description: 'States that a refused move could have gone to.' },
+    retryAt: { type: 'string', format: 'date-time', description: 'From when on it is allowed again.' },
     requestId: { type: 'string' },
   },
 }

@@ -7,13 +7,30 @@ import type { Log } from '../log.ts'
 import type { ImageStore } from '../images/image-store.ts'
 import type { AgentChannel } from '../messaging/agent-channel.ts'
 import type { OutgoingHttp } from '../outgoing/outgoing-http.ts'
+import type { PushSender } from '../messaging/push.ts'
 import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
 import type { Answerable } from './raw-json.ts'
 import type { Signal } from './signal.ts'
 
-export const AREAS = ['accounts', 'stores', 'catalogue', 'offers', 'scan and go', 'receipts', 'protection', 'agents', 'webhooks', 'payments'] as const
+export const AREAS = [
+  'accounts',
+  'stores',
+  'catalogue',
+  'offers',
+  'click and collect',
+  'loyalty',
+  'scan and go',
+  'receipts',
+  'protection',
+  'agents',
+  'webhooks',
+  'payments',
+  'analytics',
+  'assistance',
+  'customers',
+] as const
 export type Area = (typeof AREAS)[number]
 
 /** With test keys these work at any package (decisions §3). */
@@ -31,6 +48,7 @@ export interface Services {
   readonly agents: AgentChannel
   readonly keyUsage: KeyUsage
   readonly images: ImageStore
+  readonly push: PushSender
   /** Given after a commit that changed offers: what is due next may have changed. */
   readonly offersChanged: Signal
   /** Given after a commit that leaves payments or refunds to be seen to. */
@@ -92,6 +110,17 @@ export interface Work {
   progress(report: Readonly<Record<string, unknown>>): void
 }
 
+/** An answer that is made part by part while it is sent. */
+export interface StreamedAnswer {
+  readonly contentType: string
+  /** Under which name a browser keeps it. */
+  readonly fileName?: string
+  readonly chunks: AsyncIterable<string>
+}
+
+/** What an operation with a streamed answer works with: every part looks for itself at what is committed. */
+export type Reading = Pick<Work, 'operation' | 'caller' | 'services' | 'read'>
+
 /** How an operation takes multipart/form-data: text fields arrive as text, the file as an `UploadedFile`. */
 export interface Multipart {
   readonly fileField: string
@@ -143,6 +172,8 @@ export interface Operation {
   run(call: Call, input: unknown): Promise<object>
   /** Instead of `run`: several transactions, with progress as server-sent events for who accepts them. */
   readonly steps: ((work: Work, input: unknown) => Promise<object>) | undefined
+  /** Instead of `run`, for what changes nothing: an answer of any length. `response` describes its JSON form. */
+  readonly stream: ((reading: Reading, input: unknown) => Promise<StreamedAnswer>) | undefined
 }
 
 const JSON_BODY_LIMIT = 1024 * 1024
@@ -181,6 +212,7 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
 type Running<I extends z.ZodType, O extends z.ZodType> =
   | { run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>> }
   | { steps(work: Work, input: z.output<I>): Promise<Answerable<z.input<O>>> }
+  | { stream(reading: Reading, input: z.output<I>): Promise<StreamedAnswer> }
 
 /** Declares an operation. Routes, checks, documentation and tests all come from this. */
 export function operation<const N extends string, I extends z.ZodType, O extends z.ZodType>(declaration: Declaration<N, I, O> & Running<I, O>): TypedOperation<N, I, O> {
@@ -199,13 +231,14 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     getOnly: false,
     multipart: undefined,
     ...declaration,
-    run: 'run' in declaration ? (declaration.run as Operation['run']) : inSteps,
+    run: 'run' in declaration ? (declaration.run as Operation['run']) : otherwise,
     steps: 'steps' in declaration ? (declaration.steps as Operation['steps']) : undefined,
+    stream: 'stream' in declaration ? (declaration.stream as Operation['stream']) : undefined,
   }
 }
 
-function inSteps(): never {
-  throw new Error('this operation is carried out in steps')
+function otherwise(): never {
+  throw new Error('this operation is carried out in steps, or its answer is streamed')
 }
 
 /** The same operation by another name. */

@@ -16,17 +16,24 @@ import { validate } from './validation.ts'
  * What takes several transactions goes through `perform-steps.ts`.
  */
 export async function perform(request: Request, database: Database, services: Services, report: Report = ignore): Promise<Performed> {
-  const { operation, caller } = request
+  const { operation } = request
   const form = request.older && operation.get ? operation.get : operation
-  const input = validate(form.request, request.input)
-  checkAccountPackage(operation, caller)
-  if (caller.kind !== 'anyone') await services.authority.ready(caller.tenant)
+  const input = await admit(request, services)
   if (!operation.changes || form !== operation) {
     const call = openCall(request, database.reads, services)
     return { status: 200, body: answerOf(form, await form.run(call.call, input), services), replayed: false }
   }
   if (operation.steps) return performSteps(request, input, database, services, report)
   return performChange(request, input, database, services)
+}
+
+/** The checks that come before any operation: its input, validated, or a refusal. */
+export async function admit({ operation, caller, input, older }: Request, services: Services): Promise<unknown> {
+  const form = older && operation.get ? operation.get : operation
+  const valid = validate(form.request, input)
+  checkAccountPackage(operation, caller)
+  if (caller.kind !== 'anyone') await services.authority.ready(caller.tenant)
+  return valid
 }
 
 const ignore: Report = () => undefined
@@ -94,7 +101,7 @@ export async function performTask(
     const nowMs = services.platform.clock.wall()
     const opened = openCall(request, db, services)
     await work(opened.call)
-    await writeAudit(db, request, opened.entity(), nowMs, services)
+    if (who.operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
     await writeOutbox(db, request.caller, opened.events, nowMs, services)
     after = opened.after
   })

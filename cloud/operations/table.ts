@@ -3,6 +3,10 @@ import { claimRegistration } from '../accounts/claim.ts'
 import { createApiKey, fetchApiKeys, revokeApiKey, rollApiKey } from '../accounts/key-operations.ts'
 import { fetchRegistrations, submitStoreRegistration, submitStoreRegistrationRequest } from '../accounts/registration-operations.ts'
 import { approveStoreRegistration, rejectStoreRegistration } from '../accounts/review.ts'
+import { exportSalesData } from '../analytics/export-operations.ts'
+import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '../analytics/operations.ts'
+import { answerAssistanceRequest, createZone, fetchAssistanceRequests, fetchZones, requestAssistance } from '../assistance/operations.ts'
+import { eraseCustomerData, exportCustomerData } from '../customers/operations.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
 import { importProducts } from '../catalogue/import-operation.ts'
@@ -13,6 +17,16 @@ import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } f
 import { configurePSP } from '../payments/configure-psp.ts'
 import { processPayment } from '../payments/process-payment.ts'
 import { refundPayment } from '../payments/refund-payment.ts'
+import { fetchClickCollectOrders, submitClickCollectOrder, updateClickCollectStatus } from '../click-and-collect/operations.ts'
+import { getLoyaltyAnalytics } from '../loyalty/analytics-operations.ts'
+import { addLoyaltyPoints, loyaltyCheckIn, redeemLoyaltyPoints } from '../loyalty/points-operations.ts'
+import {
+  createLoyaltyProgram,
+  getLoyaltyProgram,
+  getLoyaltyPrograms,
+  getStoreLoyaltyPrograms,
+  updateLoyaltyProgram,
+} from '../loyalty/program-operations.ts'
 import {
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
@@ -30,6 +44,7 @@ import { insertStore } from '../stores/insert-store.ts'
 import { approveCheckout } from '../scan-and-go/approval-operations.ts'
 import { generateCodes } from '../scan-and-go/code-operations.ts'
 import { fetchPurchaseHistory } from '../scan-and-go/history-operations.ts'
+import { fetchStock, setStock } from '../stock/operations.ts'
 import { fetchStore, fetchStores } from '../stores/operations.ts'
 import { setStorePackage } from '../stores/set-store-package.ts'
 import { updateStore } from '../stores/update-store.ts'
@@ -71,6 +86,20 @@ export const OPERATIONS = {
   deleteOffer,
   getManagerOffers,
   cloneOffer,
+  setStock,
+  fetchStock,
+  submitClickCollectOrder,
+  updateClickCollectStatus,
+  fetchClickCollectOrders,
+  createLoyaltyProgram,
+  updateLoyaltyProgram,
+  getLoyaltyProgram,
+  getStoreLoyaltyPrograms,
+  getLoyaltyPrograms,
+  getLoyaltyAnalytics,
+  addLoyaltyPoints,
+  redeemLoyaltyPoints,
+  loyaltyCheckIn,
   checkIn,
   startCheckout,
   completeTestCheckout,
@@ -110,13 +139,25 @@ export const OPERATIONS = {
   registerWebhook,
   fetchWebhooks,
   updateWebhook,
-  deleteWebhook,
   rollWebhookSecret,
   sendTestWebhook,
   fetchWebhookDeliveries,
   redeliverWebhook,
   fetchWebhookEvents,
+  deleteWebhook,
   getLoyaltyWebhookEvents,
+  fetchAnalytics,
+  recordEngagement,
+  exportSalesData,
+  closeStoreDay,
+  fetchClosings,
+  createZone,
+  fetchZones,
+  requestAssistance,
+  fetchAssistanceRequests,
+  answerAssistanceRequest,
+  exportCustomerData,
+  eraseCustomerData,
 }
 export type Operations = typeof OPERATIONS
 

@@ -2,7 +2,7 @@ import type { Call } from '../operations/operation.ts'
 import type { PaymentRow } from '../persistence/tables/payments.ts'
 import { raiseException } from '../protection/events.ts'
 import { completePurchase } from '../scan-and-go/complete-purchase.ts'
-import { updatePurchase } from '../scan-and-go/queries.ts'
+import { endUnpaid } from '../scan-and-go/end-unpaid.ts'
 import { findStore } from '../stores/queries.ts'
 import type { PaymentNotice } from './provider.ts'
 import { findPayment, updatePayment } from './queries.ts'
@@ -23,7 +23,7 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
   await updatePayment(call.db, payment, { state: 'ended', due_ms: null, provider_ref: notice.sessionId })
   const purchase = await purchaseOf(call, payment)
   if (purchase.status === 'CREATED' || purchase.status === 'PENDING_PAYMENT') {
-    await updatePurchase(call.db, purchase, { status: 'CANCELLED', cancel_reason: 'the payment was declined, cancelled or expired' })
+    await endUnpaid(call.db, purchase, { cancel_reason: 'the payment was declined, cancelled or expired' })
   }
   return true
 }

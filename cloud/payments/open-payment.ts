@@ -6,6 +6,7 @@ import type { PaymentRow, PspConfigRow } from '../persistence/tables/payments.ts
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { PAYMENT_MS } from '../scan-and-go/approval.ts'
+import { endUnpaid } from '../scan-and-go/end-unpaid.ts'
 import { updatePurchase } from '../scan-and-go/queries.ts'
 import { connectionOf } from './connection.ts'
 import { ProviderFault, type Session } from './provider.ts'
@@ -134,7 +135,7 @@ export async function giveUp(call: Call, paymentId: string): Promise<PaymentRow 
   if (!payment || payment.state !== 'asking') return payment
   const ended = await updatePayment(call.db, payment, { state: 'ended', due_ms: null })
   const purchase = await call.db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
-  if (purchase.status === 'CREATED') await updatePurchase(call.db, purchase, { status: 'CANCELLED', cancel_reason: 'the payment service provider did not answer' })
+  if (purchase.status === 'CREATED') await endUnpaid(call.db, purchase, { cancel_reason: 'the payment service provider did not answer' })
   call.changed(payment.purchase_id)
   return ended
 }

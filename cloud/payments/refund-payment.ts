@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { reverseEarnings } from '../loyalty/earn-automatically.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import { centsOf, Euros, eurosOf, Id, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
@@ -126,6 +127,8 @@ async function refundPart(call: Call, { purchase, lines }: WholePurchase, refund
   // No provider was paid in the sandbox, and none for what costs nothing.
   const isSent = payment !== undefined && amountCent > 0
   const refund = await insertRefund(call, { purchase, payment: payment ?? null, kind: 'part', amountCent, state: isSent ? 'due' : 'done', lineIds: lineIds ?? null, reason: input.reason })
+  const { tenant, purchase_id: transactionId, total_cent: totalCent } = purchase
+  await reverseEarnings(call, { tenant, transactionId, remainingCent: leftCent - amountCent, totalCent })
   if (lineIds) await returnItems(call, purchase, new Set(lineIds), refund.refund_id)
   if (!isSent) emitRefunded(call, refund, payment?.provider)
   return refund

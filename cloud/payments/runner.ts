@@ -26,7 +26,7 @@ class NothingChanged extends Error {
 /** A runner that no caller asked for: within the tenant, in the name of this operation. A step that answers undefined is undone. */
 export function taskRunner(operation: Operation, tenant: Tenant, database: Database, services: Services): Runner {
   const [accountId = '', mode] = tenant.split('.')
-  const caller: KeyCaller = { kind: 'secret', keyId: 'payments', accountId, mode: mode as Mode, tenant, storeIds: null, package: 'PRIME' }
+  const caller: KeyCaller = { kind: 'secret', keyId: 'payments', accountId, mode: mode as Mode, tenant, storeIds: null, package: 'PRIME', expiresMs: null }
   return {
     services,
     read: (look) => look(database.reads),

@@ -5,12 +5,18 @@ import { CATALOGUE } from './migrations/0002-catalogue.ts'
 import { REGISTRATIONS } from './migrations/0003-registrations.ts'
 import { OFFERS } from './migrations/0004-offers.ts'
 import { WEBHOOKS } from './migrations/0005-webhooks.ts'
+import { LOYALTY } from './migrations/0006-loyalty.ts'
+import { CLICK_AND_COLLECT } from './migrations/0007-click-and-collect.ts'
+import { STOCK } from './migrations/0008-stock.ts'
 import { SCAN_AND_GO } from './migrations/0009-scan-and-go.ts'
-import { PAYMENTS } from './migrations/0012-payments.ts'
+import { ANALYTICS } from './migrations/0010-analytics.ts'
+import { ASSISTANCE } from './migrations/0011-assistance.ts'
+import { AUDIT_CHAIN } from './migrations/0012-audit-chain.ts'
+import { PAYMENTS } from './migrations/0013-payments.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [FIRST, CATALOGUE, REGISTRATIONS, OFFERS, WEBHOOKS, SCAN_AND_GO, PAYMENTS]
+const MIGRATIONS: readonly Migration[] = [FIRST, CATALOGUE, REGISTRATIONS, OFFERS, WEBHOOKS, LOYALTY, CLICK_AND_COLLECT, STOCK, SCAN_AND_GO, ANALYTICS, ASSISTANCE, AUDIT_CHAIN, PAYMENTS]
 
 /** Any number that no other program uses as an advisory lock on this database. */
 const LOCK = 7_201_120

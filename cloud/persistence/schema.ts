@@ -1,6 +1,11 @@
-import type { AccountRow, ApiKeyRow, AuditEntryRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow } from './tables/accounts.ts'
+import type { ColumnType } from 'kysely'
+import type { AccountRow, ApiKeyRow, AuditEntryRow, AuditHeadRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow, SealRow } from './tables/accounts.ts'
 import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, OperatorRow } from './tables/agents.ts'
+import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, StoreDayVatRow } from './tables/analytics.ts'
+import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
+import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from './tables/click-and-collect.ts'
+import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from './tables/loyalty.ts'
 import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
 import type { PaymentRow, PspConfigRow, RefundRow } from './tables/payments.ts'
 import type {
@@ -15,6 +20,7 @@ import type {
   UnitRightRow,
 } from './tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow, ShoppingSessionRow } from './tables/purchases.ts'
+import type { StockLevelRow, StockReservationRow } from './tables/stock.ts'
 import type { ProductCountRow, ProductRow, ProductWordRow, StoreProductRow, StoreRow } from './tables/stores.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow, WebhookSubscriptionRow } from './tables/webhooks.ts'
 
@@ -26,7 +32,9 @@ export interface Schema {
   account: AccountRow
   api_key: ApiKeyRow
   registration: RegistrationRow
-  audit_entry: AuditEntryRow
+  /** Sealed by an update only, never written sealed. */
+  audit_entry: AuditEntryRow & { [K in keyof SealRow]: ColumnType<SealRow[K], never, SealRow[K]> }
+  audit_head: AuditHeadRow
   idempotency: IdempotencyRow
   store: StoreRow
   product: ProductRow
@@ -37,6 +45,14 @@ export interface Schema {
   purchase: PurchaseRow
   purchase_line: PurchaseLineRow
   purchase_unit: PurchaseUnitRow
+  loyalty_program: LoyaltyProgramRow
+  loyalty_member: LoyaltyMemberRow
+  loyalty_entry: LoyaltyEntryRow
+  pickup_order: PickupOrderRow
+  pickup_order_line: PickupOrderLineRow
+  pickup_order_item: PickupOrderItemRow
+  stock_level: StockLevelRow
+  stock_reservation: StockReservationRow
   protected_item: ProtectedItemRow
   agent: AgentRow
   enrolment_code: EnrolmentCodeRow
@@ -68,4 +84,12 @@ export interface Schema {
   webhook_subscription: WebhookSubscriptionRow
   webhook_delivery: WebhookDeliveryRow
   webhook_attempt: WebhookAttemptRow
+  store_day: StoreDayRow
+  store_day_vat: StoreDayVatRow
+  store_closing: StoreClosingRow
+  follower: FollowerRow
+  offer_favorite: OfferFavoriteRow
+  zone: ZoneRow
+  assistance_request: AssistanceRequestRow
+  assistance_message: AssistanceMessageRow
 }

@@ -1,6 +1,7 @@
 import type { Decision } from '../../policy/decide.ts'
 import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import type { AuthorizationState, DenyReason, ItemStatus, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
+import { raiseForDenial } from '../assistance/raise-for-denial.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
 import { recordEvent } from './events.ts'
@@ -51,7 +52,9 @@ function scopeOf(call: Call, asked: Asked) {
 export async function recordDenied(call: Call, asked: Asked, about: AskedAbout, reason: DenyReason): Promise<string> {
   const fields = eventFields(asked, about)
   await recordEvent(scopeOf(call, asked), { type: 'protection.authorization.requested', ...fields })
-  return recordEvent(scopeOf(call, asked), { type: 'protection.authorization.denied', ...fields, reason })
+  const denied = { type: 'protection.authorization.denied', ...fields, reason } as const
+  await raiseForDenial(scopeOf(call, asked), denied, asked.occurredMs)
+  return recordEvent(scopeOf(call, asked), denied)
 }
 
 /** Records that something was asked and granted; the event's id is the one that the token carries. */

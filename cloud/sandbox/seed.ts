@@ -12,6 +12,7 @@ import { eurosOf } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
+import { seedLoyalty } from './loyalty.ts'
 import { SANDBOX_PRODUCTS, type SandboxProduct } from './catalogue.ts'
 import { SANDBOX_STORES, type SandboxStore } from './stores.ts'
 
@@ -77,6 +78,7 @@ async function seedStore(db: Db, tenant: Tenant, store: SandboxStore, products: 
       }),
     )
     .execute()
+  await seedLoyalty(db, { tenant, storeId, program: store.loyalty, platform })
   const tagged = products.filter((p) => p.tagged === 1)
   const items = tagged.flatMap((product, n) =>
     Array.from({ length: store.itemsPerProduct }, (_, i) => itemRow(product, { tenant, storeId, itemId: newId('itm', platform), n, i, random: platform.random.bytes(7), nowMs })),

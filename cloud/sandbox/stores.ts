@@ -1,5 +1,6 @@
 import type { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { DeviceType, SecurityTagMode, WorkflowType } from '../../policy/vocabulary.ts'
+import type { SandboxProgram } from './loyalty.ts'
 import type { Package } from '../operations/packages.ts'
 
 /** The two test stores of every account (decisions §4). Names and addresses are invented. */
@@ -18,6 +19,7 @@ export interface SandboxStore {
   readonly securityTagHint: string
   readonly policy: Partial<ProtectionPolicy>
   readonly devices: readonly { readonly deviceType: DeviceType; readonly name: string; readonly workflowType?: WorkflowType; readonly laneId?: string; readonly gateId?: string }[]
+  readonly loyalty: SandboxProgram
   /** Registered tagged items of each tagged product. */
   readonly itemsPerProduct: number
 }
@@ -41,6 +43,13 @@ export const SANDBOX_STORES: readonly SandboxStore[] = [
       { deviceType: 'pos_deactivator', name: 'Servicestation', laneId: 'lane_1' },
       { deviceType: 'handheld_reader', name: 'Handgerät 1' },
     ],
+    loyalty: {
+      name: 'Hafenkante Stempelkarte',
+      type: 'stamps',
+      earningMethods: ['scan_and_go', 'qr_checkin'],
+      rewards: [{ name: 'Ein Heißgetränk', cost: 5 }, { name: '10 € Einkaufsgutschein', cost: 10 }],
+      tiers: [],
+    },
     itemsPerProduct: 1,
   },
   {
@@ -75,6 +84,13 @@ export const SANDBOX_STORES: readonly SandboxStore[] = [
       { deviceType: 'exit_gate', name: 'Ausgang', gateId: 'gate_1' },
       { deviceType: 'cabinet_unlocker', name: 'Vitrine Elektronik' },
     ],
+    loyalty: {
+      name: 'Hafenkante Club',
+      type: 'tier',
+      earningMethods: ['scan_and_go', 'click_collect', 'store_checkin', 'qr_checkin'],
+      rewards: [{ name: '5 € Einkaufsgutschein', cost: 250 }, { name: 'Kostenlose Änderungsschneiderei', cost: 1_000 }],
+      tiers: [{ name: 'Bronze', threshold: 100 }, { name: 'Silber', threshold: 500 }, { name: 'Gold', threshold: 2_000 }],
+    },
     itemsPerProduct: 3,
   },
 ]

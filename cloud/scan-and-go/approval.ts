@@ -4,11 +4,23 @@ import { notFound, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { extendReservations } from '../stock/queries.ts'
+import { endUnpaid } from './end-unpaid.ts'
 import { isTest } from './present.ts'
 import { updatePurchase } from './queries.ts'
 
 /** How long a payment is awaited, ms; the clock stands still while staff must look first. */
 export const PAYMENT_MS = 30 * 60_000
+
+/** How long stock is kept for a payment: a little longer, so that the purchase ends first and frees it itself. */
+const STOCK_MS = PAYMENT_MS + 5 * 60_000
+/** How long it is kept while staff are awaited: whoever is not looked at by then comes back another day. */
+const STOCK_AWAITING_MS = 4 * 3_600_000
+
+/** Until when stock is kept for a new purchase, ms. */
+export function stockKeptUntil({ approval }: Pick<PurchaseRow, 'approval'>, nowMs: number): number {
+  return nowMs + (approval === 'awaiting' ? STOCK_AWAITING_MS : STOCK_MS)
+}
 
 export type ApprovalReason = NonNullable<PurchaseRow['approval_reason']>
 
@@ -33,7 +45,8 @@ export async function decideApproval(call: Call, purchase: PurchaseRow, operator
   if (purchase.status !== 'CREATED' || purchase.approval !== 'awaiting') {
     throw precondition('not_awaiting_approval', `a purchase that is ${purchase.status} awaits no approval`)
   }
-  if (!isApproved) return updatePurchase(call.db, purchase, { status: 'CANCELLED', approval: 'refused', approved_by: operatorId, cancel_reason: 'not approved by staff' })
+  if (!isApproved) return endUnpaid(call.db, purchase, { approval: 'refused', approved_by: operatorId, cancel_reason: 'not approved by staff' })
+  await extendReservations(call.db, purchase.purchase_id, call.nowMs + STOCK_MS)
   const change = { approval: 'approved', approved_by: operatorId } as const
   // In live mode the payment is opened next, and the purchase moves on with it.
   if (!isTest(purchase.tenant)) return updatePurchase(call.db, purchase, change)
@@ -43,6 +56,6 @@ export async function decideApproval(call: Call, purchase: PurchaseRow, operator
 /** Ends what nobody paid in time; safe to run twice and in several processes. Answers how many. */
 export async function cancelUnpaid({ db, nowMs }: Pick<Call, 'db' | 'nowMs'>): Promise<number> {
   const late = await db.selectFrom('purchase').selectAll().where('payment_by_ms', '<=', nowMs).orderBy('payment_by_ms').limit(200).execute()
-  for (const purchase of late) await updatePurchase(db, purchase, { status: 'CANCELLED', cancel_reason: 'not paid within 30 minutes' })
+  for (const purchase of late) await endUnpaid(db, purchase, { cancel_reason: 'not paid within 30 minutes' })
   return late.length
 }

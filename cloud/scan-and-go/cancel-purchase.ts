@@ -1,4 +1,6 @@
+import { countCancelled } from '../analytics/count-purchases.ts'
 import { precondition } from '../operations/failure.ts'
+import { reverseEarnings } from '../loyalty/earn-automatically.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { refundWhole, releaseRefund } from '../payments/refunds.ts'
@@ -7,7 +9,8 @@ import { raiseException } from '../protection/events.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
 import { revoke } from '../protection/leases.ts'
 import { hasAgents } from '../protection/receipt-rights.ts'
-import { readUnits, updatePurchase } from './queries.ts'
+import { endUnpaid } from './end-unpaid.ts'
+import { readLines, readUnits, updatePurchase } from './queries.ts'
 import { viewRight, findRight } from '../protection/rights.ts'
 
 /**
@@ -16,7 +19,7 @@ import { viewRight, findRight } from '../protection/rights.ts'
  */
 export async function cancelPurchase(call: Call, purchase: PurchaseRow, reason: string | undefined): Promise<PurchaseRow> {
   const change = { status: 'CANCELLED', cancel_reason: reason ?? null }
-  if (purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED') return updatePurchase(call.db, purchase, change)
+  if (purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED') return endUnpaid(call.db, purchase, change)
   if (purchase.status === 'CANCELLED' && purchase.refund_status === 'failed') return updatePurchase(call.db, purchase, { refund_status: 'pending' })
   if (purchase.status !== 'SUCCESS') {
     throw precondition('purchase_not_cancellable', `a purchase that is ${purchase.status} cannot be cancelled`, { allowedNext: [] })
@@ -24,6 +27,10 @@ export async function cancelPurchase(call: Call, purchase: PurchaseRow, reason: 
   await revokeAll(call, purchase)
   const denySeq = await denyReceipt(call, purchase)
   await takeBackItems(call, purchase)
+  // Repeated after a refund that failed, it was counted before.
+  if (purchase.refund_status !== 'failed') await countCancelled(call, purchase, await readLines(call.db, purchase.purchase_id))
+  const { tenant, purchase_id: transactionId, total_cent: totalCent } = purchase
+  await reverseEarnings(call, { tenant, transactionId, remainingCent: 0, totalCent })
   const isOpen = await hasOpenAuthorizations(call, purchase)
   const refund = await refundWhole(call, { ...purchase, ...change }, isOpen ? 'held' : 'due')
   return updatePurchase(call.db, purchase, { ...change, deny_seq: denySeq, refund_status: isOpen || refund ? 'pending' : 'done' })

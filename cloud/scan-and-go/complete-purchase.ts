@@ -1,3 +1,5 @@
+import { earnAutomatically } from '../loyalty/earn-automatically.ts'
+import { countCompleted } from '../analytics/count-purchases.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
@@ -5,6 +7,7 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { raiseException } from '../protection/events.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
+import { consumeStock } from '../stock/reserve.ts'
 import { makeReceipt, type ReceiptUnit } from '../receipts/receipt-of-purchase.ts'
 import { present } from '../operations/fields.ts'
 import { readLines, readUnits, updatePurchase } from './queries.ts'
@@ -12,7 +15,8 @@ import { readLines, readUnits, updatePurchase } from './queries.ts'
 /** The payment has arrived: items become paid, units are bound, the receipt is fixed for good. */
 export async function completePurchase(call: Call, purchase: PurchaseRow, store: StoreRow): Promise<PurchaseRow> {
   const { db, nowMs, services } = call
-  const lines = new Map((await readLines(db, purchase.purchase_id)).map((line) => [line.line_id, line]))
+  const allLines = await readLines(db, purchase.purchase_id)
+  const lines = new Map(allLines.map((line) => [line.line_id, line]))
   const units: ReceiptUnit[] = []
   for (const unit of await readUnits(db, purchase.purchase_id)) {
     const line = lines.get(unit.line_id)
@@ -40,6 +44,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     receipt_exp: receipt.exp,
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
+  await countCompleted(call, completed, allLines)
   call.emit({
     type: 'checkout.completed',
     storeId: store.store_id,
@@ -54,7 +59,30 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
       securityTagStatus: completed.security_tag_status,
     }),
   })
+  await consumePromised(call, purchase)
+  await earnAutomatically(call, store, {
+    transactionId: purchase.purchase_id,
+    userId: purchase.user_id,
+    totalCent: purchase.total_cent,
+    source: 'scan_and_go',
+  })
   return completed
+}
+
+/** Counted stock is used up; what had been promised to others meanwhile is told to staff, for the money has arrived. */
+async function consumePromised({ db, nowMs, services }: Call, purchase: PurchaseRow): Promise<void> {
+  const oversold = await consumeStock(db, purchase.purchase_id)
+  if (oversold.length === 0) return
+  await raiseException(
+    { db, tenant: purchase.tenant, platform: services.platform, nowMs },
+    {
+      storeId: purchase.store_id,
+      kind: 'stock_oversold',
+      subject: purchase.purchase_id,
+      purchaseId: purchase.purchase_id,
+      detail: `paid after its reservation had run out, when others had been promised the last pieces of ${oversold.join(', ')}`,
+    },
+  )
 }
 
 /** Makes a named item paid and this unit's, unless another purchase was faster: then the unit stays unbound. */

@@ -8,9 +8,9 @@ import { runnerOf } from '../payments/runner.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { cancelPurchase } from './cancel-purchase.ts'
 import { completePurchase } from './complete-purchase.ts'
+import { endUnpaid } from './end-unpaid.ts'
 import { ownPurchase, purchaseIdOf, wholePurchase } from './own-purchase.ts'
 import { toPurchase, toTransactionData, type WholePurchase } from './present.ts'
-import { updatePurchase } from './queries.ts'
 import { CheckoutRequest, Purchase, TransactionData } from './schema.ts'
 import { openSession, ownSession } from './sessions.ts'
 import { startPurchase } from './start-checkout.ts'
@@ -45,7 +45,7 @@ export const startCheckout = operation({
     'With a test key `checkoutUrl` is a test page with Pay, Decline and Cancel; with a live key the page of the store’s payment provider. ' +
     'A provider that does not answer: 503 with `psp_unavailable`, and the purchase is CANCELLED.',
   callers: ['secret', 'publishable'],
-  refusals: ['price_changed', 'item_mismatch', 'item_not_sellable', 'psp_not_configured', 'checkout_ended'],
+  refusals: ['out_of_stock', 'price_changed', 'item_mismatch', 'item_not_sellable', 'psp_not_configured', 'checkout_ended'],
   emits: ['payment.created'],
   changes: true,
   request: CheckoutRequest,
@@ -152,7 +152,7 @@ export async function endTestCheckout(call: Call, { purchase, store }: WholePurc
     throw precondition('checkout_ended', isLate ? 'the time for the payment is over' : `the purchase is ${purchase.status} already`, { allowedNext: [] })
   }
   if (result === 'paid') await completePurchase(call, purchase, store)
-  else await updatePurchase(call.db, purchase, { status: 'CANCELLED', cancel_reason: result })
+  else await endUnpaid(call.db, purchase, { cancel_reason: result })
   call.changed(purchase.purchase_id)
 }
 

@@ -1,4 +1,5 @@
 import { newId } from '../../policy/ids.ts'
+import { countSession } from '../analytics/count-purchases.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
@@ -13,8 +14,10 @@ export async function openSession(call: Call, storeId: string, userId: string | 
     store_id: storeId,
     user_id: userId ?? null,
     created_ms: call.nowMs,
+    completed: 0,
   }
   await call.db.insertInto('shopping_session').values(session).execute()
+  await countSession(call, session)
   return session
 }
 

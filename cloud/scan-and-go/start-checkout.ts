@@ -4,11 +4,12 @@ import { invalid } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { approvalNeeded, firstState } from './approval.ts'
+import { reserveStock } from '../stock/reserve.ts'
+import { approvalNeeded, firstState, stockKeptUntil } from './approval.ts'
 import { priceLines, type PricedLine } from './price-lines.ts'
 import { UNITS_LIMIT, type CheckoutLine } from './schema.ts'
 
-/** Makes the purchase, its lines and its tagged units; nothing is reserved and nothing is paid yet. */
+/** Makes the purchase, its lines and its tagged units; only counted stock is reserved, and nothing is paid yet. */
 export async function startPurchase(
   call: Call,
   session: ShoppingSessionRow,
@@ -47,6 +48,8 @@ export async function startPurchase(
   }
   await db.insertInto('purchase').values(purchase).execute()
   for (const [n, line] of priced.entries()) await insertLine(call, purchase, line, n)
+  const stock = priced.map(({ productId, name, quantity }, n) => ({ productId, name, quantity, path: `items[${n}]` }))
+  await reserveStock(db, { ownerId: purchase.purchase_id, storeId: store.store_id, lines: stock, expiresMs: stockKeptUntil(purchase, nowMs) })
   return purchase
 }
 

@@ -31,7 +31,7 @@ export const fetchWebhookDeliveries = operation({
     cursor: Id.optional(),
   }),
   response: z.strictObject({ ...Success, deliveries: z.array(Delivery), nextCursor: z.string().optional() }),
-  example: { status: 'failed', limit: 20 },
+  example: { event: 'checkout.completed', limit: 20 },
   async run(call, { webhookId, storeId, limit, cursor, ...filter }) {
     if (storeId !== undefined) await ownStore(call, storeId)
     const webhooks = webhookId === undefined ? await ownWebhooks(call, storeId) : [await ownWebhook(call, webhookId)]

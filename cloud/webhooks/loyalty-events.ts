@@ -7,7 +7,7 @@ const Points = {
   amount: z.number(),
   newBalance: z.number(),
   transactionId: EventId.optional(),
-  source: z.enum(['qr_checkin', 'store_checkin', 'scan_and_go', 'click_collect']).optional(),
+  source: z.string().max(40).optional(),
 }
 const example = { userId: 'user-1', programId: 'lp_01KANX75G7R9T1W3Y5A7C9E1G3', storeId: STORE }
 const pointsExample = { ...example, amount: 12, newBalance: 112 }
@@ -29,7 +29,7 @@ export const LOYALTY_EVENTS: readonly EventType[] = [
   eventType('loyalty.enrollment', {
     minimumPackage: 'GO',
     when: 'A user joins a program.',
-    data: z.strictObject(Member),
+    data: z.strictObject({ ...Member, source: z.string().max(40).optional() }),
     example,
   }),
   eventType('loyalty.reward_unlocked', {
@@ -43,12 +43,12 @@ export const LOYALTY_EVENTS: readonly EventType[] = [
     when: 'The points of a user reach another tier, up or down.',
     data: z.strictObject({
       ...Member,
-      tier: EventText.nullable(),
+      newTier: EventText.nullable(),
       previousTier: EventText.nullable(),
       direction: z.enum(['up', 'down']).optional(),
       newBalance: z.number().optional(),
     }),
-    example: { ...example, tier: 'Gold', previousTier: 'Silber', direction: 'up' },
+    example: { ...example, newTier: 'Gold', previousTier: 'Silber', direction: 'up' },
   }),
   eventType('loyalty.qr_earned', {
     minimumPackage: 'GO',

@@ -3,6 +3,7 @@ import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { isAtLeast, type Package } from '../operations/packages.ts'
 import type { Database, Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookDeliveryRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES } from './event-types.ts'
@@ -40,6 +41,8 @@ async function hasUnplanned(db: Db): Promise<boolean> {
   return (await db.selectFrom('outbox_event').select('event_id').where('seq', 'is', null).limit(1).executeTakeFirst()) !== undefined
 }
 
+const setSeq = prepared((db, p: { seq: number; eventId: string }) => db.updateTable('outbox_event').set({ seq: p.seq }).where('event_id', '=', p.eventId))
+
 async function planBatch(db: Db, platform: Platform): Promise<number> {
   const events = await db.selectFrom('outbox_event').selectAll().where('seq', 'is', null).orderBy('event_id').limit(BATCH).execute()
   if (events.length === 0) return 0
@@ -57,7 +60,7 @@ async function planBatch(db: Db, platform: Platform): Promise<number> {
   let seq = rows[0]?.last ?? 0
   for (const { event_id } of events) {
     seq++
-    await db.updateTable('outbox_event').set({ seq }).where('event_id', '=', event_id).execute()
+    await setSeq(db, { seq, eventId: event_id })
   }
   return events.length
 }

@@ -1,5 +1,5 @@
 import { writeAudit, type Request } from '../operations/open-call.ts'
-import type { KeyCaller, Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../operations/caller.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
@@ -75,7 +75,6 @@ async function disable(db: Db, webhook: WebhookRow, why: 'gone' | 'failing', now
 
 /** What the audit log shows of what nobody asked for. */
 function dispatcherRequest(tenant: Tenant, { platform }: Services): Request {
-  const mode = tenant.endsWith('.test') ? 'test' : 'live'
-  const caller: KeyCaller = { kind: 'secret', keyId: 'webhook-dispatcher', accountId: tenant.split('.')[0] ?? '', mode, tenant, storeIds: null, package: 'PRIME' }
+  const caller = systemCaller(tenant, 'webhook-dispatcher')
   return { operation: updateWebhook, caller, input: {}, older: false, idempotencyKey: undefined, requestId: newId('req', platform) }
 }

@@ -10,7 +10,11 @@ const TagFields = {
   securityTagStatus: z.enum(['pending', 'deactivated']).optional(),
 }
 
-const Order = { orderId: EventId, storeId: EventId, status: z.string().max(40), userId: EventId.optional() }
+const Status = z.string().max(40)
+const When = z.iso.datetime({ offset: true }).optional()
+const Order = { orderId: EventId, storeId: EventId, userId: EventId.nullish(), estimatedPickupAt: When }
+const Worth = { total: EventEuros.optional(), currency: z.string().length(3).optional() }
+const OrderLine = z.strictObject({ productId: EventId.nullish(), quantity: z.number() })
 
 /** Events of the shop: payments, goods, offers, orders. */
 export const RETAIL_EVENTS: readonly EventType[] = [
@@ -62,20 +66,20 @@ export const RETAIL_EVENTS: readonly EventType[] = [
   eventType('clickcollect.order', {
     minimumPackage: 'GO',
     when: 'A click and collect order is made.',
-    data: z.strictObject(Order),
+    data: z.strictObject({ ...Order, ...Worth, status: Status, items: z.array(OrderLine).max(500).optional() }),
     example: { orderId: ORDER, storeId: STORE, status: 'pending' },
   }),
   eventType('clickcollect.status_changed', {
     minimumPackage: 'GO',
     when: 'A click and collect order moves to another status.',
-    data: z.strictObject({ ...Order, previousStatus: z.string().max(40).optional() }),
+    data: z.strictObject({ ...Order, status: Status, previousStatus: Status.optional() }),
     example: { orderId: ORDER, storeId: STORE, status: 'ready', previousStatus: 'confirmed' },
   }),
   eventType('clickcollect.picked_up', {
     minimumPackage: 'GO',
     when: 'A click and collect order has been picked up.',
-    data: z.strictObject({ ...Order, transactionId: EventId.optional() }),
-    example: { orderId: ORDER, storeId: STORE, status: 'picked_up' },
+    data: z.strictObject({ ...Order, ...Worth, pickedUpAt: When }),
+    example: { orderId: ORDER, storeId: STORE, pickedUpAt: '2026-11-20T09:00:00.000Z' },
   }),
   eventType('payment.created', {
     minimumPackage: 'GROW',

@@ -3,6 +3,8 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { sealAudit } from '../../cloud/accounts/seal-audit.ts'
+import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Json } from '../support/cloud.ts'
 import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
@@ -58,6 +60,24 @@ describe('the command line', () => {
     const { code, stderr, stdout } = await runProcess(cloudArgs('--database-url', 'mysql://x', '--bogus', '--rate-limit', 'many'), { UNTAG_PUBLIC_URL: 'shop', UNTAG_MQTT_PORT: '99999' })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     for (const fault of [/--database-url must be an address beginning with postgres:/, /no option --bogus/, /--rate-limit must be a whole number from 0/, /UNTAG_PUBLIC_URL must be an address/]) expect(stderr).toMatch(fault)
+  })
+
+  it('tells whether the audit log is as it was written', async () => {
+    const verify = (...more: string[]) => runProcess(['verify-audit', '--data', join(folder, 'cloud'), ...more])
+    expect(await verify()).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no ') })
+    await keysCreate()
+    const { keyId } = await keysCreate()
+    expect(await verify()).toMatchObject({ code: 0, stdout: 'whole: 0 chains; 2 entries are not sealed yet\n' })
+    const database = await openDatabase({ file: join(folder, 'cloud', 'cloud.db') }, (failure) => {
+      throw failure
+    })
+    await sealAudit(database, Date.now() + 60_000)
+    expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^acc_\w+\.test {2}2 entries {2}[\w-]{43}\nwhole: 1 chains; 0 entries/) })
+    await database.write((db) => db.updateTable('audit_entry').set({ actor: 'nobody' }).where('entity_id', '=', keyId).execute())
+    await database.close()
+    expect(await verify()).toMatchObject({ code: 1, stderr: expect.stringMatching(/entry 2 \(aud_\w+\): it is not what was sealed/) })
+    const { code, stdout } = await verify('--json')
+    expect([code, JSON.parse(stdout).ok]).toEqual([1, false])
   })
 
   it('takes the last of a repeated option, and the command line before the environment', async () => {

@@ -132,6 +132,12 @@ onEveryDatabase('API keys', (kind) => {
       expect(records.find((k) => k.keyId === keyId)).toMatchObject({ status: 'active', replacedBy: rolled.keyId, expiresAt: new Date(world.clock.wall() + 2 * HOUR_MS).toISOString() })
       const brief = await timed.ok(rolled.key, 'createApiKey', { kind: 'secret', name: 'brief', expiresAt: new Date(world.clock.wall() + HOUR_MS).toISOString() })
       expect((await timed.call(rolled.key, 'createApiKey', { kind: 'secret', name: 'x', expiresAt: new Date(world.clock.wall()).toISOString() })).status).toBe(400)
+      // What a key with an end hands out ends with it: else a key for an hour is one for ever.
+      const child = await timed.ok(brief.key, 'createApiKey', { kind: 'secret', name: 'child' })
+      const later = await timed.ok(rolled.key, 'createApiKey', { kind: 'secret', name: 'later' })
+      const taken = await timed.ok(brief.key, 'rollApiKey', { keyId: later.keyId })
+      const ends = Object.fromEntries((await keysSeenBy(rolled.key, timed)).map((k) => [k.keyId, k.expiresAt]))
+      expect([ends[child.keyId], ends[taken.keyId]]).toEqual([ends[brief.keyId], ends[brief.keyId]])
       world.setWall(world.clock.wall() + HOUR_MS)
       expect([await status(first, timed), await status(brief.key, timed), await status(rolled.key, timed)]).toEqual([200, 401, 200])
       world.setWall(world.clock.wall() + HOUR_MS)

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
@@ -27,7 +28,9 @@ describe('the reference page', () => {
     expect(text).not.toMatch(/undefined|\[object|NaN/)
     expect(text).not.toMatch(/(?:src|href)="(?:https?:)?\/\//)
     expect(text).not.toMatch(/ on[a-z]+="| style="/)
-    expect(page.length).toBeLessThan(420_000)
+    // What a phone loads, and what it has to lay out.
+    expect(gzipSync(page).length).toBeLessThan(90_000)
+    expect(page.length / OPERATION_TABLE.size).toBeLessThan(5_500)
     const ids = [...text.matchAll(/ id="([^"]+)"/g)].map((m) => m[1])
     expect(new Set(ids).size).toBe(ids.length)
     expect([...text.matchAll(/href="#([^"]+)"/g)].map((m) => m[1]).filter((target) => !ids.includes(target))).toEqual([])

@@ -47,6 +47,20 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   deleteOffer: () => ({ offerId: 'off_x' }),
   getManagerOffers: () => ({ limit: 10 }),
   cloneOffer: ({ storeId }) => ({ offerId: 'off_x', targetStoreIds: [storeId] }),
+  setStock: ({ products, storeId }) => ({ productId: products[1].productId, storeId, quantity: 5 }),
+  fetchStock: ({ products, storeId }) => ({ storeId, productId: products[0].productId }),
+  submitClickCollectOrder: ({ products, storeId }) => ({ storeId, userId: 'shopper-1', items: [{ productId: products[0].productId, quantity: 1 }] }),
+  updateClickCollectStatus: () => ({ orderId: 'ord_x', status: 'confirmed' }),
+  fetchClickCollectOrders: ({ storeId }) => ({ storeId }),
+  createLoyaltyProgram: ({ storeId }) => ({ storeId, name: 'Stempelkarte', type: 'stamps' }),
+  updateLoyaltyProgram: () => ({ programId: 'loy_x', name: 'Stempelkarte' }),
+  getLoyaltyProgram: ({ programId }) => ({ programId }),
+  getStoreLoyaltyPrograms: ({ storeId }) => ({ storeId }),
+  getLoyaltyPrograms: () => ({}),
+  getLoyaltyAnalytics: ({ storeId }) => ({ storeId }),
+  addLoyaltyPoints: ({ programId }) => ({ programId, userId: 'shopper-1', amount: 1 }),
+  redeemLoyaltyPoints: ({ programId }) => ({ programId, userId: 'shopper-1', amount: 1 }),
+  loyaltyCheckIn: ({ programId }) => ({ programId, userId: 'shopper-1', method: 'qr_checkin', code: 'x' }),
   checkIn: ({ storeId }) => ({ storeId }),
   startCheckout: ({ products }) => ({ sessionId: 'ses_x', items: [{ ean: products[0].ean, quantity: 1 }] }),
   completeTestCheckout: () => ({ transactionId: 'pur_x' }),
@@ -93,11 +107,23 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   redeliverWebhook: () => ({ deliveryId: 'whd_x' }),
   fetchWebhookEvents: ({ storeId }) => ({ storeId }),
   getLoyaltyWebhookEvents: ({ storeId }) => ({ storeId, url: 'https://receiver.example/hook', events: ['loyalty.enrollment'], secret: 'a-secret-of-their-own' }),
+  fetchAnalytics: ({ storeId }) => ({ storeId, from: '2026-11-01', to: '2026-11-30' }),
+  recordEngagement: ({ storeId }) => ({ type: 'profile_view', storeId }),
+  exportSalesData: ({ storeId }) => ({ storeId, from: '2026-11-01', to: '2026-11-30' }),
+  closeStoreDay: ({ storeId }) => ({ storeId }),
+  fetchClosings: ({ storeId }) => ({ storeId }),
+  exportCustomerData: () => ({ userId: 'shopper-17' }),
+  eraseCustomerData: () => ({ userId: 'shopper-17' }),
+  createZone: ({ storeId }) => ({ storeId, name: 'Herren' }),
+  fetchZones: ({ storeId }) => ({ storeId }),
+  requestAssistance: () => ({ zoneId: 'zon_x', message: 'Hallo?' }),
+  fetchAssistanceRequests: ({ storeId }) => ({ storeId }),
+  answerAssistanceRequest: () => ({ requestId: 'hlp_x', message: 'Ich komme.' }),
 }
 
 /** A PNG of one pixel. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId', 'offerId'] as const
+const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId', 'offerId', 'programId'] as const
 const BAD_BODIES = ['', '{', '[]', 'null', '42', '"text"', '{"a":}', '{"storeId":', '\u0000', '{"storeId":"a\\u0000b"}', '{"storeId":"\\ud800"}', '{}{}', '<xml/>', 'storeId=1', `{"a":${'['.repeat(40)}${']'.repeat(40)}}`, `{"a":${'{"b":'.repeat(100_000)}1${'}'.repeat(100_000)}}`]
 
 onEveryDatabase('every operation', (kind) => {
@@ -117,7 +143,8 @@ onEveryDatabase('every operation', (kind) => {
     const storeId = stores.find((s: Json) => s.securityTagMode === 'rfid').storeId
     const { devices } = await shop.cloud.ok(strangerKey, 'fetchDevices', { storeId })
     const { products } = await shop.cloud.ok(strangerKey, 'fetchProducts', { storeId })
-    stranger = { ...shop, storeId, devices: Object.fromEntries(devices.map((d: Json) => [d.deviceType, d.deviceId])) as Shop['devices'], products }
+    const { programs } = await shop.cloud.ok(strangerKey, 'getStoreLoyaltyPrograms', { storeId })
+    stranger = { ...shop, storeId, devices: Object.fromEntries(devices.map((d: Json) => [d.deviceType, d.deviceId])) as Shop['devices'], products, programId: programs[0].programId }
   })
   afterAll(() => shop.stop())
 

@@ -12,6 +12,8 @@ export interface Shop {
   devices: Record<'pos_deactivator' | 'self_checkout_detacher' | 'exit_gate' | 'cabinet_unlocker', string>
   /** Tagged products below the threshold of the sandbox policy, always in the same order. */
   products: Json[]
+  /** Its loyalty program. */
+  programId: string
   ok(operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
   call: (operation: string, body?: unknown, headers?: Record<string, string>) => ReturnType<TestCloud['call']>
   /** Checks out and pays. */
@@ -45,6 +47,7 @@ export async function openShop(kind: DatabaseKind, options: Parameters<typeof st
   const otherStoreId = stores.find((s: Json) => s.securityTagMode === 'station').storeId
   const { devices } = await ok('fetchDevices', { storeId })
   const { products } = await ok('fetchProducts', { storeId, limit: 500, category: 'bekleidung' })
+  const { programs } = await ok('getStoreLoyaltyPrograms', { storeId })
   return {
     cloud,
     key,
@@ -54,6 +57,7 @@ export async function openShop(kind: DatabaseKind, options: Parameters<typeof st
     products: products.filter((p: Json) => p.price < 150 && p.price > 20).sort((a: Json, b: Json) => (a.ean < b.ean ? -1 : 1)),
     ok,
     call: (operation, body, headers) => cloud.call(key, operation, body, headers),
+    programId: programs[0].programId,
     async buy(items) {
       const { sessionId } = await ok('checkIn', { storeId, userId: 'shopper-1' })
       const { transactionId } = await ok('startCheckout', { sessionId, items })

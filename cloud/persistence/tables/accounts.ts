@@ -54,6 +54,21 @@ export interface AuditEntryRow {
   request_id: string
 }
 
+/** What sealing adds to an entry; null until then. */
+export interface SealRow {
+  /** Its place in the chain of its tenant, from 1. */
+  seq: number | null
+  prev_hash: string | null
+  hash: string | null
+}
+
+/** The end of a tenant's chain. */
+export interface AuditHeadRow {
+  tenant: string
+  seq: number
+  hash: string
+}
+
 export interface IdempotencyRow {
   tenant: string
   operation: string

@@ -6,6 +6,8 @@ export interface ShoppingSessionRow {
   store_id: string
   user_id: string | null
   created_ms: number
+  /** Its purchases that are paid and not taken back. */
+  completed: number
 }
 
 export interface PurchaseRow {

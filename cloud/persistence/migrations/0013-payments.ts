@@ -2,7 +2,7 @@ import type { Migration } from './migration.ts'
 
 /** Whom a store is paid through, the payments that were opened there, and the money that goes back. */
 export const PAYMENTS: Migration = {
-  name: '0012-payments',
+  name: '0013-payments',
   statements: [
     // A replaced one stays for as long as payments were made with it: their refunds need its credentials.
     `CREATE TABLE psp_config (

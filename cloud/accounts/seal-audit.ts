@@ -1,0 +1,52 @@
+import type { Database, Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
+
+/**
+ * Entries are chained a moment after they were written, by a job and not by the writers: a head that every change of a tenant
+ * reads and moves would make all of them wait for each other, on PostgreSQL by failing and trying again.
+ */
+
+/** By then a transaction that has taken its time is over, ms; one that is not is sealed later, in a later place. */
+const SETTLED_MS = 5_000
+/** Entries of one transaction. */
+const AT_ONCE = 200
+
+const seal = prepared((db, p: { entryId: string; seq: number; previous: string; hash: string }) =>
+  db.updateTable('audit_entry').set({ seq: p.seq, prev_hash: p.previous, hash: p.hash }).where('entry_id', '=', p.entryId),
+)
+
+/** Seals all entries that were written some seconds ago; safe to run twice and in several processes. Answers how many. */
+export async function sealAudit(database: Database, nowMs: number): Promise<number> {
+  const beforeMs = nowMs - SETTLED_MS
+  let sealed = 0
+  for (;;) {
+    const rows = await unsealed(database.reads, beforeMs).select(['tenant']).limit(1).execute()
+    const [next] = rows
+    if (!next) return sealed
+    for (let count = AT_ONCE; count === AT_ONCE; sealed += count) count = await database.write((db) => sealSome(db, next.tenant, beforeMs))
+  }
+}
+
+function unsealed(db: Db, beforeMs: number) {
+  return db.selectFrom('audit_entry').where('seq', 'is', null).where('at_ms', '<=', beforeMs)
+}
+
+async function sealSome(db: Db, tenant: string, beforeMs: number): Promise<number> {
+  const rows = await unsealed(db, beforeMs).selectAll().where('tenant', '=', tenant).orderBy('entry_id').limit(AT_ONCE).execute()
+  if (rows.length === 0) return 0
+  const head = await db.selectFrom('audit_head').selectAll().where('tenant', '=', tenant).executeTakeFirst()
+  let { seq, hash } = head ?? { seq: 0, hash: BEFORE_FIRST }
+  for (const row of rows) {
+    const previous = hash
+    seq++
+    hash = linkOf(seq, previous, row)
+    await seal(db, { entryId: row.entry_id, seq, previous, hash })
+  }
+  await db
+    .insertInto('audit_head')
+    .values({ tenant, seq, hash })
+    .onConflict((c) => c.column('tenant').doUpdateSet({ seq, hash }))
+    .execute()
+  return rows.length
+}

@@ -1,0 +1,64 @@
+import type { Db } from '../persistence/database.ts'
+import type { AuditEntryRow, SealRow } from '../persistence/tables/accounts.ts'
+import { BEFORE_FIRST, linkOf } from './audit-chain.ts'
+
+/** Entries that are in memory at once. */
+const AT_ONCE = 1_000
+
+/** A tenant's chain: whole up to its head, or where it breaks first. */
+export interface VerifiedChain {
+  tenant: string
+  entries: number
+  /** Of the last entry; whoever has noted it elsewhere can tell when all of the chain was made anew. */
+  hash: string
+  broken?: { number: number; entryId: string | undefined; why: string }
+}
+
+export interface Verification {
+  chains: VerifiedChain[]
+  /** Entries that are too new to be sealed, or that no cloud has sealed since. */
+  unsealed: number
+}
+
+/** Follows every chain from its first entry. */
+export async function verifyAudit(db: Db): Promise<Verification> {
+  const heads = await db.selectFrom('audit_head').select('tenant').execute()
+  const sealed = await db.selectFrom('audit_entry').select('tenant').distinct().where('seq', 'is not', null).execute()
+  const tenants = [...new Set([...heads, ...sealed].map((row) => row.tenant))].toSorted()
+  const chains: VerifiedChain[] = []
+  for (const tenant of tenants) chains.push(await follow(db, tenant))
+  const { count } = await db
+    .selectFrom('audit_entry')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('seq', 'is', null)
+    .executeTakeFirstOrThrow()
+  return { chains, unsealed: Number(count) }
+}
+
+async function follow(db: Db, tenant: string): Promise<VerifiedChain> {
+  let [entries, hash] = [0, BEFORE_FIRST]
+  const broken = (entryId: string | undefined, why: string): VerifiedChain => ({ tenant, entries, hash, broken: { number: entries + 1, entryId, why } })
+  for (;;) {
+    const rows = await db.selectFrom('audit_entry').selectAll().where('tenant', '=', tenant).where('seq', '>', entries).orderBy('seq').limit(AT_ONCE).execute()
+    for (const row of rows) {
+      const why = faultOf(row, entries + 1, hash)
+      if (why !== undefined) return broken(row.seq === entries + 1 ? row.entry_id : undefined, why)
+      entries++
+      hash = row.hash ?? ''
+    }
+    if (rows.length > 0) continue
+    // Read last: a cloud that runs meanwhile moves the head together with the chain.
+    const head = await db.selectFrom('audit_head').selectAll().where('tenant', '=', tenant).executeTakeFirst()
+    const more = await db.selectFrom('audit_entry').select('seq').where('tenant', '=', tenant).where('seq', '>', entries).limit(1).executeTakeFirst()
+    if (more) continue
+    if (!head || entries > head.seq || (entries === head.seq && hash !== head.hash)) return broken(undefined, 'the chain and its head do not agree')
+    return entries < head.seq ? broken(undefined, 'the entry is missing') : { tenant, entries, hash }
+  }
+}
+
+function faultOf(row: AuditEntryRow & SealRow, number: number, previous: string): string | undefined {
+  if (row.seq !== number) return 'the entry is missing'
+  if (row.prev_hash !== previous) return 'it does not follow the entry before it'
+  if (row.hash !== linkOf(number, previous, row)) return 'it is not what was sealed'
+  return undefined
+}

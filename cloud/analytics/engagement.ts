@@ -1,0 +1,107 @@
+import { invalid } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { dayOf } from './days.ts'
+import { countOnOffer, offerAt } from './offers.ts'
+import { addToDay, type OfStore } from './store-days.ts'
+
+/** What shoppers do with a store and its offers (decisions §14). */
+export const ENGAGEMENTS = ['offer_click', 'offer_favorite', 'offer_unfavorite', 'profile_view', 'follow', 'unfollow', 'message'] as const
+export type Engagement = (typeof ENGAGEMENTS)[number]
+
+export interface Engaged {
+  type: Engagement
+  offerId?: string | undefined
+  userId?: string | undefined
+}
+
+type Moment = Pick<Call, 'db' | 'nowMs'>
+type Rule = (call: Moment, store: StoreRow, engaged: Engaged) => Promise<boolean>
+
+const RULES: Readonly<Record<Engagement, Rule>> = {
+  profile_view: (call, store) => count(call, store, { profile_views: 1 }),
+  message: (call, store) => count(call, store, { messages: 1 }),
+  async offer_click(call, store, engaged) {
+    await countOnOffer(call.db, await offerAt(call.db, store, offerOf(engaged)), 'click_count', 1)
+    return count(call, store, { offer_clicks: 1 })
+  },
+  offer_favorite: favorite,
+  offer_unfavorite: unfavorite,
+  follow: (call, store, engaged) => follow(call, store, userOf(engaged)),
+  unfollow: (call, store, engaged) => unfollow(call, store, userOf(engaged)),
+}
+
+/** Counts an engagement; answers whether it was anything new. Throws 400 where a name is missing. */
+export function recordEngaged(call: Moment, store: StoreRow, engaged: Engaged): Promise<boolean> {
+  return RULES[engaged.type](call, store, engaged)
+}
+
+async function count({ db, nowMs }: Moment, store: OfStore, counts: Parameters<typeof addToDay>[3]): Promise<true> {
+  await addToDay(db, store, dayOf(nowMs), counts)
+  return true
+}
+
+/** A shopper who is named likes an offer once; one who is not counts every time. */
+async function favorite(call: Moment, store: StoreRow, engaged: Engaged): Promise<boolean> {
+  const { db, nowMs } = call
+  const offerId = await offerAt(db, store, offerOf(engaged))
+  if (engaged.userId !== undefined) {
+    const row = { store_id: store.store_id, offer_id: offerId, user_id: engaged.userId, tenant: store.tenant, since_ms: nowMs }
+    const { numInsertedOrUpdatedRows } = await db
+      .insertInto('offer_favorite')
+      .values(row)
+      .onConflict((c) => c.columns(['store_id', 'offer_id', 'user_id']).doNothing())
+      .executeTakeFirstOrThrow()
+    if (numInsertedOrUpdatedRows === 0n) return false
+  }
+  await countOnOffer(db, offerId, 'favorited_count', 1)
+  return count(call, store, { offer_favorites: 1 })
+}
+
+/** Takes a favourite back from the day on which it was given. */
+async function unfavorite({ db, nowMs }: Moment, store: StoreRow, engaged: Engaged): Promise<boolean> {
+  const offerId = await offerAt(db, store, offerOf(engaged))
+  let sinceMs = nowMs
+  if (engaged.userId !== undefined) {
+    const removed = await db
+      .deleteFrom('offer_favorite')
+      .where('store_id', '=', store.store_id)
+      .where('offer_id', '=', offerId)
+      .where('user_id', '=', engaged.userId)
+      .returning('since_ms')
+      .executeTakeFirst()
+    if (!removed) return false
+    sinceMs = removed.since_ms
+  }
+  await countOnOffer(db, offerId, 'favorited_count', -1)
+  await addToDay(db, store, dayOf(sinceMs), { offer_favorites: -1 })
+  return true
+}
+
+async function follow(call: Moment, store: StoreRow, userId: string): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await call.db
+    .insertInto('follower')
+    .values({ store_id: store.store_id, user_id: userId, tenant: store.tenant, since_ms: call.nowMs })
+    .onConflict((c) => c.columns(['store_id', 'user_id']).doNothing())
+    .executeTakeFirstOrThrow()
+  if (numInsertedOrUpdatedRows === 0n) return false
+  return count(call, store, { new_followers: 1 })
+}
+
+/** Who leaves on the day of coming was no new follower; everybody else is one less from today on. */
+export async function unfollow(call: Moment, store: OfStore, userId: string): Promise<boolean> {
+  const removed = await call.db.deleteFrom('follower').where('store_id', '=', store.store_id).where('user_id', '=', userId).returning('since_ms').executeTakeFirst()
+  if (!removed) return false
+  const cameToday = dayOf(removed.since_ms) === dayOf(call.nowMs)
+  return count(call, store, cameToday ? { new_followers: -1 } : { lost_followers: 1 })
+}
+
+function offerOf({ type, offerId }: Engaged): string {
+  if (offerId === undefined) throw invalid('offerId', `is needed for ${type}`, 'missing')
+  return offerId
+}
+
+function userOf({ type, userId }: Engaged): string {
+  if (userId === undefined) throw invalid('userId', `is needed for ${type}`, 'missing')
+  return userId
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { knownCaller, maySee } from '../operations/caller.ts'
+import { invalid } from '../operations/failure.ts'
+import { Id, Success } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { listStores } from '../stores/queries.ts'
+import { addDays, startOfDay } from './days.ts'
+import { asCsv, asJson } from './sales-files.ts'
+import { readSales } from './sales.ts'
+import { Day, Sale } from './schema.ts'
+
+/** Stores in one export at most. */
+const STORES_LIMIT = 10_000
+
+export const exportSalesData = operation({
+  name: 'exportSalesData',
+  area: 'analytics',
+  minimumPackage: 'PRIME',
+  summary: 'All paid purchases between two dates, as JSON or CSV.',
+  description:
+    'Both dates count. Store by store, oldest first; the answer is streamed and may be long. CSV has one row per line of a purchase. Amounts are cents. ' +
+    'Purchases that were paid and taken back are in it as CANCELLED. Nothing of the shopper is in it.',
+  changes: false,
+  request: z.strictObject({
+    from: Day,
+    to: Day,
+    storeId: Id.optional().describe('Default: all own stores.'),
+    format: z.enum(['json', 'csv']).optional().describe('Default `json`.'),
+  }),
+  response: z.strictObject({ ...Success, from: z.string(), to: z.string(), sales: z.array(Sale), count: z.int() }),
+  example: { from: '2026-11-01', to: '2026-11-30', format: 'csv' },
+  async stream(reading, { from, to, storeId, format = 'json' }) {
+    if (to < from) throw invalid('to', 'is before from')
+    const caller = knownCaller(reading.caller)
+    const storeIds = await reading.read(async (call) => {
+      if (storeId !== undefined) return [(await ownStore(call, storeId)).store_id]
+      const stores = await listStores(call.db, caller.tenant, STORES_LIMIT)
+      return stores.filter((store) => maySee(caller, store)).map((store) => store.store_id)
+    })
+    const pages = readSales(reading, storeIds, startOfDay(from), startOfDay(addDays(to, 1)))
+    const fileName = `sales-${from}-${to}.${format}`
+    if (format === 'csv') return { contentType: 'text/csv; charset=utf-8; header=present', fileName, chunks: asCsv(pages) }
+    return { contentType: 'application/json', chunks: asJson(pages, { from, to }) }
+  },
+})

@@ -1,0 +1,46 @@
+import { findGroup, readBranches } from '../offers/queries.ts'
+import { readSandboxId } from '../offers/sandbox-id.ts'
+import { notFound } from '../operations/failure.ts'
+import type { Db } from '../persistence/database.ts'
+import { isTest } from '../scan-and-go/present.ts'
+import { addDays, dayOf, startOfDay } from './days.ts'
+import type { OfferDays } from './report.ts'
+import type { OfStore } from './store-days.ts'
+
+/** Where analytics and offers meet. */
+
+/** Branch documents of one store that a report looks at, at most. */
+const OFFERS_LIMIT = 10_000
+
+/** The id of the document that this store has of an offer, by any id of its group; 404 when it has none. The sandbox stores no offers: there its ids say what they are. */
+export async function offerAt(db: Db, store: OfStore, offerId: string): Promise<string> {
+  if (isTest(store.tenant)) {
+    if (!readSandboxId(store.tenant, offerId)) throw notFound('offer')
+    return offerId
+  }
+  const group = await findGroup(db, store.tenant, offerId)
+  const branch = group && (await readBranches(db, group.group_id)).find((row) => row.store_id === store.store_id)
+  if (!branch) throw notFound('offer')
+  return branch.offer_id
+}
+
+/** Raises or lowers a counter of the offer's branch document. */
+export async function countOnOffer(db: Db, offerId: string, column: 'click_count' | 'favorited_count', change: 1 | -1): Promise<void> {
+  let query = db.updateTable('offer').set((eb) => ({ [column]: eb(column, '+', change) })).where('offer_id', '=', offerId)
+  if (change < 0) query = query.where(column, '>', 0)
+  await query.execute()
+}
+
+/** When the offers of a store held that did so on any day from … to. */
+export async function offersWithin(db: Db, storeId: string, from: string, to: string): Promise<OfferDays[]> {
+  const rows = await db
+    .selectFrom('offer')
+    .select(['valid_from_ms', 'valid_to_ms'])
+    .where('store_id', '=', storeId)
+    .where('is_active', '=', 1)
+    .where('valid_to_ms', '>', startOfDay(from))
+    .where('valid_from_ms', '<', startOfDay(addDays(to, 1)))
+    .limit(OFFERS_LIMIT)
+    .execute()
+  return rows.map((row) => ({ from: dayOf(row.valid_from_ms), to: dayOf(row.valid_to_ms - 1) }))
+}

@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import { invalid } from '../operations/failure.ts'
+import { Id, Limit, Success, text } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { nextOf } from '../operations/paging.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { closeDay, listClosings } from './close-day.ts'
+import { daysBetween, PERIODS } from './days.ts'
+import { ENGAGEMENTS, recordEngaged } from './engagement.ts'
+import { offersWithin } from './offers.ts'
+import { makeReports } from './report.ts'
+import { AnalyticsReport, Closing, Day } from './schema.ts'
+import { followersBefore, readDays } from './store-days.ts'
+
+const REPORTS_LIMIT = 366
+const DAYS_OF = { daily: 1, weekly: 7, monthly: 28 }
+const DEFAULT_PAGE = 50
+
+export const fetchAnalytics = operation({
+  name: 'fetchAnalytics',
+  area: 'analytics',
+  minimumPackage: 'PRIME',
+  summary: 'Reports of a store by day, week or month.',
+  description:
+    'Of every period between two dates, both counted; weeks begin on Mondays, and only days between the dates count. Purchases are counted as they stand now: one that is ' +
+    `taken back leaves the day on which it was paid. At most ${REPORTS_LIMIT} reports.`,
+  changes: false,
+  request: z.strictObject({ storeId: Id, from: Day, to: Day, period: z.enum(PERIODS).optional().describe('Default `daily`.') }),
+  response: z.strictObject({ ...Success, reports: z.array(AnalyticsReport) }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', from: '2026-11-01', to: '2026-11-30', period: 'weekly' },
+  async run(call, { storeId, from, to, period = 'daily' }) {
+    if (to < from) throw invalid('to', 'is before from')
+    if (daysBetween(from, to) >= REPORTS_LIMIT * DAYS_OF[period]) throw invalid('to', `is too far from from: at most ${REPORTS_LIMIT} reports`, 'too_many')
+    const store = await ownStore(call, storeId)
+    const { db } = call
+    const reports = makeReports({
+      storeId: store.store_id,
+      from,
+      to,
+      period,
+      days: await readDays(db, storeId, from, to),
+      followersBefore: await followersBefore(db, storeId, from),
+      offers: await offersWithin(db, storeId, from, to),
+    })
+    return { success: true as const, reports }
+  },
+})
+
+export const recordEngagement = operation({
+  name: 'recordEngagement',
+  area: 'analytics',
+  minimumPackage: 'DISCOVER',
+  summary: 'Counts what a shopper does with a store or an offer.',
+  description:
+    'With a `userId`, follows and favourites count once until they are taken back; `follow` and `unfollow` need it. Offer types need an `offerId`. ' +
+    '`recorded` is false for what was so already.',
+  callers: ['secret', 'publishable'],
+  changes: true,
+  // Thousands of shoppers a day are no changes of the merchant's.
+  audited: false,
+  request: z.strictObject({ type: z.enum(ENGAGEMENTS), storeId: Id, offerId: Id.optional(), userId: text(128).optional() }),
+  response: z.strictObject({ ...Success, recorded: z.boolean() }),
+  example: { type: 'follow', storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17' },
+  async run(call, engaged) {
+    const store = await ownStore(call, engaged.storeId)
+    return { success: true as const, recorded: await recordEngaged(call, store, engaged) }
+  },
+})
+
+export const closeStoreDay = operation({
+  name: 'closeStoreDay',
+  area: 'analytics',
+  minimumPackage: 'GROW',
+  summary: 'Closes the days of a store since its last closing, for good.',
+  description:
+    'What was sold and given back, by VAT rate, summed from the receipts. A day can be closed ten minutes after its end. It is no fiscal evidence: nothing here is signed by a certified device.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, date: Day.optional().describe('The last day to close; default the last one that is over.') }),
+  response: Closing.extend(Success),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', date: '2026-11-19' },
+  async run(call, { storeId, date }) {
+    const store = await ownStore(call, storeId)
+    const closing = await closeDay(call, store, date)
+    call.changed(store.store_id)
+    return { success: true as const, ...closing }
+  },
+})
+
+export const fetchClosings = operation({
+  name: 'fetchClosings',
+  area: 'analytics',
+  minimumPackage: 'GROW',
+  summary: 'Lists the closings of a store, newest first.',
+  changes: false,
+  request: z.strictObject({ storeId: Id, limit: Limit.optional(), cursor: z.string().max(16).optional().describe('The `number` of the last closing of the page before.') }),
+  response: z.strictObject({ ...Success, closings: z.array(Closing), nextCursor: z.string().optional() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId, limit = DEFAULT_PAGE, cursor }) {
+    if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw invalid('cursor', 'is not one that was answered')
+    const store = await ownStore(call, storeId)
+    const rows = await listClosings(call.db, store.store_id, cursor === undefined ? undefined : Number(cursor), limit + 1)
+    const { items: closings, nextCursor } = nextOf(rows, (closing) => String(closing.number), { limit })
+    return { success: true as const, closings, ...(nextCursor !== undefined && { nextCursor }) }
+  },
+})

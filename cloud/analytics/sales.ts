@@ -1,0 +1,76 @@
+import type { Db } from '../persistence/database.ts'
+import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
+import { iso, present } from '../operations/fields.ts'
+import type { Reading } from '../operations/operation.ts'
+import { vatBreakdown } from '../scan-and-go/vat.ts'
+import type { Sale } from './schema.ts'
+
+/** Purchases read at once: what of an export is in memory at a time. */
+export const SALES_AT_ONCE = 100
+
+interface Position {
+  completedMs: number
+  purchaseId: string
+}
+
+/** Paid purchases of these stores from one moment (ms) to before another, store by store, the oldest first, a page at a time. */
+export async function* readSales(reading: Reading, storeIds: readonly string[], fromMs: number, toMs: number): AsyncGenerator<Sale[]> {
+  for (const storeId of storeIds) {
+    let after: Position = { completedMs: fromMs, purchaseId: '' }
+    for (;;) {
+      const position = after
+      const { sales, next } = await reading.read(({ db }) => readPage(db, storeId, position, toMs))
+      if (sales.length > 0) yield sales
+      if (!next) break
+      after = next
+    }
+  }
+}
+
+async function readPage(db: Db, storeId: string, { completedMs, purchaseId }: Position, toMs: number): Promise<{ sales: Sale[]; next: Position | undefined }> {
+  const purchases = await db
+    .selectFrom('purchase')
+    .select(['purchase_id', 'store_id', 'status', 'currency', 'total_cent', 'completed_ms'])
+    .where('store_id', '=', storeId)
+    .where('completed_ms', '>=', completedMs)
+    .where('completed_ms', '<', toMs)
+    .where((eb) => eb.or([eb('completed_ms', '>', completedMs), eb('purchase_id', '>', purchaseId)]))
+    .orderBy('completed_ms')
+    .orderBy('purchase_id')
+    .limit(SALES_AT_ONCE)
+    .execute()
+  const lines = new Map<string, PurchaseLineRow[]>(purchases.map((purchase) => [purchase.purchase_id, []]))
+  if (purchases.length > 0) {
+    const rows = await db.selectFrom('purchase_line').selectAll().where('purchase_id', 'in', [...lines.keys()]).orderBy('line_no').execute()
+    for (const row of rows) lines.get(row.purchase_id)?.push(row)
+  }
+  const last = purchases.at(-1)
+  return {
+    sales: purchases.map((purchase) => toSale(purchase, lines.get(purchase.purchase_id) ?? [])),
+    next: purchases.length === SALES_AT_ONCE && last ? { completedMs: last.completed_ms ?? toMs, purchaseId: last.purchase_id } : undefined,
+  }
+}
+
+function toSale(
+  purchase: { purchase_id: string; store_id: string; status: string; currency: string; total_cent: number; completed_ms: number | null },
+  lines: readonly PurchaseLineRow[],
+): Sale {
+  return {
+    transactionId: purchase.purchase_id,
+    storeId: purchase.store_id,
+    completedAt: iso(purchase.completed_ms ?? 0),
+    status: purchase.status as Sale['status'],
+    currency: purchase.currency,
+    totalCent: purchase.total_cent,
+    vatBreakdown: vatBreakdown(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat }))),
+    items: lines.map((line) => ({
+      itemLineId: line.line_id,
+      ...present({ ean: line.ean }),
+      name: line.name,
+      quantity: line.quantity,
+      vat: line.vat,
+      priceUnit: line.price_cent,
+      totalCent: line.price_cent * line.quantity,
+    })),
+  }
+}

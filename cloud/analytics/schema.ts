@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { PERIODS } from './days.ts'
+
+/** A day as requests name it: within the years that a shop lives in. */
+export const Day = z.iso
+  .date()
+  .refine((day) => day >= '2000-01-01' && day <= '2099-12-31', 'must be between 2000-01-01 and 2099-12-31')
+  .describe('A date such as 2026-11-20, in the store’s time zone (Europe/Berlin).')
+
+const Percent = z.number().min(0).max(100).describe('Percent, one decimal.')
+
+/** Analytics report (specification). */
+export const AnalyticsReport = z.strictObject({
+  storeId: z.string(),
+  date: z.string().describe('The day; of a week its Monday, of a month its first.'),
+  period: z.enum(PERIODS),
+  scanAndGo: z.strictObject({
+    sessions: z.int(),
+    completedCheckouts: z.int(),
+    abandonedRate: Percent.describe('Sessions of which no purchase came that still stands, in percent.'),
+    revenueCent: z.int(),
+    avgBasketCent: z.int(),
+    itemsScanned: z.int().describe('Units in completed checkouts.'),
+  }),
+  offers: z.strictObject({
+    activeOffers: z.int(),
+    totalClicks: z.int(),
+    totalFavorites: z.int(),
+    conversionRate: Percent.describe('Clicks on offers that led to a favourite, in percent.'),
+  }),
+  store: z.strictObject({ profileViews: z.int(), newFollowers: z.int(), totalFollowers: z.int().describe('At the end of the period.'), dmReceived: z.int() }),
+})
+export type AnalyticsReport = z.infer<typeof AnalyticsReport>
+
+const VatTotals = z.record(z.string(), z.strictObject({ net: z.int(), tax: z.int() })).describe('By rate, cents.')
+
+/** A closing of a store's days, for good. */
+export const Closing = z.strictObject({
+  storeId: z.string(),
+  number: z.int().describe('Counts the closings of the store, from 1, with no gap.'),
+  from: z.string().describe('The day after the closing before: nothing falls between two closings.'),
+  date: z.string().describe('The last day that it covers.'),
+  closedAt: z.string(),
+  currency: z.literal('EUR'),
+  receiptCount: z.int(),
+  salesCent: z.int().describe('Gross.'),
+  refundCount: z.int(),
+  refundCent: z.int().describe('Gross.'),
+  totalCent: z.int().describe('Sales less refunds, gross.'),
+  vatBreakdown: VatTotals.describe('Sales less refunds by rate, cents, summed from the receipts.'),
+})
+export type Closing = z.infer<typeof Closing>
+
+/** Columns of the export, in their order. */
+export const SALE_COLUMNS = ['transactionId', 'storeId', 'completedAt', 'status', 'currency', 'itemLineId', 'ean', 'name', 'quantity', 'vat', 'priceUnit', 'totalCent'] as const
+
+export const Sale = z.strictObject({
+  transactionId: z.string(),
+  storeId: z.string(),
+  completedAt: z.string(),
+  status: z.enum(['SUCCESS', 'UNLOADED', 'CANCELLED']).describe('CANCELLED: paid and taken back.'),
+  currency: z.string(),
+  totalCent: z.int(),
+  vatBreakdown: VatTotals,
+  items: z.array(
+    z.strictObject({ itemLineId: z.string(), ean: z.string().optional(), name: z.string(), quantity: z.int(), vat: z.int(), priceUnit: z.int().describe('Cents.'), totalCent: z.int() }),
+  ),
+})
+export type Sale = z.infer<typeof Sale>

@@ -1,0 +1,145 @@
+import { z } from 'zod'
+import { newId } from '../../policy/ids.ts'
+import { originOf } from '../config.ts'
+import { knownCaller } from '../operations/caller.ts'
+import { invalid, notFound, precondition } from '../operations/failure.ts'
+import { Id, iso, Success, text } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import { nextOf } from '../operations/paging.ts'
+import type { AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'
+import { qrPng } from '../receipts/qr-code.ts'
+import { ownStore, ownStoreOf } from '../stores/own-store.ts'
+import { findRequest, findZone, listRequests, listZones, messagesOf } from './queries.ts'
+import { addMessage, newTicket, openRequest, setStatus, toRequest } from './requests.ts'
+import { AssistanceRequest, Message, REQUEST_STATUSES, Zone } from './schema.ts'
+
+const ZONES_LIMIT = 500
+const DEFAULT_PAGE = 50
+/** Requests on one page at most: each may hold fifty messages. */
+const PAGE_LIMIT = 100
+
+/** The address that a zone's QR code holds. */
+export function zoneAddress({ services }: Pick<Call, 'services'>, zoneId: string): string {
+  return `${originOf(services.config)}/z/${zoneId}`
+}
+
+export const createZone = operation({
+  name: 'createZone',
+  area: 'assistance',
+  minimumPackage: 'ASSIST',
+  summary: 'Makes a zone of a store, with the QR code that hangs there.',
+  description: 'The code opens a page on which shoppers ask for help and exchange messages with staff, in German or English.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, name: text(80).describe('Such as “Herren, 1. Stock”. Shoppers read it.') }),
+  response: z.strictObject({ ...Success, zoneId: z.string(), url: z.string(), imageBase64: z.string().describe('PNG.') }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Herren, 1. Stock' },
+  async run(call, { storeId, name }) {
+    const store = await ownStore(call, storeId)
+    if ((await listZones(call.db, store.store_id, ZONES_LIMIT)).length >= ZONES_LIMIT) throw precondition('too_many_zones', `a store has ${ZONES_LIMIT} zones at most`)
+    const zone: ZoneRow = { zone_id: newId('zon', call.services.platform), tenant: store.tenant, store_id: store.store_id, name, created_ms: call.nowMs }
+    await call.db.insertInto('zone').values(zone).execute()
+    call.changed(zone.zone_id)
+    const url = zoneAddress(call, zone.zone_id)
+    return { success: true as const, zoneId: zone.zone_id, url, imageBase64: qrPng(url).toString('base64') }
+  },
+})
+
+export const fetchZones = operation({
+  name: 'fetchZones',
+  area: 'assistance',
+  minimumPackage: 'ASSIST',
+  summary: 'Lists the zones of a store.',
+  changes: false,
+  request: z.strictObject({ storeId: Id }),
+  response: z.strictObject({ ...Success, zones: z.array(Zone) }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId }) {
+    const store = await ownStore(call, storeId)
+    const rows = await listZones(call.db, store.store_id, ZONES_LIMIT)
+    return { success: true as const, zones: rows.map((row) => ({ zoneId: row.zone_id, name: row.name, url: zoneAddress(call, row.zone_id), createdAt: iso(row.created_ms) })) }
+  },
+})
+
+/** The zone, in a store that the caller may see and whose package has zones. */
+export async function ownZone(call: Call, zoneId: string): Promise<ZoneRow> {
+  const zone = await findZone(call.db, zoneId)
+  if (zone?.tenant !== knownCaller(call.caller).tenant) throw notFound('zone')
+  await ownStoreOf(call, zone.store_id, 'zone')
+  return zone
+}
+
+export const requestAssistance = operation({
+  name: 'requestAssistance',
+  area: 'assistance',
+  minimumPackage: 'ASSIST',
+  summary: 'Asks for help in a zone.',
+  description: '`url` is the page of this one conversation: whoever has it may read and write there.',
+  callers: ['secret', 'publishable'],
+  changes: true,
+  audited: false,
+  secretAnswer: true,
+  request: z.strictObject({ zoneId: Id, message: Message.optional(), userId: text(128).optional() }),
+  response: z.strictObject({ ...Success, requestId: z.string(), url: z.string() }),
+  example: { zoneId: 'zon_01KANX6Y7C3V9Q2M8R5T4W6Z1B', message: 'Gibt es das Hemd in L?' },
+  async run(call, { zoneId, message, userId }) {
+    const zone = await ownZone(call, zoneId)
+    const { platform } = call.services
+    const ticket = newTicket(platform)
+    const request = await openRequest({ db: call.db, nowMs: call.nowMs, platform }, zone, ticket, { message, userId })
+    return { success: true as const, requestId: request.request_id, url: `${zoneAddress(call, zone.zone_id)}/${ticket}` }
+  },
+})
+
+async function present(call: Call, rows: readonly AssistanceRequestRow[]): Promise<AssistanceRequest[]> {
+  const messages = await messagesOf(call.db, rows.map((row) => row.request_id))
+  const zoneIds = [...new Set(rows.flatMap((row) => row.zone_id ?? []))]
+  const zones = zoneIds.length === 0 ? [] : await call.db.selectFrom('zone').select(['zone_id', 'name']).where('zone_id', 'in', zoneIds).execute()
+  const names = new Map(zones.map((zone) => [zone.zone_id, zone.name]))
+  return rows.map((row) => toRequest(row, names.get(row.zone_id ?? ''), messages.get(row.request_id) ?? []))
+}
+
+export const fetchAssistanceRequests = operation({
+  name: 'fetchAssistanceRequests',
+  area: 'assistance',
+  minimumPackage: 'ASSIST',
+  summary: 'Lists requests for help in a store with their messages, newest first.',
+  description: 'Also those that a security tag has raised: `reason` is then `manual_assistance_required`. Requests are removed 30 days after the last word.',
+  changes: false,
+  request: z.strictObject({
+    storeId: Id,
+    status: z.enum(REQUEST_STATUSES).optional(),
+    limit: z.int().min(1).max(PAGE_LIMIT).optional(),
+    cursor: Id.optional(),
+  }),
+  response: z.strictObject({ ...Success, requests: z.array(AssistanceRequest), nextCursor: z.string().optional() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'open' },
+  async run(call, { storeId, status, limit = DEFAULT_PAGE, cursor }) {
+    const store = await ownStore(call, storeId)
+    const rows = await listRequests(call.db, { storeId: store.store_id, status, below: cursor, limit: limit + 1 })
+    const { items, nextCursor } = nextOf(rows, (row) => row.request_id, { limit })
+    return { success: true as const, requests: await present(call, items), ...(nextCursor !== undefined && { nextCursor }) }
+  },
+})
+
+export const answerAssistanceRequest = operation({
+  name: 'answerAssistanceRequest',
+  area: 'assistance',
+  minimumPackage: 'ASSIST',
+  summary: 'Answers a request for help, or moves it on.',
+  description: 'A message makes it `answered` unless `status` says otherwise; the shopper’s next word opens it again. `closed` is final.',
+  changes: true,
+  request: z.strictObject({ requestId: Id, message: Message.optional(), status: z.enum(REQUEST_STATUSES).optional() }),
+  response: AssistanceRequest.extend(Success),
+  example: { requestId: 'hlp_01KANX6Y7C3V9Q2M8R5T4W6Z1B', message: 'Ich bin gleich bei Ihnen.' },
+  async run(call, { requestId, message, status }) {
+    if (message === undefined && status === undefined) throw invalid('message', 'is missing: send message or status', 'missing')
+    let request = await findRequest(call.db, knownCaller(call.caller).tenant, requestId)
+    if (!request) throw notFound('request')
+    await ownStoreOf(call, request.store_id, 'request')
+    if (message !== undefined) request = await addMessage(call, request, 'staff', message)
+    if (status !== undefined) request = await setStatus(call, request, status)
+    call.changed(requestId)
+    const [shown] = await present(call, [request])
+    return { success: true as const, ...(shown as AssistanceRequest) }
+  },
+})

@@ -1,0 +1,71 @@
+import { hash } from 'node:crypto'
+import type { Db } from '../persistence/database.ts'
+import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'
+
+/** A ticket holds 128 random bits, so one round of SHA-256 is enough to keep it. */
+export function hashOfTicket(ticket: string): string {
+  return hash('sha256', ticket, 'base64url')
+}
+
+/** The zone of this id, of any tenant. */
+export function findZone(db: Db, zoneId: string): Promise<ZoneRow | undefined> {
+  return db.selectFrom('zone').selectAll().where('zone_id', '=', zoneId).executeTakeFirst()
+}
+
+/** Zones of a store in the order they were made in. */
+export function listZones(db: Db, storeId: string, limit: number): Promise<ZoneRow[]> {
+  return db.selectFrom('zone').selectAll().where('store_id', '=', storeId).orderBy('zone_id').limit(limit).execute()
+}
+
+/** The tenant’s request. */
+export function findRequest(db: Db, tenant: string, requestId: string): Promise<AssistanceRequestRow | undefined> {
+  return db.selectFrom('assistance_request').selectAll().where('request_id', '=', requestId).where('tenant', '=', tenant).executeTakeFirst()
+}
+
+/** The request behind a shopper's ticket, of any tenant: the ticket is the secret. */
+export function findRequestOfTicket(db: Db, ticket: string): Promise<AssistanceRequestRow | undefined> {
+  return db.selectFrom('assistance_request').selectAll().where('ticket_hash', '=', hashOfTicket(ticket)).executeTakeFirst()
+}
+
+/** What was said in these requests, in order. */
+export async function messagesOf(db: Db, requestIds: readonly string[]): Promise<Map<string, AssistanceMessageRow[]>> {
+  const messages = new Map<string, AssistanceMessageRow[]>(requestIds.map((id) => [id, []]))
+  if (requestIds.length === 0) return messages
+  const rows = await db.selectFrom('assistance_message').selectAll().where('request_id', 'in', [...requestIds]).orderBy('number').execute()
+  for (const row of rows) messages.get(row.request_id)?.push(row)
+  return messages
+}
+
+/** Requests of a store that are not closed. */
+export async function countOpen(db: Db, storeId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('assistance_request')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('store_id', '=', storeId)
+    .where('status', '<>', 'closed')
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+export interface RequestFilter {
+  storeId: string
+  status: string | undefined
+  /** The last request of the page before. */
+  below: string | undefined
+  limit: number
+}
+
+/** Requests of a store, the newest first. */
+export function listRequests(db: Db, { storeId, status, below, limit }: RequestFilter): Promise<AssistanceRequestRow[]> {
+  let query = db.selectFrom('assistance_request').selectAll().where('store_id', '=', storeId)
+  if (status !== undefined) query = query.where('status', '=', status as AssistanceRequestRow['status'])
+  if (below !== undefined) query = query.where('request_id', '<', below)
+  return query.orderBy('request_id', 'desc').limit(limit).execute()
+}
+
+/** Removes these requests with all that was said in them. */
+export async function deleteRequests(db: Db, requestIds: readonly string[]): Promise<void> {
+  if (requestIds.length === 0) return
+  await db.deleteFrom('assistance_message').where('request_id', 'in', [...requestIds]).execute()
+  await db.deleteFrom('assistance_request').where('request_id', 'in', [...requestIds]).execute()
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { text } from '../operations/fields.ts'
+
+export const MESSAGE_LENGTH = 500
+export const MESSAGES_LIMIT = 50
+
+/** What somebody says; blank is nothing. */
+export const Message = text(MESSAGE_LENGTH).refine((said) => said.trim() !== '', 'must not be blank')
+
+/** `answered` waits for the shopper, `open` for staff; `closed` is final. */
+export const REQUEST_STATUSES = ['open', 'answered', 'closed'] as const
+
+export const Zone = z.strictObject({ zoneId: z.string(), name: z.string(), url: z.string().describe('What the zone’s QR code holds.'), createdAt: z.string() })
+
+export const AssistanceRequest = z.strictObject({
+  requestId: z.string(),
+  storeId: z.string(),
+  reason: z.enum(['shopper', 'manual_assistance_required']).describe('Somebody asked, or a tag needs staff.'),
+  status: z.enum(REQUEST_STATUSES),
+  zoneId: z.string().optional(),
+  zoneName: z.string().optional(),
+  userId: z.string().optional(),
+  deviceId: z.string().optional(),
+  purchaseId: z.string().optional(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  messages: z.array(z.strictObject({ author: z.enum(['shopper', 'staff']), text: z.string(), at: z.string() })),
+})
+export type AssistanceRequest = z.infer<typeof AssistanceRequest>

@@ -1,0 +1,31 @@
+import { newId } from '../../policy/ids.ts'
+import { systemCaller, type Tenant } from '../operations/caller.ts'
+import type { Services } from '../operations/operation.ts'
+import { oneByOne } from '../operations/one-by-one.ts'
+import { performTask } from '../operations/perform.ts'
+import type { Database } from '../persistence/database.ts'
+import { findStore } from '../stores/queries.ts'
+import { moveOrder } from './move-order.ts'
+import { updateClickCollectStatus } from './operations.ts'
+import { isFinal, type OrderStatus } from './order-state.ts'
+import { findOrder, overdueOrders } from './queries.ts'
+
+/** Cancels the orders that nobody fetched in time, each in a transaction of its own. Safe to run twice and in several processes. */
+export function cancelOverdueOrders(database: Database, services: Services): Promise<void> {
+  return oneByOne(services, {
+    job: 'overdue orders',
+    read: (limit) => overdueOrders(database.reads, services.platform.clock.wall(), limit),
+    carryOut: ({ order_id, tenant }) => cancelOverdue(database, services, order_id, tenant as Tenant),
+  })
+}
+
+function cancelOverdue(database: Database, services: Services, orderId: string, tenant: Tenant): Promise<void> {
+  const who = { operation: updateClickCollectStatus, caller: systemCaller(tenant, 'pickup-expiry'), requestId: newId('req', services.platform) }
+  return performTask(who, database, services, async (call) => {
+    const order = await findOrder(call.db, tenant, orderId)
+    const store = order && (await findStore(call.db, order.store_id))
+    if (!order || !store || isFinal(order.status as OrderStatus) || order.expires_ms === null || order.expires_ms > call.nowMs) return
+    await moveOrder(call, order, store, { to: 'cancelled', reason: 'expired' })
+    call.changed(orderId)
+  })
+}

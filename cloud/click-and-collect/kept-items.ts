@@ -1,0 +1,88 @@
+import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/identifiers.ts'
+import { invalid, precondition } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
+import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
+import { findItem } from '../protection/item-queries.ts'
+import { deleteKept, insertKept, itemsOf, linesOf, moveItems, sellableItems } from './queries.ts'
+
+/**
+ *   sellable ─ keepItems ─▶ reserved_bopis ─ handOver ─▶ picked_up
+ *      ▲                         │
+ *      └──────── freeItems ──────┘
+ *
+ * The tagged items of an order (decisions §7). The server keeps the first it knows; whoever picks the goods from the shelf
+ * may say which they really took.
+ */
+export async function keepItems({ db, nowMs }: Call, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): Promise<void> {
+  for (const line of lines) {
+    const items = await sellableItems(db, order.store_id, line.product_id, line.quantity)
+    const kept = await moveItems(db, items, 'sellable', 'reserved_bopis', nowMs)
+    await insertKept(db, kept.map((item_id) => ({ order_id: order.order_id, item_id, line_no: line.line_no })))
+  }
+}
+
+/** The goods leave with the customer. Items that staff have put aside meanwhile (on hold) stay as they are. */
+export async function handOver({ db, nowMs }: Call, order: PickupOrderRow): Promise<void> {
+  await moveItems(db, await keptIds(db, order), 'reserved_bopis', 'picked_up', nowMs)
+}
+
+/** The items of a cancelled order may be sold again. */
+export async function freeItems({ db, nowMs }: Call, order: PickupOrderRow): Promise<void> {
+  await moveItems(db, await keptIds(db, order), 'reserved_bopis', 'sellable', nowMs)
+}
+
+async function keptIds(db: Call['db'], { order_id }: PickupOrderRow): Promise<string[]> {
+  return (await itemsOf(db, [order_id])).map((item) => item.item_id)
+}
+
+/** Names of tagged items, as a scanner reads them. */
+export interface PickedItems {
+  epcs?: readonly string[] | undefined
+  tagUids?: readonly string[] | undefined
+  tagIds?: readonly string[] | undefined
+}
+
+/** These are the items that were really picked: they take the place of others of the same product that were kept. */
+export async function pickItems(call: Call, order: PickupOrderRow, picked: PickedItems): Promise<void> {
+  const { db, nowMs } = call
+  const items = await namedItems(call, order, picked)
+  if (items.size === 0) return
+  const lines = await linesOf(db, [order.order_id])
+  const kept = await itemsOf(db, [order.order_id])
+  for (const line of lines) {
+    const named = [...items.values()].filter(({ item }) => item.product_id === line.product_id)
+    if (named.length > line.quantity) throw invalid(named[line.quantity]?.path ?? 'epcs', `is one more than the ${line.quantity} of its product in the order`, 'too_many_items')
+    const keptOfLine = kept.filter((item) => item.line_no === line.line_no)
+    const others = keptOfLine.filter((item) => !items.has(item.item_id))
+    const surplus = others.slice(Math.max(0, line.quantity - named.length)).map((item) => item.item_id)
+    const added = named.map(({ item }) => item.item_id).filter((id) => !keptOfLine.some((item) => item.item_id === id))
+    await moveItems(db, surplus, 'reserved_bopis', 'sellable', nowMs)
+    await deleteKept(db, order.order_id, surplus)
+    await moveItems(db, added, 'sellable', 'reserved_bopis', nowMs)
+    await insertKept(db, added.map((item_id) => ({ order_id: order.order_id, item_id, line_no: line.line_no })))
+  }
+  const products = new Set(lines.map((line) => line.product_id))
+  const stray = [...items.values()].find(({ item }) => item.product_id === null || !products.has(item.product_id))
+  if (stray) throw precondition('item_mismatch', `${stray.path}: the item is of no product in the order`)
+}
+
+async function namedItems({ db }: Call, order: PickupOrderRow, { epcs = [], tagUids = [], tagIds = [] }: PickedItems) {
+  const names = [
+    ...epcs.map((epc, i) => ({ path: `epcs[${i}]`, input: { epc } })),
+    ...tagUids.map((tagUid, i) => ({ path: `tagUids[${i}]`, input: { tagUid } })),
+    ...tagIds.map((tagId, i) => ({ path: `tagIds[${i}]`, input: { tagId } })),
+  ] satisfies { path: string; input: ItemIdentifierInput }[]
+  const mine = new Set(await keptIds(db, order))
+  const items = new Map<string, { path: string; item: ProtectedItemRow }>()
+  for (const { path, input } of names) {
+    const normal = normaliseIdentifiers(input)
+    if (!normal.ok) throw invalid(path, normal.message)
+    const item = await findItem(db, order.tenant, normal.identifiers)
+    if (item?.store_id !== order.store_id) throw invalid(path, 'is not registered in this store', 'item_unknown')
+    const isFree = item.item_status === 'sellable' || (item.item_status === 'reserved_bopis' && mine.has(item.item_id))
+    if (!isFree) throw precondition('item_not_sellable', `${path}: the item is ${item.item_status}`)
+    items.set(item.item_id, { path, item })
+  }
+  return items
+}

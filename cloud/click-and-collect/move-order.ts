@@ -1,0 +1,68 @@
+import { earnAutomatically } from '../loyalty/earn-automatically.ts'
+import { precondition } from '../operations/failure.ts'
+import { eurosOf, iso } from '../operations/fields.ts'
+import type { Call } from '../operations/operation.ts'
+import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { consumeStock, releaseStock } from '../stock/reserve.ts'
+import { extendReservations } from '../stock/queries.ts'
+import { freeItems, handOver, pickItems, type PickedItems } from './kept-items.ts'
+import { isFinal, nextOrderStatuses, type OrderStatus } from './order-state.ts'
+import { isPickupCode } from './pickup-code.ts'
+import { updateOrder } from './queries.ts'
+import { keptUntil, stockKeptUntil } from './submit-order.ts'
+
+export interface Move extends PickedItems {
+  to: OrderStatus
+  reason?: string | undefined
+  /** What the customer shows; checked where it is sent. */
+  pickupCode?: string | undefined
+  /** A new estimate, ms. */
+  estimatedMs?: number | undefined
+}
+
+/** Of these moves the customer is told by push (specification, States). */
+const TOLD: ReadonlySet<OrderStatus> = new Set(['confirmed', 'ready', 'cancelled'])
+
+/** Moves an order, with its stock and its tagged items. 409 with `allowedNext` for a move that is none. */
+export async function moveOrder(call: Call, order: PickupOrderRow, store: StoreRow, move: Move): Promise<PickupOrderRow> {
+  const { db, nowMs, services } = call
+  const { to, reason, pickupCode, estimatedMs = order.estimated_ms } = move
+  const from = order.status as OrderStatus
+  if (!nextOrderStatuses(from).includes(to)) {
+    throw precondition('illegal_order_move', `an order that is ${from} cannot become ${to}`, { allowedNext: nextOrderStatuses(from) })
+  }
+  if (pickupCode !== undefined && !isPickupCode(order, pickupCode)) throw precondition('pickup_code_wrong', 'this is not the pick-up code of the order')
+  if (to === 'cancelled') {
+    await freeItems(call, order)
+    await releaseStock(db, order.order_id)
+  } else await pickItems(call, order, move)
+  if (to === 'picked_up') {
+    await handOver(call, order)
+    await consumeStock(db, order.order_id)
+    await earnAutomatically(call, store, { transactionId: order.order_id, userId: order.user_id, totalCent: order.total_cent, source: 'click_collect' })
+  }
+  if (estimatedMs !== order.estimated_ms) await extendReservations(db, order.order_id, stockKeptUntil(estimatedMs))
+  const moved = await updateOrder(db, order, {
+    status: to,
+    estimated_ms: estimatedMs,
+    expires_ms: isFinal(to) ? null : keptUntil(estimatedMs),
+    updated_ms: nowMs,
+    ...(to === 'cancelled' && { reason: reason ?? null }),
+    ...(to === 'picked_up' && { picked_up_ms: nowMs }),
+  })
+  tell(call, moved, from)
+  if (TOLD.has(to)) {
+    const { order_id: orderId, store_id: storeId, user_id: userId } = moved
+    call.afterCommit(() => services.push({ to: 'customer', storeId, orderId, userId, status: to }))
+  }
+  return moved
+}
+
+function tell({ emit, nowMs }: Call, order: PickupOrderRow, previousStatus: OrderStatus): void {
+  const { order_id: orderId, store_id: storeId, user_id: userId, status } = order
+  const about = { orderId, storeId, userId, estimatedPickupAt: iso(order.estimated_ms) }
+  emit({ type: 'clickcollect.status_changed', storeId, data: { ...about, previousStatus, status } })
+  if (status !== 'picked_up') return
+  emit({ type: 'clickcollect.picked_up', storeId, data: { ...about, pickedUpAt: iso(nowMs), total: eurosOf(order.total_cent), currency: order.currency } })
+}

@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { knownCaller } from '../operations/caller.ts'
+import { invalid, notFound } from '../operations/failure.ts'
+import { Id, Limit, Offset, Success, text, Timestamp } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import { nextOf, pageOf } from '../operations/paging.ts'
+import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
+import { ownStore, ownStoreOf } from '../stores/own-store.ts'
+import { moveOrder } from './move-order.ts'
+import { STATUS_WORDS, statusOf } from './order-state.ts'
+import { toOrders } from './present.ts'
+import { countOrders, findOrder, listOrders } from './queries.ts'
+import { Order, OrderRequest } from './schema.ts'
+import { submitOrder } from './submit-order.ts'
+
+const DEFAULT_PAGE = 50
+const PICKED_LIMIT = 1_000
+const AHEAD_LIMIT_MS = 366 * 86_400_000
+
+/** The one order as it is answered. */
+async function toOrder(call: Call, row: PickupOrderRow): Promise<Order> {
+  const [order] = await toOrders(call.db, [row])
+  if (!order) throw notFound('order')
+  return order
+}
+
+export const submitClickCollectOrder = operation({
+  name: 'submitClickCollectOrder',
+  area: 'click and collect',
+  minimumPackage: 'GO',
+  summary: 'Orders products to be picked up in a store.',
+  description:
+    'At the prices of the store. Counted stock and tagged items are kept for the order until 7 days after the estimated pick-up. ' +
+    'The pick-up code is told here only: show it to the customer, who shows it at the counter.',
+  changes: true,
+  refusals: ['out_of_stock'],
+  secretAnswer: true,
+  request: OrderRequest,
+  response: Order.extend({ ...Success, pickupCode: z.string().describe('8 characters; case, O for 0 and I or L for 1 do not matter.') }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17', items: [{ productId: 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B', quantity: 2 }], note: 'Bitte als Geschenk' },
+  emits: ['clickcollect.order'],
+  async run(call, { storeId, ...input }) {
+    const store = await ownStore(call, storeId)
+    const { order, code } = await submitOrder(call, store, input)
+    call.changed(order.order_id)
+    return { success: true as const, ...(await toOrder(call, order)), pickupCode: code }
+  },
+})
+
+const Picked = z.array(text(200)).max(PICKED_LIMIT).optional()
+
+export const updateClickCollectStatus = operation({
+  name: 'updateClickCollectStatus',
+  area: 'click and collect',
+  minimumPackage: 'GO',
+  summary: 'Moves an order on.',
+  description:
+    'pending → confirmed (or `accepted`) → preparing (may be left out) → ready → picked_up; cancelled from each but the last. Any other move: 409 with `allowedNext`. ' +
+    'At pick-up kept items become picked_up, stock is used up and loyalty points are earned; a cancelled order frees both.',
+  changes: true,
+  refusals: ['illegal_order_move', 'pickup_code_wrong', 'item_mismatch', 'item_not_sellable'],
+  request: z.strictObject({
+    orderId: Id,
+    status: z.enum(STATUS_WORDS),
+    pickupCode: text(40).optional().describe('What the customer shows: checked when it is sent.'),
+    estimatedPickupAt: Timestamp.optional().describe('A new estimate.'),
+    reason: text(300).optional().describe('With `cancelled`.'),
+    epcs: Picked.describe('Tagged items that were really picked; they take the place of those kept so far.'),
+    tagUids: Picked,
+    tagIds: Picked,
+  }),
+  response: Order.extend(Success),
+  example: { orderId: 'ord_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'confirmed' },
+  emits: ['clickcollect.status_changed', 'clickcollect.picked_up'],
+  async run(call, { orderId, status, estimatedPickupAt, ...rest }) {
+    const order = await findOrder(call.db, knownCaller(call.caller).tenant, orderId)
+    if (!order) throw notFound('order')
+    const store = await ownStoreOf(call, order.store_id, 'order')
+    const estimatedMs = estimatedPickupAt === undefined ? undefined : Date.parse(estimatedPickupAt)
+    if (estimatedMs !== undefined && estimatedMs > call.nowMs + AHEAD_LIMIT_MS) throw invalid('estimatedPickupAt', 'is more than a year ahead')
+    const moved = await moveOrder(call, order, store, { ...rest, to: statusOf(status), estimatedMs })
+    call.changed(orderId)
+    return { success: true as const, ...(await toOrder(call, moved)) }
+  },
+})
+
+export const fetchClickCollectOrders = operation({
+  name: 'fetchClickCollectOrders',
+  area: 'click and collect',
+  minimumPackage: 'GO',
+  summary: 'Lists the orders of a store, the newest first.',
+  changes: false,
+  request: z.strictObject({
+    storeId: Id,
+    status: z.enum(['pending', ...STATUS_WORDS]).optional(),
+    limit: Limit.optional(),
+    offset: Offset.optional(),
+    cursor: text(128).optional(),
+  }),
+  response: z.strictObject({ ...Success, orders: z.array(Order), total: z.int(), nextCursor: z.string().optional() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'ready' },
+  async run(call, { storeId, status: word, ...paging }) {
+    await ownStore(call, storeId)
+    const status = word === undefined ? undefined : statusOf(word)
+    const page = pageOf(paging, DEFAULT_PAGE)
+    const rows = await listOrders(call.db, storeId, status, { ...page, limit: page.limit + 1 })
+    const { items, nextCursor } = nextOf(rows, (row) => row.order_id, page)
+    const orders = await toOrders(call.db, items)
+    return { success: true as const, orders, total: await countOrders(call.db, storeId, status), ...(nextCursor && { nextCursor }) }
+  },
+})

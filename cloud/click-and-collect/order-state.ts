@@ -1,0 +1,31 @@
+/** Where an order may go from each status (decisions §7). `picked_up` and `cancelled` are final. */
+export const ORDER_STATUSES = ['pending', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
+export type OrderStatus = (typeof ORDER_STATUSES)[number]
+
+const MOVES: Record<OrderStatus, readonly OrderStatus[]> = {
+  pending: ['confirmed', 'cancelled'],
+  confirmed: ['preparing', 'ready', 'cancelled'],
+  preparing: ['ready', 'cancelled'],
+  ready: ['picked_up', 'cancelled'],
+  picked_up: [],
+  cancelled: [],
+}
+
+/** What `updateClickCollectStatus` takes: both vocabularies of the specification, `accepted` being `confirmed`. */
+export const STATUS_WORDS = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
+export type StatusWord = (typeof STATUS_WORDS)[number]
+
+/** The status that a word of either vocabulary means. */
+export function statusOf(word: StatusWord | 'pending'): OrderStatus {
+  return word === 'accepted' ? 'confirmed' : word
+}
+
+/** The statuses that an order may move to. */
+export function nextOrderStatuses(from: OrderStatus): readonly OrderStatus[] {
+  return MOVES[from]
+}
+
+/** Whether nothing can happen to the order any more. */
+export function isFinal(status: OrderStatus): boolean {
+  return MOVES[status].length === 0
+}

@@ -1,0 +1,110 @@
+import type { Page } from '../operations/paging.ts'
+import type { Db } from '../persistence/database.ts'
+import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
+import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
+import type { OrderStatus } from './order-state.ts'
+
+/** The tenant's order. */
+export function findOrder(db: Db, tenant: string, orderId: string): Promise<PickupOrderRow | undefined> {
+  return db.selectFrom('pickup_order').selectAll().where('order_id', '=', orderId).where('tenant', '=', tenant).executeTakeFirst()
+}
+
+/** Writes a new order with its lines. */
+export async function insertOrder(db: Db, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): Promise<void> {
+  await db.insertInto('pickup_order').values(order).execute()
+  await db.insertInto('pickup_order_line').values([...lines]).execute()
+}
+
+/** Writes changed columns of an order and raises its revision. */
+export function updateOrder(db: Db, order: PickupOrderRow, change: Partial<PickupOrderRow>): Promise<PickupOrderRow> {
+  return db
+    .updateTable('pickup_order')
+    .set((eb) => ({ ...change, rev: eb('rev', '+', 1) }))
+    .where('order_id', '=', order.order_id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+function ordersOf(db: Db, storeId: string, status: OrderStatus | undefined) {
+  const query = db.selectFrom('pickup_order').where('store_id', '=', storeId)
+  return status === undefined ? query : query.where('status', '=', status)
+}
+
+/** A page of a store's orders, the newest first. */
+export function listOrders(db: Db, storeId: string, status: OrderStatus | undefined, { after, limit, offset }: Page): Promise<PickupOrderRow[]> {
+  const query = ordersOf(db, storeId, status)
+  const rest = after === undefined ? query : query.where('order_id', '<', after)
+  return rest.selectAll().orderBy('order_id', 'desc').limit(limit).offset(offset).execute()
+}
+
+/** How many orders the store has. */
+export async function countOrders(db: Db, storeId: string, status: OrderStatus | undefined): Promise<number> {
+  const { count } = await ordersOf(db, storeId, status).select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Orders that nobody fetched in time, the oldest first. */
+export function overdueOrders(db: Db, nowMs: number, limit: number): Promise<Pick<PickupOrderRow, 'order_id' | 'tenant'>[]> {
+  return db.selectFrom('pickup_order').select(['order_id', 'tenant']).where('expires_ms', '<=', nowMs).orderBy('expires_ms').limit(limit).execute()
+}
+
+/** The lines of these orders. */
+export function linesOf(db: Db, orderIds: readonly string[]): Promise<PickupOrderLineRow[]> {
+  return db.selectFrom('pickup_order_line').selectAll().where('order_id', 'in', orderIds).orderBy('order_id').orderBy('line_no').execute()
+}
+
+export type KeptItem = PickupOrderItemRow & Pick<ProtectedItemRow, 'epc' | 'tag_uid' | 'tag_id' | 'item_status'>
+
+/** The tagged items that are, or were, kept for these orders. */
+export function itemsOf(db: Db, orderIds: readonly string[]): Promise<KeptItem[]> {
+  return db
+    .selectFrom('pickup_order_item')
+    .innerJoin('protected_item', 'protected_item.item_id', 'pickup_order_item.item_id')
+    .selectAll('pickup_order_item')
+    .select(['epc', 'tag_uid', 'tag_id', 'item_status'])
+    .where('order_id', 'in', orderIds)
+    .orderBy('pickup_order_item.item_id')
+    .execute()
+}
+
+/** Notes which items are kept for an order. */
+export async function insertKept(db: Db, rows: readonly PickupOrderItemRow[]): Promise<void> {
+  if (rows.length > 0) await db.insertInto('pickup_order_item').values([...rows]).execute()
+}
+
+/** Forgets that these items are kept for the order. */
+export async function deleteKept(db: Db, orderId: string, itemIds: readonly string[]): Promise<void> {
+  if (itemIds.length > 0) await db.deleteFrom('pickup_order_item').where('order_id', '=', orderId).where('item_id', 'in', itemIds).execute()
+}
+
+/** Sellable items of a product in a store, the first registered first. */
+export async function sellableItems(db: Db, storeId: string, productId: string, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('protected_item')
+    .select('item_id')
+    .where('store_id', '=', storeId)
+    .where('product_id', '=', productId)
+    .where('item_status', '=', 'sellable')
+    .orderBy('item_id')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => row.item_id)
+}
+
+/** Moves those of the items that are in one status to another, and answers which. */
+export async function moveItems(db: Db, itemIds: readonly string[], from: string, to: string, nowMs: number): Promise<string[]> {
+  const moved: string[] = []
+  for (let i = 0; i < itemIds.length; i += ROWS_AT_ONCE) {
+    const rows = await db
+      .updateTable('protected_item')
+      .set((eb) => ({ item_status: to, updated_ms: nowMs, rev: eb('rev', '+', 1) }))
+      .where('item_id', 'in', itemIds.slice(i, i + ROWS_AT_ONCE))
+      .where('item_status', '=', from)
+      .returning('item_id')
+      .execute()
+    moved.push(...rows.map((row) => row.item_id))
+  }
+  return moved
+}
+
+const ROWS_AT_ONCE = 500

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { Id, text, Timestamp } from '../operations/fields.ts'
+import { ORDER_STATUSES } from './order-state.ts'
+
+const LINES_LIMIT = 100
+const QUANTITY_LIMIT = 1_000
+export const UNITS_LIMIT = 2_000
+
+/** One line of an order as it comes in. */
+export const OrderLineInput = z.strictObject({
+  productId: Id.optional(),
+  ean: text(14).optional().describe('Instead of `productId`.'),
+  quantity: z.int().min(1).max(QUANTITY_LIMIT),
+})
+
+export const OrderRequest = z.strictObject({
+  storeId: Id,
+  userId: text(128),
+  items: z.array(OrderLineInput).min(1).max(LINES_LIMIT),
+  pickupTime: Timestamp.optional().describe('When the customer wants to come; at most a year ahead.'),
+  note: text(250, 0).optional(),
+})
+
+/** An order as it is answered. The pick-up code is not in it. */
+export const Order = z.strictObject({
+  orderId: z.string(),
+  storeId: z.string(),
+  userId: z.string(),
+  status: z.enum(ORDER_STATUSES),
+  items: z.array(
+    z.strictObject({
+      productId: z.string(),
+      ean: z.string(),
+      name: z.string(),
+      price: z.number().describe('EUR, of one.'),
+      quantity: z.int(),
+      reservedTags: z
+        .array(z.strictObject({ epc: z.string().optional(), tagUid: z.string().optional(), tagId: z.string().optional() }))
+        .describe('The tagged items that are kept for the order.'),
+    }),
+  ),
+  total: z.number(),
+  currency: z.string(),
+  note: z.string().optional(),
+  pickupTime: z.string().optional(),
+  estimatedPickupAt: z.string(),
+  reason: z.string().optional().describe('Why it was cancelled; `expired` when nobody came.'),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  pickedUpAt: z.string().optional(),
+})
+export type Order = z.infer<typeof Order>

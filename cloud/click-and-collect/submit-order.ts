@@ -1,0 +1,114 @@
+import type { z } from 'zod'
+import { newId } from '../../policy/ids.ts'
+import { invalid } from '../operations/failure.ts'
+import { eurosOf, iso } from '../operations/fields.ts'
+import type { Call } from '../operations/operation.ts'
+import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { priceLines, type PricedLine } from '../scan-and-go/price-lines.ts'
+import { reserveStock } from '../stock/reserve.ts'
+import { keepItems } from './kept-items.ts'
+import { newPickupCode, pickupCodeHash } from './pickup-code.ts'
+import { insertOrder } from './queries.ts'
+import { UNITS_LIMIT, type OrderRequest } from './schema.ts'
+
+/** How long a store is given to get an order ready, ms. */
+const PREPARATION_MS = 30 * 60_000
+/** How long goods are kept after the estimated pick-up, ms: then the order is cancelled by itself. */
+const KEPT_MS = 7 * 86_400_000
+const AHEAD_LIMIT_MS = 366 * 86_400_000
+
+/** Until when an order's goods are kept, ms. */
+export function keptUntil(estimatedMs: number): number {
+  return estimatedMs + KEPT_MS
+}
+
+/** Until when its stock is, ms: a day longer, so that the order always ends first and takes its stock with it. */
+export function stockKeptUntil(estimatedMs: number): number {
+  return keptUntil(estimatedMs) + 86_400_000
+}
+
+type Submission = Omit<z.output<typeof OrderRequest>, 'storeId'>
+
+/** Takes an order at the store's prices: stock and tagged items are kept for it from now on, or nothing is. */
+export async function submitOrder(call: Call, store: StoreRow, input: Submission): Promise<{ order: PickupOrderRow; code: string }> {
+  const { db, nowMs, services } = call
+  const lines = merged(await pricedLines(call, store, input.items))
+  const units = lines.reduce((sum, line) => sum + line.quantity, 0)
+  if (units > UNITS_LIMIT) throw invalid('items', `hold ${units} units; at most ${UNITS_LIMIT}`, 'too_many_units')
+  const pickupMs = input.pickupTime === undefined ? null : Date.parse(input.pickupTime)
+  if (pickupMs !== null && pickupMs > nowMs + AHEAD_LIMIT_MS) throw invalid('pickupTime', 'is more than a year ahead')
+  const estimatedMs = Math.max(pickupMs ?? 0, nowMs + PREPARATION_MS)
+  const code = newPickupCode(services.platform.random)
+  const orderId = newId('ord', services.platform)
+  const order: PickupOrderRow = {
+    order_id: orderId,
+    tenant: store.tenant,
+    store_id: store.store_id,
+    user_id: input.userId,
+    status: 'pending',
+    total_cent: lines.reduce((sum, line) => sum + line.priceCent * line.quantity, 0),
+    currency: 'EUR',
+    note: input.note === undefined || input.note === '' ? null : input.note,
+    pickup_ms: pickupMs,
+    estimated_ms: estimatedMs,
+    code_hash: pickupCodeHash(orderId, code),
+    reason: null,
+    expires_ms: keptUntil(estimatedMs),
+    created_ms: nowMs,
+    updated_ms: nowMs,
+    picked_up_ms: null,
+    rev: 1,
+  }
+  const rows = lines.map((line, n) => rowOf(orderId, line, n))
+  await insertOrder(db, order, rows)
+  const stock = lines.map(({ productId, name, quantity, path }) => ({ productId, name, quantity, path }))
+  await reserveStock(db, { ownerId: orderId, storeId: store.store_id, lines: stock, expiresMs: stockKeptUntil(estimatedMs) })
+  if (store.security_tag_mode !== 'none') await keepItems(call, order, rows.filter((_, n) => lines[n]?.tagged))
+  tell(call, order, rows)
+  return { order, code }
+}
+
+type OrderLine = PricedLine & { productId: string; ean: string; path: string }
+
+async function pricedLines({ db, nowMs }: Call, store: StoreRow, items: Submission['items']): Promise<OrderLine[]> {
+  for (const [i, { productId, ean }] of items.entries()) {
+    if (productId === undefined && ean === undefined) throw invalid(`items[${i}].productId`, 'is missing', 'missing')
+  }
+  const priced = await priceLines(db, store, items, nowMs)
+  return priced.flatMap((line, i) => (line.productId === null || line.ean === null ? [] : [{ ...line, productId: line.productId, ean: line.ean, path: `items[${i}]` }]))
+}
+
+/** One line a product. */
+function merged(lines: readonly OrderLine[]): OrderLine[] {
+  const byProduct = new Map<string, OrderLine>()
+  for (const line of lines) {
+    const same = byProduct.get(line.productId)
+    byProduct.set(line.productId, same ? { ...same, quantity: same.quantity + line.quantity } : line)
+  }
+  return [...byProduct.values()]
+}
+
+function rowOf(orderId: string, line: OrderLine, n: number): PickupOrderLineRow {
+  const { productId, ean, name, priceCent, vat, quantity } = line
+  return { order_id: orderId, line_no: n, product_id: productId, ean, name, price_cent: priceCent, vat, quantity }
+}
+
+function tell({ emit, afterCommit, services }: Call, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): void {
+  const { order_id: orderId, store_id: storeId, user_id: userId } = order
+  emit({
+    type: 'clickcollect.order',
+    storeId,
+    data: {
+      orderId,
+      storeId,
+      userId,
+      estimatedPickupAt: iso(order.estimated_ms),
+      status: 'pending',
+      items: lines.map((line) => ({ productId: line.product_id, quantity: line.quantity })),
+      total: eurosOf(order.total_cent),
+      currency: order.currency,
+    },
+  })
+  afterCommit(() => services.push({ to: 'store', storeId, orderId, status: 'pending' }))
+}

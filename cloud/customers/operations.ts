@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { keyCaller, type Caller } from '../operations/caller.ts'
+import { Failure } from '../operations/failure.ts'
+import { Success, text } from '../operations/fields.ts'
+import { operation, type Reading } from '../operations/operation.ts'
+import type { Customer } from './personal-table.ts'
+import { PERSONAL_TABLES } from './personal-tables.ts'
+
+const UserId = text(128).describe('As it was sent at check-in, at checkout, with engagements.')
+
+/** Whose customer it is. What somebody did in stores that the key may not see belongs to the answer too. */
+function customerOf(caller: Caller, userId: string): Customer {
+  const { tenant, storeIds } = keyCaller(caller)
+  if (storeIds !== null) throw new Failure('permission-denied', 'a customer is one of the whole account: use a key that is not bound to stores', { reason: 'key_bound_to_stores' })
+  return { tenant, userId }
+}
+
+export const exportCustomerData = operation({
+  name: 'exportCustomerData',
+  area: 'customers',
+  minimumPackage: 'DISCOVER',
+  summary: 'All that is kept of one customer.',
+  description: 'By kind: purchases, orders, sessions, loyalty, follows, favourites, requests for help. The answer is streamed. An unknown customer has empty lists.',
+  changes: false,
+  request: z.strictObject({ userId: UserId }),
+  response: z.strictObject({ ...Success, userId: z.string(), records: z.record(z.string(), z.array(z.record(z.string(), z.unknown()))) }),
+  example: { userId: 'shopper-17' },
+  async stream(reading, { userId }) {
+    return { contentType: 'application/json', fileName: 'customer.json', chunks: asJson(reading, customerOf(reading.caller, userId)) }
+  },
+})
+
+async function* asJson(reading: Reading, who: Customer): AsyncGenerator<string> {
+  yield `{"success":true,"userId":${JSON.stringify(who.userId)},"records":{`
+  let isFirst = true
+  for (const { name, page } of PERSONAL_TABLES) {
+    if (name === undefined || page === undefined) continue
+    yield `${isFirst ? '' : ','}"${name}":[`
+    isFirst = false
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const position: string = after
+      const { records, next } = await reading.read(({ db }) => page(db, who, position))
+      yield (position !== '' && records.length > 0 ? ',' : '') + records.map((record) => JSON.stringify(record)).join(',')
+      after = next
+    }
+    yield ']'
+  }
+  yield '}}'
+}
+
+export const eraseCustomerData = operation({
+  name: 'eraseCustomerData',
+  area: 'customers',
+  minimumPackage: 'DISCOVER',
+  summary: 'Forgets one customer.',
+  description:
+    'Purchases and their receipts stay with a random pseudonym that nothing maps back; everything else goes. Repeated, it finds nothing more. `records` says how many rows of each table.',
+  changes: true,
+  request: z.strictObject({ userId: UserId }),
+  response: z.strictObject({ ...Success, erased: z.literal(true), records: z.record(z.string(), z.int()) }),
+  example: { userId: 'shopper-17' },
+  async steps(work, { userId }) {
+    const who = customerOf(work.caller, userId)
+    const records: Record<string, number> = {}
+    for (const { table, name = table, erase } of PERSONAL_TABLES) {
+      records[name] = 0
+      for (let count = -1; count !== 0; records[name] += count) {
+        count = await work.step((call) => erase(call, who))
+        work.progress({ records })
+      }
+    }
+    return { success: true as const, erased: true as const, records }
+  },
+})

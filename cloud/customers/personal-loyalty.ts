@@ -1,0 +1,63 @@
+import { iso, present } from '../operations/fields.ts'
+import type { Db } from '../persistence/database.ts'
+import { personalPage, ROWS_AT_ONCE, type Customer, type PersonalTable } from './personal-table.ts'
+
+function membershipsOf(db: Db, { tenant, userId }: Customer, after: string) {
+  const programs = db.selectFrom('loyalty_program').select('program_id').where('tenant', '=', tenant)
+  const own = db.selectFrom('loyalty_member').selectAll().where('program_id', 'in', programs).where('user_id', '=', userId)
+  return own.where('program_id', '>', after).orderBy('program_id').limit(ROWS_AT_ONCE).execute()
+}
+
+/** `after`: `{programId} {entryId}`. Asked by program, as the ledger's index has it. */
+function entriesOf(db: Db, { tenant, userId }: Customer, after: string) {
+  const [programId = '', entryId = ''] = after.split(' ')
+  const programs = db.selectFrom('loyalty_program').select('program_id').where('tenant', '=', tenant)
+  const own = db.selectFrom('loyalty_entry').selectAll().where('program_id', 'in', programs).where('user_id', '=', userId)
+  const rest = own.where((eb) => eb.or([eb('program_id', '>', programId), eb.and([eb('program_id', '=', programId), eb('entry_id', '>', entryId)])]))
+  return rest.orderBy('program_id').orderBy('entry_id').limit(ROWS_AT_ONCE).execute()
+}
+
+/** The ledger goes before the memberships that it belongs to. */
+export const loyaltyEntries: PersonalTable = {
+  table: 'loyalty_entry',
+  name: 'loyaltyEntries',
+  async page(db, who, after) {
+    const rows = await entriesOf(db, who, after)
+    return personalPage(
+      rows,
+      (row) => `${row.program_id} ${row.entry_id}`,
+      (row) => ({
+        entryId: row.entry_id,
+        programId: row.program_id,
+        kind: row.kind,
+        amount: row.amount,
+        balance: row.balance,
+        at: iso(row.at_ms),
+        ...present({ source: row.source, transactionId: row.transaction_id, rewardId: row.reward_id }),
+      }),
+    )
+  },
+  async erase({ db }, who) {
+    const ids = (await entriesOf(db, who, '')).map((row) => row.entry_id)
+    if (ids.length > 0) await db.deleteFrom('loyalty_entry').where('entry_id', 'in', ids).execute()
+    return ids.length
+  },
+}
+
+export const loyaltyMemberships: PersonalTable = {
+  table: 'loyalty_member',
+  name: 'loyaltyMemberships',
+  async page(db, who, after) {
+    const rows = await membershipsOf(db, who, after)
+    return personalPage(rows, (row) => row.program_id, (row) => ({ programId: row.program_id, balance: row.balance, enrolledAt: iso(row.enrolled_ms) }))
+  },
+  async erase({ db }, who) {
+    const rows = await membershipsOf(db, who, '')
+    for (const { program_id } of rows) {
+      // What was earned since the ledger was erased.
+      await db.deleteFrom('loyalty_entry').where('program_id', '=', program_id).where('user_id', '=', who.userId).execute()
+      await db.deleteFrom('loyalty_member').where('program_id', '=', program_id).where('user_id', '=', who.userId).execute()
+    }
+    return rows.length
+  },
+}

@@ -1,0 +1,81 @@
+import { newId } from '../../policy/ids.ts'
+import { unfollow } from '../analytics/engagement.ts'
+import { deleteRequests, messagesOf } from '../assistance/queries.ts'
+import { toRequest } from '../assistance/requests.ts'
+import { iso } from '../operations/fields.ts'
+import { loyaltyEntries, loyaltyMemberships } from './personal-loyalty.ts'
+import { pickupOrders, purchases } from './personal-purchases.ts'
+import { personalPage, ROWS_AT_ONCE, type PersonalTable } from './personal-table.ts'
+import { eraseFromOutbox, followsOf, likesOf, requestsOf, sessionsOf } from './queries.ts'
+
+const sessions: PersonalTable = {
+  table: 'shopping_session',
+  name: 'sessions',
+  async page(db, who, after) {
+    const rows = await sessionsOf(db, who, after, ROWS_AT_ONCE)
+    return personalPage(rows, (row) => row.session_id, (row) => ({ sessionId: row.session_id, storeId: row.store_id, checkedInAt: iso(row.created_ms) }))
+  },
+  async erase({ db }, who) {
+    const rows = await sessionsOf(db, who, '', ROWS_AT_ONCE)
+    if (rows.length > 0) await db.deleteFrom('shopping_session').where('session_id', 'in', rows.map((row) => row.session_id)).execute()
+    return rows.length
+  },
+}
+
+const follows: PersonalTable = {
+  table: 'follower',
+  name: 'follows',
+  async page(db, who, after) {
+    const rows = await followsOf(db, who, after, ROWS_AT_ONCE)
+    return personalPage(rows, (row) => row.store_id, (row) => ({ storeId: row.store_id, since: iso(row.since_ms) }))
+  },
+  /** The store has one follower less, as when somebody leaves. */
+  async erase(call, who) {
+    const rows = await followsOf(call.db, who, '', ROWS_AT_ONCE)
+    for (const row of rows) await unfollow(call, row, who.userId)
+    return rows.length
+  },
+}
+
+const likes: PersonalTable = {
+  table: 'offer_favorite',
+  name: 'favorites',
+  async page(db, who, after) {
+    const rows = await likesOf(db, who, after, ROWS_AT_ONCE)
+    return personalPage(rows, (row) => `${row.store_id} ${row.offer_id}`, (row) => ({ storeId: row.store_id, offerId: row.offer_id, since: iso(row.since_ms) }))
+  },
+  async erase({ db }, who) {
+    const rows = await likesOf(db, who, '', ROWS_AT_ONCE)
+    for (const row of rows) {
+      await db.deleteFrom('offer_favorite').where('store_id', '=', row.store_id).where('offer_id', '=', row.offer_id).where('user_id', '=', who.userId).execute()
+    }
+    return rows.length
+  },
+}
+
+const assistance: PersonalTable = {
+  table: 'assistance_request',
+  name: 'assistanceRequests',
+  async page(db, who, after) {
+    const rows = await requestsOf(db, who, after, ROWS_AT_ONCE)
+    const messages = await messagesOf(db, rows.map((row) => row.request_id))
+    return personalPage(rows, (row) => row.request_id, (row) => toRequest(row, undefined, messages.get(row.request_id) ?? []))
+  },
+  async erase({ db }, who) {
+    const rows = await requestsOf(db, who, '', ROWS_AT_ONCE)
+    await deleteRequests(db, rows.map((row) => row.request_id))
+    return rows.length
+  },
+}
+
+/** Events that were sent or wait to be sent carry the userId of what they tell of. */
+const events: PersonalTable = {
+  table: 'outbox_event',
+  erase: ({ db, services }, who) => eraseFromOutbox(db, who, newId('anon', services.platform), ROWS_AT_ONCE),
+}
+
+/**
+ * Every table that holds a userId, in the order in which they are erased. Whoever makes another one adds it here: a test finds every
+ * column named `user_id`.
+ */
+export const PERSONAL_TABLES: readonly PersonalTable[] = [purchases, pickupOrders, sessions, loyaltyEntries, loyaltyMemberships, follows, likes, assistance, events]

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { knownCaller } from '../operations/caller.ts'
+import { notFound } from '../operations/failure.ts'
+import { Id, Success } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { analyseLoyalty } from './analytics.ts'
+import { ownProgram } from './own-program.ts'
+import { listPrograms, programsOfStore } from './queries.ts'
+import { PROGRAM_TYPES } from './schema.ts'
+
+const FIGURES = {
+  pointsIssued: z.number(),
+  pointsRedeemed: z.number(),
+  pointsExpired: z.number(),
+  pointsReversed: z.number(),
+  redemptions: z.int(),
+}
+const Rate = z.number().describe('Redeemed of what was issued, percent.')
+const ANALYSED_LIMIT = 500
+
+export const getLoyaltyAnalytics = operation({
+  name: 'getLoyaltyAnalytics',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  summary: 'Answers members, points and redemptions, in all, by month and by program.',
+  description: 'Of one program, of the programs of one store, or of all own stores. Months in UTC.',
+  changes: false,
+  request: z.strictObject({ programId: Id.optional(), storeId: Id.optional(), months: z.int().min(1).max(36).optional().describe('In `monthly`; default 12.') }),
+  response: z.strictObject({
+    ...Success,
+    members: z.int(),
+    ...FIGURES,
+    redemptionRate: Rate,
+    monthly: z.array(z.strictObject({ month: z.string(), newMembers: z.int(), ...FIGURES })),
+    programs: z.array(z.strictObject({ programId: z.string(), name: z.string(), type: z.enum(PROGRAM_TYPES), members: z.int(), ...FIGURES, redemptionRate: Rate })),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { programId, storeId, months }) {
+    const programs = await programsToAnalyse(call, programId, storeId)
+    return { success: true as const, ...(await analyseLoyalty(call.db, programs, call.nowMs, months ?? 12)) }
+  },
+})
+
+async function programsToAnalyse(call: Call, programId: string | undefined, storeId: string | undefined): Promise<LoyaltyProgramRow[]> {
+  if (storeId !== undefined) await ownStore(call, storeId)
+  if (programId !== undefined) {
+    const { program } = await ownProgram(call, programId)
+    if (storeId !== undefined && program.row.store_id !== storeId) throw notFound('loyalty program')
+    return [program.row]
+  }
+  if (storeId !== undefined) return programsOfStore(call.db, storeId)
+  const caller = knownCaller(call.caller)
+  const storeIds = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
+  return listPrograms(call.db, { tenant: caller.tenant, storeIds }, { limit: ANALYSED_LIMIT, offset: 0, after: undefined })
+}

@@ -1,0 +1,51 @@
+import { invalid, precondition } from '../operations/failure.ts'
+import { iso } from '../operations/fields.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { distanceKm, type Position } from '../stores/distance.ts'
+import { earn, enrol, type Scope } from './ledger.ts'
+import { checkInCode, earnedByVisit, type Program } from './program.ts'
+import { findMember, noteCheckIn } from './queries.ts'
+
+/** How near a customer must be to the store, km. */
+const NEAR_KM = 0.2
+/** How long a customer waits for the next one, ms (specification, Limits). */
+const WAIT_MS = { qr_checkin: 3_600_000, store_checkin: 86_400_000 } as const
+const COLUMN = { qr_checkin: 'last_qr_ms', store_checkin: 'last_visit_ms' } as const
+
+export type CheckIn = { method: 'qr_checkin'; code: string } | { method: 'store_checkin'; at: Position }
+
+export interface CheckedIn {
+  enrolled: boolean
+  /** Units. */
+  earned: number
+  balance: number
+  nextMs: number
+}
+
+/** A customer's visit: proven by the code at the counter or by where they are, and not too soon after the last. */
+export async function checkInCustomer(scope: Scope, program: Program, store: StoreRow, userId: string, checkIn: CheckIn): Promise<CheckedIn> {
+  const { method } = checkIn
+  const { db, nowMs } = scope
+  const programId = program.row.program_id
+  if (!program.methods.includes(method)) throw precondition('earning_method_off', `this program does not earn by ${method}`)
+  if (checkIn.method === 'qr_checkin') assertCode(program, checkIn.code)
+  else assertNear(store, checkIn.at)
+  const enrolled = await enrol(scope, program, userId, method)
+  if (!(await noteCheckIn(db, programId, userId, COLUMN[method], nowMs, WAIT_MS[method]))) {
+    const last = (await findMember(db, programId, userId))?.[COLUMN[method]] ?? nowMs
+    throw precondition('too_soon', 'this customer has checked in already', { retryAt: iso(last + WAIT_MS[method]) })
+  }
+  const units = earnedByVisit(program)
+  const balance = units > 0 ? (await earn(scope, program, { userId, units, source: method })).balance : ((await findMember(db, programId, userId))?.balance ?? 0)
+  return { enrolled, earned: units, balance, nextMs: nowMs + WAIT_MS[method] }
+}
+
+function assertCode({ row }: Program, code: string): void {
+  if (code.trim() !== checkInCode(row)) throw invalid('code', 'is not the code of this program', 'wrong_code')
+}
+
+function assertNear({ lat, lng }: StoreRow, at: Position): void {
+  if (lat === null || lng === null) throw precondition('store_position_unknown', 'nobody has said where this store is: set its coordinates')
+  const km = distanceKm({ lat, lng }, at)
+  if (km > NEAR_KM) throw precondition('too_far', `${Math.round(km * 1_000)} m from the store; at most ${NEAR_KM * 1_000} m`)
+}

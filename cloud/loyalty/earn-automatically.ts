@@ -1,0 +1,48 @@
+import { assert } from '../../policy/assert.ts'
+import { isAtLeast, type Package } from '../operations/packages.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { findStore } from '../stores/queries.ts'
+import { earn, openEarnings, takeBack, type Scope } from './ledger.ts'
+import { earnedByPurchase, openProgram } from './program.ts'
+import { activePrograms, findEarned, findProgram } from './queries.ts'
+
+/** Something paid: a purchase of scan and go, or an order that was picked up. */
+export interface PaidTransaction {
+  transactionId: string
+  userId: string | null
+  totalCent: number
+  source: 'scan_and_go' | 'click_collect'
+}
+
+/** Gives the customer what the store's programs give for this. Never refuses anything: a payment must not fail by it. */
+export async function earnAutomatically(scope: Scope, store: StoreRow, { transactionId, userId, totalCent, source }: PaidTransaction): Promise<void> {
+  if (userId === null || !isAtLeast(store.package as Package, 'GO')) return
+  for (const row of await activePrograms(scope.db, store.store_id)) {
+    const program = openProgram(row, store)
+    const units = program.methods.includes(source) ? earnedByPurchase(program, totalCent) : 0
+    if (units === 0) continue
+    if (await findEarned(scope.db, row.program_id, transactionId)) continue
+    await earn(scope, program, { userId, units, source, transactionId })
+  }
+}
+
+/** A transaction that was taken back, whole or in part. */
+export interface TakenBack {
+  tenant: string
+  transactionId: string
+  /** What the customer still pays for, cents; 0: everything was taken back. */
+  remainingCent: number
+  totalCent: number
+}
+
+/** Takes back what a cancelled or refunded transaction earned. Stamps stay as long as anything of the visit does. */
+export async function reverseEarnings(scope: Scope, { tenant, transactionId, remainingCent, totalCent }: TakenBack): Promise<void> {
+  for (const { entry, reversed } of await openEarnings(scope, tenant, transactionId)) {
+    const row = await findProgram(scope.db, tenant, entry.program_id)
+    const store = row && (await findStore(scope.db, row.store_id))
+    assert(row && store, `program ${entry.program_id} is gone`)
+    const program = openProgram(row, store)
+    const kept = remainingCent <= 0 || totalCent <= 0 ? 0 : program.type === 'stamps' ? entry.amount : Math.floor((entry.amount * Math.min(remainingCent, totalCent)) / totalCent)
+    await takeBack(scope, program, entry.user_id, 'reverse', entry.amount - reversed - kept, entry.entry_id)
+  }
+}

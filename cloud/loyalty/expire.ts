@@ -1,0 +1,38 @@
+import { assert } from '../../policy/assert.ts'
+import { systemCaller, type Tenant } from '../operations/caller.ts'
+import { oneByOne } from '../operations/one-by-one.ts'
+import { writeOutbox } from '../operations/open-call.ts'
+import type { OutgoingEvent, Services } from '../operations/operation.ts'
+import type { Database } from '../persistence/database.ts'
+import type { LoyaltyMemberRow } from '../persistence/tables/loyalty.ts'
+import { findStore } from '../stores/queries.ts'
+import { takeBack, type Scope } from './ledger.ts'
+import { openProgram } from './program.ts'
+import { expiredUnits, findMember, membersToExpire, nextExpiry, setNextExpiry } from './queries.ts'
+
+/** Expires what is due, member by member, each in a transaction of its own. Safe to run twice and in several processes. */
+export function expireEarnings(database: Database, services: Services): Promise<void> {
+  return oneByOne(services, {
+    job: 'loyalty expiry',
+    read: (limit) => membersToExpire(database.reads, services.platform.clock.wall(), limit),
+    carryOut: ({ program_id, user_id }) =>
+      database.write(async (db) => {
+        const nowMs = services.platform.clock.wall()
+        const member = await findMember(db, program_id, user_id)
+        if (!member || member.next_expiry_ms === null || member.next_expiry_ms > nowMs) return
+        const events: OutgoingEvent[] = []
+        const tenant = await expireMember({ db, nowMs, services, emit: (event) => void events.push(event) }, member)
+        await writeOutbox(db, systemCaller(tenant, 'loyalty-expiry'), events, nowMs, services)
+      }),
+  })
+}
+
+async function expireMember(scope: Scope, member: LoyaltyMemberRow): Promise<Tenant> {
+  const { db, nowMs } = scope
+  const row = await db.selectFrom('loyalty_program').selectAll().where('program_id', '=', member.program_id).executeTakeFirstOrThrow()
+  const store = await findStore(db, row.store_id)
+  assert(store, `store ${row.store_id} is gone`)
+  await takeBack(scope, openProgram(row, store), member.user_id, 'expire', await expiredUnits(db, member, nowMs))
+  await setNextExpiry(db, member, await nextExpiry(db, member, nowMs))
+  return row.tenant as Tenant
+}

@@ -1,0 +1,149 @@
+import { newId } from '../../policy/ids.ts'
+import { precondition } from '../operations/failure.ts'
+import { present } from '../operations/fields.ts'
+import type { Call } from '../operations/operation.ts'
+import type { LoyaltyEntryRow } from '../persistence/tables/loyalty.ts'
+import type { LoyaltyEvent } from './events.ts'
+import { amountOf, expiryOf, monthOf, tierOf, unlockedRewards, type Program } from './program.ts'
+import { earnedByTransaction, enrolMember, findEarned, findMember, insertEntry, moveBalance, reversedOf } from './queries.ts'
+import type { EarningSource } from './schema.ts'
+
+/**
+ *   earn + · redeem − · expire − · reverse −      balance = sum of the entries, never below 0
+ *
+ * Every movement is one entry and one change of the member's balance, in one transaction. A reversal or an expiry takes
+ * no more than there is: what was spent meanwhile is spent.
+ */
+export interface Scope extends Pick<Call, 'db' | 'nowMs'> {
+  readonly services: Pick<Call['services'], 'platform'>
+  emit(event: LoyaltyEvent): void
+}
+
+export interface Moved {
+  entryId: string
+  transactionId: string
+  units: number
+  balance: number
+}
+
+/** Makes the customer a member where they are none yet; tells whether that was now. */
+export async function enrol(scope: Scope, { row }: Program, userId: string, source: EarningSource): Promise<boolean> {
+  const { db, nowMs } = scope
+  const member = { program_id: row.program_id, user_id: userId, balance: 0, month: monthOf(nowMs), enrolled_ms: nowMs }
+  const isNew = await enrolMember(db, { ...member, last_qr_ms: null, last_visit_ms: null, next_expiry_ms: null })
+  if (isNew) scope.emit({ type: 'loyalty.enrollment', storeId: row.store_id, data: { userId, programId: row.program_id, storeId: row.store_id, source } })
+  return isNew
+}
+
+export interface Earning {
+  userId: string
+  units: number
+  source: EarningSource
+  /** A transaction earns once in a program: the same again changes nothing and answers what it earned. */
+  transactionId?: string | undefined
+}
+
+/** Adds to a balance; the first earning enrols. */
+export async function earn(scope: Scope, program: Program, { userId, units, source, transactionId }: Earning): Promise<Moved> {
+  const { db, nowMs } = scope
+  const { program_id: programId, store_id: storeId } = program.row
+  const known = transactionId === undefined ? undefined : await findEarned(db, programId, transactionId)
+  if (known) return earnedBefore(scope, known, userId)
+  await enrol(scope, program, userId, source)
+  const expiresMs = expiryOf(program, nowMs)
+  const balance = (await moveBalance(db, programId, userId, units, expiresMs)) ?? 0
+  const moved = await post(scope, program, { userId, kind: 'earn', units, balance, source, transactionId, expiresMs })
+  const data = { userId, programId, storeId, amount: amountOf(program.type, units), newBalance: amountOf(program.type, balance), transactionId: moved.transactionId, source }
+  scope.emit({ type: 'loyalty.points_earned', storeId, data })
+  if (source === 'qr_checkin') scope.emit({ type: 'loyalty.qr_earned', storeId, data })
+  if (source === 'store_checkin') scope.emit({ type: 'loyalty.checkin_earned', storeId, data })
+  tellCrossings(scope, program, userId, balance - units, balance)
+  return moved
+}
+
+async function earnedBefore({ db }: Scope, known: LoyaltyEntryRow, userId: string): Promise<Moved> {
+  if (known.user_id !== userId) throw precondition('transaction_used', 'another customer has earned with this transaction')
+  const member = await findMember(db, known.program_id, userId)
+  return { entryId: known.entry_id, transactionId: known.transaction_id ?? known.entry_id, units: known.amount, balance: member?.balance ?? known.balance }
+}
+
+/** Takes what a customer spends. Throws 409 `balance_too_low`. */
+export async function redeem(scope: Scope, program: Program, userId: string, units: number, rewardId?: string): Promise<Moved> {
+  const { program_id: programId, store_id: storeId } = program.row
+  const balance = await moveBalance(scope.db, programId, userId, -units)
+  if (balance === undefined) {
+    const has = amountOf(program.type, (await findMember(scope.db, programId, userId))?.balance ?? 0)
+    throw precondition('balance_too_low', `the balance is ${has}, and this costs ${amountOf(program.type, units)}`)
+  }
+  const moved = await post(scope, program, { userId, kind: 'redeem', units: -units, balance, rewardId })
+  const amounts = { amount: amountOf(program.type, units), newBalance: amountOf(program.type, balance), transactionId: moved.transactionId }
+  scope.emit({ type: 'loyalty.points_redeemed', storeId, data: present({ userId, programId, storeId, ...amounts, ...(rewardId !== undefined && { rewardId }) }) })
+  tellCrossings(scope, program, userId, balance + units, balance)
+  return moved
+}
+
+/** Takes up to so many units that expire, or that were earned by what was cancelled. */
+export async function takeBack(scope: Scope, program: Program, userId: string, kind: 'expire' | 'reverse', units: number, reverses?: string): Promise<void> {
+  const member = await findMember(scope.db, program.row.program_id, userId)
+  const taken = Math.min(units, member?.balance ?? 0)
+  if (taken <= 0) return
+  const balance = (await moveBalance(scope.db, program.row.program_id, userId, -taken)) ?? 0
+  await post(scope, program, { userId, kind, units: -taken, balance, reverses })
+  tellCrossings(scope, program, userId, balance + taken, balance)
+}
+
+/** What a transaction earned in the tenant's programs, and how much of it may still be taken back, units. */
+export async function openEarnings({ db }: Pick<Scope, 'db'>, tenant: string, transactionId: string): Promise<{ entry: LoyaltyEntryRow; reversed: number }[]> {
+  const entries = await earnedByTransaction(db, tenant, transactionId)
+  const open = []
+  for (const entry of entries) open.push({ entry, reversed: await reversedOf(db, entry) })
+  return open
+}
+
+interface Posting {
+  userId: string
+  kind: 'earn' | 'redeem' | 'expire' | 'reverse'
+  units: number
+  balance: number
+  source?: EarningSource | undefined
+  transactionId?: string | undefined
+  rewardId?: string | undefined
+  reverses?: string | undefined
+  expiresMs?: number | null
+}
+
+async function post({ db, nowMs, services }: Scope, { row }: Program, posting: Posting): Promise<Moved> {
+  const entryId = newId('lte', services.platform)
+  const transactionId = posting.transactionId ?? entryId
+  await insertEntry(db, {
+    entry_id: entryId,
+    tenant: row.tenant,
+    program_id: row.program_id,
+    user_id: posting.userId,
+    kind: posting.kind,
+    amount: posting.units,
+    balance: posting.balance,
+    source: posting.source ?? null,
+    transaction_id: transactionId,
+    reward_id: posting.rewardId ?? null,
+    reverses: posting.reverses ?? null,
+    month: monthOf(nowMs),
+    at_ms: nowMs,
+    expires_ms: posting.expiresMs ?? null,
+  })
+  return { entryId, transactionId, units: posting.units, balance: posting.balance }
+}
+
+/** Rewards that came into reach, and the tier when it is another one now. */
+function tellCrossings(scope: Scope, program: Program, userId: string, before: number, after: number): void {
+  const { program_id: programId, store_id: storeId } = program.row
+  const whom = { userId, programId, storeId }
+  const newBalance = amountOf(program.type, after)
+  for (const { rewardId, name, cost } of unlockedRewards(program, before, after)) {
+    scope.emit({ type: 'loyalty.reward_unlocked', storeId, data: { ...whom, rewardId, rewardName: name, cost: amountOf(program.type, cost), newBalance } })
+  }
+  const [from, to] = [tierOf(program, before), tierOf(program, after)]
+  if (!program.tellsTiers || from?.name === to?.name) return
+  const direction = after > before ? ('up' as const) : ('down' as const)
+  scope.emit({ type: 'loyalty.tier_changed', storeId, data: { ...whom, previousTier: from?.name ?? null, newTier: to?.name ?? null, direction, newBalance } })
+}

@@ -1,0 +1,20 @@
+import { knownCaller } from '../operations/caller.ts'
+import { notFound, precondition } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { ownStoreOf } from '../stores/own-store.ts'
+import { openProgram, type Program } from './program.ts'
+import { findProgram } from './queries.ts'
+
+/** The caller's program and its store: 404 for an unknown one, and for one of a store that the caller may not see. */
+export async function ownProgram(call: Call, programId: string): Promise<{ program: Program; store: StoreRow }> {
+  const row = await findProgram(call.db, knownCaller(call.caller).tenant, programId)
+  if (!row) throw notFound('loyalty program')
+  const store = await ownStoreOf(call, row.store_id, 'loyalty program')
+  return { program: openProgram(row, store), store }
+}
+
+/** Refuses to earn in a program that was switched off. */
+export function assertActive({ row }: Program): void {
+  if (row.is_active !== 1) throw precondition('program_inactive', 'this loyalty program is not active')
+}

@@ -1,0 +1,165 @@
+import { z } from 'zod'
+import { invalid, notFound, precondition } from '../operations/failure.ts'
+import { Id, iso, Success, text } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import { ownPurchase } from '../scan-and-go/own-purchase.ts'
+import { checkInCustomer, type CheckIn } from './check-in.ts'
+import { earn, redeem } from './ledger.ts'
+import { assertActive, ownProgram } from './own-program.ts'
+import { amountOf, earnedByPurchase, tierOf, unitsOf, type Program } from './program.ts'
+import { Amount, EARNING_SOURCES, UserId } from './schema.ts'
+
+const Movement = {
+  ...Success,
+  programId: z.string(),
+  userId: z.string(),
+  amount: z.number(),
+  newBalance: z.number(),
+  tier: z.string().nullable().describe('After it; null in a program without tiers, and below the first.'),
+}
+
+function movement(program: Program, userId: string, units: number, balance: number) {
+  return {
+    success: true as const,
+    programId: program.row.program_id,
+    userId,
+    amount: amountOf(program.type, units),
+    newBalance: amountOf(program.type, balance),
+    tier: tierOf(program, balance)?.name ?? null,
+  }
+}
+
+export const addLoyaltyPoints = operation({
+  name: 'addLoyaltyPoints',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  summary: 'Gives a customer points, stamps or cashback.',
+  description:
+    'An `amount`, or what a paid purchase (`purchaseId`) earns by the rules of the program. A transaction earns once in a program: the same again changes nothing and answers what it earned.',
+  changes: true,
+  refusals: ['program_inactive', 'transaction_used', 'purchase_not_paid', 'nothing_earned'],
+  request: z.strictObject({
+    programId: Id,
+    userId: UserId,
+    amount: Amount.optional(),
+    purchaseId: Id.optional(),
+    source: z.enum(EARNING_SOURCES).optional().describe('Default `scan_and_go` with a purchase, else `manual`.'),
+    transactionId: text(128).optional().describe('Of your own system; with a purchase, its id.'),
+  }),
+  response: z.strictObject({ ...Movement, transactionId: z.string() }),
+  example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17', amount: 25, transactionId: 'till-4-20261120-0815' },
+  emits: ['loyalty.points_earned', 'loyalty.enrollment', 'loyalty.reward_unlocked', 'loyalty.tier_changed', 'loyalty.qr_earned', 'loyalty.checkin_earned'],
+  async run(call, input) {
+    const { programId, userId, purchaseId } = input
+    const { program } = await ownProgram(call, programId)
+    assertActive(program)
+    if (purchaseId !== undefined && input.transactionId !== undefined && input.transactionId !== purchaseId) throw invalid('transactionId', 'is another than purchaseId')
+    const units = await unitsToAdd(call, program, input)
+    const source = input.source ?? (purchaseId === undefined ? 'manual' : 'scan_and_go')
+    const moved = await earn(call, program, { userId, units, source, transactionId: purchaseId ?? input.transactionId })
+    call.changed(moved.entryId)
+    return { ...movement(program, userId, moved.units, moved.balance), transactionId: moved.transactionId }
+  },
+})
+
+async function unitsToAdd(call: Call, program: Program, { amount, purchaseId }: { amount?: number | undefined; purchaseId?: string | undefined }): Promise<number> {
+  if (purchaseId === undefined) {
+    if (amount === undefined) throw invalid('amount', 'is missing: say an amount or a purchaseId', 'missing')
+    return unitsOf(program.type, amount, 'amount')
+  }
+  const { purchase } = await ownPurchase(call, purchaseId)
+  if (purchase.store_id !== program.row.store_id) throw notFound('purchase')
+  if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') throw precondition('purchase_not_paid', `a purchase that is ${purchase.status} earns nothing`)
+  if (amount !== undefined) return unitsOf(program.type, amount, 'amount')
+  const units = earnedByPurchase(program, purchase.total_cent)
+  if (units === 0) throw precondition('nothing_earned', 'this purchase is too small to earn anything in this program')
+  return units
+}
+
+export const redeemLoyaltyPoints = operation({
+  name: 'redeemLoyaltyPoints',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  summary: 'Takes points, stamps or cashback from a customer, for a reward or as an amount.',
+  description: 'Never below 0: 409 `balance_too_low`.',
+  changes: true,
+  refusals: ['balance_too_low'],
+  request: z.strictObject({ programId: Id, userId: UserId, rewardId: Id.optional(), amount: Amount.optional() }),
+  response: z.strictObject({ ...Movement, transactionId: z.string(), rewardId: z.string().optional(), rewardName: z.string().optional() }),
+  example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17', amount: 10 },
+  emits: ['loyalty.points_redeemed', 'loyalty.tier_changed'],
+  async run(call, { programId, userId, rewardId, amount }) {
+    const { program } = await ownProgram(call, programId)
+    const reward = rewardId === undefined ? undefined : program.rewards.find((each) => each.rewardId === rewardId)
+    if (rewardId !== undefined && !reward) throw notFound('reward')
+    if (reward === undefined && amount === undefined) throw invalid('rewardId', 'is missing: say a rewardId or an amount', 'missing')
+    const units = amount === undefined ? (reward?.cost ?? 0) : unitsOf(program.type, amount, 'amount')
+    if (reward && reward.cost !== units) throw invalid('amount', 'is not what the reward costs')
+    const moved = await redeem(call, program, userId, units, rewardId)
+    call.changed(moved.entryId)
+    return {
+      ...movement(program, userId, units, moved.balance),
+      transactionId: moved.transactionId,
+      ...(reward && { rewardId: reward.rewardId, rewardName: reward.name }),
+    }
+  },
+})
+
+const Degrees = (limit: number) => z.number().min(-limit).max(limit).optional()
+
+export const loyaltyCheckIn = operation({
+  name: 'loyaltyCheckIn',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  summary: 'Checks a customer in by the QR code at the counter, or by being at the store.',
+  description:
+    'By QR code once an hour, at the store (within 200 m) once in 24 hours; too soon: 409 `too_soon` with `retryAt`. The first check-in enrols. In a cashback program a visit earns nothing.',
+  changes: true,
+  refusals: ['too_soon', 'too_far', 'earning_method_off', 'program_inactive', 'store_position_unknown'],
+  request: z.strictObject({
+    programId: Id,
+    userId: UserId,
+    method: z.enum(['qr_checkin', 'store_checkin']),
+    code: text(400).optional().describe('With `qr_checkin`: what the QR code holds.'),
+    lat: Degrees(90).describe('With `store_checkin`.'),
+    lng: Degrees(180),
+    latitude: Degrees(90).describe('Another name of `lat`.'),
+    longitude: Degrees(180).describe('Another name of `lng`.'),
+  }),
+  response: z.strictObject({ ...Movement, method: z.enum(['qr_checkin', 'store_checkin']), enrolled: z.boolean().describe('By this check-in.'), nextCheckInAt: z.string() }),
+  example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B', userId: 'shopper-17', method: 'store_checkin', lat: 53.5446, lng: 9.9889 },
+  emits: ['loyalty.points_earned', 'loyalty.qr_earned', 'loyalty.checkin_earned', 'loyalty.enrollment', 'loyalty.reward_unlocked', 'loyalty.tier_changed'],
+  async run(call, { programId, userId, ...input }) {
+    const checkIn = checkInOf(input)
+    const { program, store } = await ownProgram(call, programId)
+    assertActive(program)
+    const { earned, balance, enrolled, nextMs } = await checkInCustomer(call, program, store, userId, checkIn)
+    call.changed(programId)
+    return { ...movement(program, userId, earned, balance), method: checkIn.method, enrolled, nextCheckInAt: iso(nextMs) }
+  },
+})
+
+interface CheckInInput {
+  method: CheckIn['method']
+  code?: string | undefined
+  lat?: number | undefined
+  lng?: number | undefined
+  latitude?: number | undefined
+  longitude?: number | undefined
+}
+
+function checkInOf({ method, code, ...input }: CheckInInput): CheckIn {
+  if (method === 'qr_checkin') {
+    if (code === undefined) throw invalid('code', 'is missing: what the QR code holds', 'missing')
+    return { method, code }
+  }
+  const [lat, lng] = [either('lat', input.lat, input.latitude), either('lng', input.lng, input.longitude)]
+  if (lat === undefined) throw invalid('lat', 'is missing: where the customer is', 'missing')
+  if (lng === undefined) throw invalid('lng', 'is missing: where the customer is', 'missing')
+  return { method, at: { lat, lng } }
+}
+
+function either(field: string, a: number | undefined, b: number | undefined): number | undefined {
+  if (a !== undefined && b !== undefined && a !== b) throw invalid(field, 'is given twice, with different values')
+  return a ?? b
+}

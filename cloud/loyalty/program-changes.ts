@@ -1,0 +1,75 @@
+import { newId } from '../../policy/ids.ts'
+import { invalid } from '../operations/failure.ts'
+import type { Randomness, Clock } from '../../policy/platform.ts'
+import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
+import { unitsOf, type Reward, type Tier } from './program.ts'
+import type { EarningMethod, ProgramType } from './schema.ts'
+
+/** What may be set of a program; what is left out stays as it is. */
+export interface ProgramSettings {
+  name?: string | undefined
+  earningMethods?: readonly EarningMethod[] | undefined
+  rewards?: readonly { rewardId?: string | undefined; name: string; cost: number }[] | undefined
+  tiers?: readonly Tier[] | undefined
+  pointsPerEuro?: number | undefined
+  stampsPerVisit?: number | undefined
+  cashbackPercent?: number | undefined
+  pointsValidMonths?: number | null | undefined
+  isActive?: boolean | undefined
+}
+
+/** A program that nothing was set of yet. */
+export function blankProgram(of: { tenant: string; storeId: string; name: string; type: ProgramType }, platform: { clock: Clock; random: Randomness }): LoyaltyProgramRow {
+  const nowMs = platform.clock.wall()
+  return {
+    program_id: newId('loy', platform),
+    tenant: of.tenant,
+    store_id: of.storeId,
+    name: of.name,
+    type: of.type,
+    earning_methods: '["scan_and_go"]',
+    points_per_euro_milli: 1_000,
+    stamps_per_visit: 1,
+    cashback_basis_points: 100,
+    points_valid_months: null,
+    rewards: '[]',
+    tiers: '[]',
+    is_active: 1,
+    created_ms: nowMs,
+    updated_ms: nowMs,
+  }
+}
+
+/** The row with these settings. Throws 400 for amounts that the program's type has not. */
+export function withSettings(row: LoyaltyProgramRow, settings: ProgramSettings, platform: { clock: Clock; random: Randomness }): LoyaltyProgramRow {
+  const type = row.type as ProgramType
+  const { name, earningMethods, rewards, tiers, pointsPerEuro, stampsPerVisit, cashbackPercent, pointsValidMonths, isActive } = settings
+  return {
+    ...row,
+    ...(name !== undefined && { name }),
+    ...(earningMethods && { earning_methods: JSON.stringify(earningMethods) }),
+    ...(rewards && { rewards: JSON.stringify(rewardsOf(type, rewards, () => newId('rwd', platform))) }),
+    ...(tiers && { tiers: JSON.stringify(tiersOf(type, tiers)) }),
+    ...(pointsPerEuro !== undefined && { points_per_euro_milli: Math.round(pointsPerEuro * 1_000) }),
+    ...(stampsPerVisit !== undefined && { stamps_per_visit: stampsPerVisit }),
+    ...(cashbackPercent !== undefined && { cashback_basis_points: Math.round(cashbackPercent * 100) }),
+    ...(pointsValidMonths !== undefined && { points_valid_months: pointsValidMonths }),
+    ...(isActive !== undefined && { is_active: isActive ? 1 : 0 }),
+  }
+}
+
+function rewardsOf(type: ProgramType, rewards: NonNullable<ProgramSettings['rewards']>, newRewardId: () => string): Reward[] {
+  const read = rewards.map(({ rewardId, name, cost }, i) => ({ rewardId: rewardId ?? newRewardId(), name, cost: unitsOf(type, cost, `rewards[${i}].cost`) }))
+  return read.sort((a, b) => a.cost - b.cost)
+}
+
+function tiersOf(type: ProgramType, tiers: readonly Tier[]): Tier[] {
+  return tiers.map(({ name, threshold }, i) => ({ name, threshold: unitsOf(type, threshold, `tiers[${i}].threshold`) })).sort((a, b) => a.threshold - b.threshold)
+}
+
+/** What the system set may come back in an update, but only as it is (decisions §1). */
+export function assertUnchanged(known: object, sent: Record<string, unknown>): void {
+  for (const [field, value] of Object.entries(sent)) {
+    if (value !== undefined && value !== (known as Record<string, unknown>)[field]) throw invalid(field, 'is set by the system and cannot be changed', 'system_field')
+  }
+}

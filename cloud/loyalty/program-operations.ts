@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import { knownCaller } from '../operations/caller.ts'
+import { Failure, invalid } from '../operations/failure.ts'
+import { Id, iso, Limit, Offset, Success, text } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import { nextOf, pageOf } from '../operations/paging.ts'
+import { qrPngBase64 } from '../receipts/qr-code.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { findStore } from '../stores/queries.ts'
+import { ownProgram } from './own-program.ts'
+import { amountOf, checkInCode, openProgram, tierOf, toLoyaltyProgram, type Program } from './program.ts'
+import { assertUnchanged, blankProgram, withSettings } from './program-changes.ts'
+import { countPrograms, findMember, listPrograms, programsOfStore, saveProgram } from './queries.ts'
+import { LoyaltyProgram, Membership, PROGRAM_SETTINGS, PROGRAM_TYPES, SYSTEM_FIELDS, UserId } from './schema.ts'
+
+const PROGRAMS_PER_STORE = 50
+const DEFAULT_PAGE = 50
+const Name = text(120).refine((name) => name.trim() !== '', 'must not be blank')
+
+export const createLoyaltyProgram = operation({
+  name: 'createLoyaltyProgram',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  summary: 'Makes a loyalty program for a store.',
+  description:
+    'Stamps count visits, points and tier programs count euros, cashback is a share of what was paid. Customers become members by their first earning. ' +
+    '`scan_and_go` and `click_collect` earn by themselves when a checkout is paid and when an order is picked up.',
+  changes: true,
+  request: z.strictObject({ storeId: Id, name: Name, type: z.enum(PROGRAM_TYPES), ...PROGRAM_SETTINGS }),
+  response: LoyaltyProgram.extend(Success),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Stempelkarte', type: 'stamps', rewards: [{ name: 'Ein Kaffee', cost: 10 }] },
+  async run(call, { storeId, type, ...settings }) {
+    const store = await ownStore(call, storeId)
+    if ((await programsOfStore(call.db, storeId)).length >= PROGRAMS_PER_STORE) {
+      throw invalid('storeId', `has ${PROGRAMS_PER_STORE} loyalty programs, which is the most`, 'too_many_programs')
+    }
+    const { platform } = call.services
+    const blank = blankProgram({ tenant: store.tenant, storeId, name: settings.name, type }, platform)
+    const row = withSettings(blank, settings, platform)
+    await saveProgram(call.db, row)
+    call.changed(row.program_id)
+    return { success: true as const, ...toLoyaltyProgram(openProgram(row, store)) }
+  },
+})
+
+export const updateLoyaltyProgram = operation({
+  name: 'updateLoyaltyProgram',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  summary: 'Changes a loyalty program.',
+  description: 'Only what is sent changes; `rewards` and `tiers` replace the whole list, rewards sent with their `rewardId` stay the same ones. The type of a program is fixed.',
+  changes: true,
+  request: z.strictObject({ programId: Id, name: Name.optional(), ...PROGRAM_SETTINGS, ...SYSTEM_FIELDS }),
+  response: LoyaltyProgram.extend(Success),
+  example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B', earningMethods: ['qr_checkin', 'scan_and_go'], isActive: true },
+  async run(call, { programId, storeId, type, checkInCode: code, qrCodeImage: _image, createdAt, updatedAt, ...settings }) {
+    const { program, store } = await ownProgram(call, programId)
+    assertUnchanged(toLoyaltyProgram(program), { storeId, type, checkInCode: code, createdAt, updatedAt })
+    const row = { ...withSettings(program.row, settings, call.services.platform), updated_ms: call.nowMs }
+    await saveProgram(call.db, row)
+    call.changed(programId)
+    return { success: true as const, ...toLoyaltyProgram(openProgram(row, store)) }
+  },
+})
+
+const ProgramToPrint = LoyaltyProgram.extend({
+  ...Success,
+  qrCodeImage: z.string().describe('PNG of `checkInCode`, Base64, to be printed and put up at the counter.'),
+  membership: Membership.optional(),
+})
+
+export const getLoyaltyProgram = operation({
+  name: 'getLoyaltyProgram',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  summary: 'Answers one loyalty program with the QR code to print.',
+  description: 'With `userId` (secret keys only) also how this customer stands in it.',
+  callers: ['secret', 'publishable'],
+  changes: false,
+  request: z.strictObject({ programId: Id, userId: UserId.optional() }),
+  response: ProgramToPrint,
+  example: { programId: 'loy_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { programId, userId }) {
+    if (userId !== undefined && knownCaller(call.caller).kind === 'publishable') {
+      throw new Failure('permission-denied', 'balances are shown to secret keys only', { reason: 'secret_keys_only' })
+    }
+    const { program } = await ownProgram(call, programId)
+    const qrCodeImage = qrPngBase64(checkInCode(program.row))
+    const membership = userId === undefined ? undefined : await membershipOf(call, program, userId)
+    return { success: true as const, ...toLoyaltyProgram(program), qrCodeImage, ...(membership && { membership }) }
+  },
+})
+
+async function membershipOf({ db }: Call, program: Program, userId: string): Promise<z.infer<typeof Membership>> {
+  const member = await findMember(db, program.row.program_id, userId)
+  const balance = member?.balance ?? 0
+  const standing = { userId, balance: amountOf(program.type, balance), tier: tierOf(program, balance)?.name ?? null }
+  return { ...standing, ...(member && { enrolledAt: iso(member.enrolled_ms) }) }
+}
+
+const Programs = z.strictObject({ ...Success, programs: z.array(LoyaltyProgram), total: z.int(), nextCursor: z.string().optional() })
+
+export const getStoreLoyaltyPrograms = operation({
+  name: 'getStoreLoyaltyPrograms',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  summary: 'Lists the loyalty programs of one store.',
+  changes: false,
+  request: z.strictObject({ storeId: Id }),
+  response: Programs,
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId }) {
+    const store = await ownStore(call, storeId)
+    const programs = (await programsOfStore(call.db, storeId)).map((row) => toLoyaltyProgram(openProgram(row, store)))
+    return { success: true as const, programs, total: programs.length }
+  },
+})
+
+export const getLoyaltyPrograms = operation({
+  name: 'getLoyaltyPrograms',
+  area: 'loyalty',
+  minimumPackage: 'GO',
+  summary: 'Lists the loyalty programs of all own stores.',
+  changes: false,
+  request: z.strictObject({ isActive: z.boolean().optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: text(128).optional() }),
+  response: Programs,
+  example: { isActive: true },
+  async run(call, { isActive, ...paging }) {
+    const { tenant, ...caller } = knownCaller(call.caller)
+    const filter = { tenant, storeIds: caller.kind === 'agent' ? [caller.storeId] : caller.storeIds, isActive }
+    const page = pageOf(paging, DEFAULT_PAGE)
+    const { items, nextCursor } = nextOf(await listPrograms(call.db, filter, { ...page, limit: page.limit + 1 }), (row) => row.program_id, page)
+    const programs = []
+    for (const row of items) {
+      const store = await findStore(call.db, row.store_id)
+      if (store) programs.push(toLoyaltyProgram(openProgram(row, store)))
+    }
+    return { success: true as const, programs, total: await countPrograms(call.db, filter), ...(nextCursor && { nextCursor }) }
+  },
+})

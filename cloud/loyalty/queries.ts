@@ -1,0 +1,191 @@
+import { sql } from 'kysely'
+import type { Page } from '../operations/paging.ts'
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
+
+const programById = prepared((db, p: { tenant: string; programId: string }) =>
+  db.selectFrom('loyalty_program').selectAll().where('program_id', '=', p.programId).where('tenant', '=', p.tenant),
+)
+const activeOfStore = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('loyalty_program').selectAll().where('store_id', '=', p.storeId).where('is_active', '=', 1).orderBy('program_id'),
+)
+const memberOf = prepared((db, p: { programId: string; userId: string }) =>
+  db.selectFrom('loyalty_member').selectAll().where('program_id', '=', p.programId).where('user_id', '=', p.userId),
+)
+const earnedEntry = prepared((db, p: { programId: string; transactionId: string }) =>
+  db.selectFrom('loyalty_entry').selectAll().where('program_id', '=', p.programId).where('transaction_id', '=', p.transactionId).where('kind', '=', 'earn'),
+)
+
+/** The tenant's program. */
+export async function findProgram(db: Db, tenant: string, programId: string): Promise<LoyaltyProgramRow | undefined> {
+  const [row] = await programById(db, { tenant, programId })
+  return row
+}
+
+/** The programs of a store that earn now. */
+export function activePrograms(db: Db, storeId: string): Promise<LoyaltyProgramRow[]> {
+  return activeOfStore(db, { storeId })
+}
+
+/** All programs of a store, the oldest first. */
+export function programsOfStore(db: Db, storeId: string): Promise<LoyaltyProgramRow[]> {
+  return db.selectFrom('loyalty_program').selectAll().where('store_id', '=', storeId).orderBy('program_id').execute()
+}
+
+/** Of which programs: a tenant's, of these stores only where the key is bound to some. */
+export interface ProgramFilter {
+  tenant: string
+  storeIds: readonly string[] | null
+  isActive?: boolean | undefined
+}
+
+function filtered(db: Db, { tenant, storeIds, isActive }: ProgramFilter) {
+  let query = db.selectFrom('loyalty_program').where('tenant', '=', tenant)
+  if (storeIds) query = query.where('store_id', 'in', storeIds.length === 0 ? ['-'] : storeIds)
+  if (isActive !== undefined) query = query.where('is_active', '=', isActive ? 1 : 0)
+  return query
+}
+
+/** A page of programs in the order of their ids, which is the order they were made in. */
+export function listPrograms(db: Db, filter: ProgramFilter, { after = '', limit, offset }: Page): Promise<LoyaltyProgramRow[]> {
+  return filtered(db, filter).selectAll().where('program_id', '>', after).orderBy('program_id').limit(limit).offset(offset).execute()
+}
+
+/** How many programs there are. */
+export async function countPrograms(db: Db, filter: ProgramFilter): Promise<number> {
+  const { count } = await filtered(db, filter).select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Writes a program, new or changed. */
+export async function saveProgram(db: Db, row: LoyaltyProgramRow): Promise<void> {
+  const { program_id: _id, ...change } = row
+  await db.insertInto('loyalty_program').values(row).onConflict((c) => c.column('program_id').doUpdateSet(change)).execute()
+}
+
+/** How a customer stands; undefined before the first earning. */
+export async function findMember(db: Db, programId: string, userId: string): Promise<LoyaltyMemberRow | undefined> {
+  const [row] = await memberOf(db, { programId, userId })
+  return row
+}
+
+/** Makes somebody a member; false when they are one already. */
+export async function enrolMember(db: Db, member: LoyaltyMemberRow): Promise<boolean> {
+  const made = await db
+    .insertInto('loyalty_member')
+    .values(member)
+    .onConflict((c) => c.columns(['program_id', 'user_id']).doNothing())
+    .returning('user_id')
+    .execute()
+  return made.length > 0
+}
+
+/** Adds to a balance, or takes from it; undefined, and nothing changed, where it would fall below 0. */
+export async function moveBalance(db: Db, programId: string, userId: string, units: number, expiresMs: number | null = null): Promise<number | undefined> {
+  const row = await db
+    .updateTable('loyalty_member')
+    .set((eb) => ({
+      balance: eb('balance', '+', units),
+      ...(expiresMs !== null && {
+        next_expiry_ms: sql<number>`CASE WHEN next_expiry_ms IS NULL OR next_expiry_ms > ${expiresMs} THEN ${expiresMs} ELSE next_expiry_ms END`,
+      }),
+    }))
+    .where('program_id', '=', programId)
+    .where('user_id', '=', userId)
+    .where((eb) => eb(eb('balance', '+', units), '>=', 0))
+    .returning('balance')
+    .executeTakeFirst()
+  return row?.balance
+}
+
+/** Notes a check-in unless the last one of its kind is too recent; false then. */
+export async function noteCheckIn(db: Db, programId: string, userId: string, column: 'last_qr_ms' | 'last_visit_ms', nowMs: number, waitMs: number): Promise<boolean> {
+  const rows = await db
+    .updateTable('loyalty_member')
+    .set({ [column]: nowMs })
+    .where('program_id', '=', programId)
+    .where('user_id', '=', userId)
+    .where((eb) => eb.or([eb(column, 'is', null), eb(column, '<=', nowMs - waitMs)]))
+    .returning('user_id')
+    .execute()
+  return rows.length > 0
+}
+
+/** Adds to the ledger; nothing in it is ever changed. */
+export async function insertEntry(db: Db, entry: LoyaltyEntryRow): Promise<void> {
+  await db.insertInto('loyalty_entry').values(entry).execute()
+}
+
+/** What a transaction has earned in a program. */
+export async function findEarned(db: Db, programId: string, transactionId: string): Promise<LoyaltyEntryRow | undefined> {
+  const [row] = await earnedEntry(db, { programId, transactionId })
+  return row
+}
+
+/** What a transaction has earned in all programs. */
+export function earnedByTransaction(db: Db, tenant: string, transactionId: string): Promise<LoyaltyEntryRow[]> {
+  return db
+    .selectFrom('loyalty_entry')
+    .selectAll()
+    .where('tenant', '=', tenant)
+    .where('transaction_id', '=', transactionId)
+    .where('kind', '=', 'earn')
+    .orderBy('program_id')
+    .execute()
+}
+
+/** How much of an earning was taken back already. */
+export async function reversedOf(db: Db, earned: LoyaltyEntryRow): Promise<number> {
+  const { sum } = await db
+    .selectFrom('loyalty_entry')
+    .where('program_id', '=', earned.program_id)
+    .where('user_id', '=', earned.user_id)
+    .where('reverses', '=', earned.entry_id)
+    .select((eb) => eb.fn.sum<number | null>('amount').as('sum'))
+    .executeTakeFirstOrThrow()
+  return -Number(sum ?? 0)
+}
+
+/** Members with something to expire by now. */
+export function membersToExpire(db: Db, nowMs: number, limit: number): Promise<LoyaltyMemberRow[]> {
+  return db.selectFrom('loyalty_member').selectAll().where('next_expiry_ms', '<=', nowMs).orderBy('next_expiry_ms').limit(limit).execute()
+}
+
+/** Notes when the next of a member's earnings expires. */
+export async function setNextExpiry(db: Db, { program_id, user_id }: LoyaltyMemberRow, next_expiry_ms: number | null): Promise<void> {
+  await db.updateTable('loyalty_member').set({ next_expiry_ms }).where('program_id', '=', program_id).where('user_id', '=', user_id).execute()
+}
+
+type MemberKey = Pick<LoyaltyMemberRow, 'program_id' | 'user_id'>
+
+/**
+ * What has expired of a ledger by now, units: what is spent is spent from the oldest earning on, and what was taken back
+ * counts against the very earning that it reverses.
+ */
+export async function expiredUnits(db: Db, { program_id, user_id }: MemberKey, nowMs: number): Promise<number> {
+  const ledger = db.selectFrom('loyalty_entry').where('program_id', '=', program_id).where('user_id', '=', user_id)
+  const expired = ledger.where('kind', '=', 'earn').where('expires_ms', '<=', nowMs)
+  const { sum } = await ledger
+    .where((eb) =>
+      eb.or([
+        eb('kind', 'in', ['redeem', 'expire']),
+        eb.and([eb('kind', '=', 'earn'), eb('expires_ms', '<=', nowMs)]),
+        eb.and([eb('kind', '=', 'reverse'), eb('reverses', 'in', expired.select('entry_id'))]),
+      ]),
+    )
+    .select((eb) => eb.fn.sum<number | null>('amount').as('sum'))
+    .executeTakeFirstOrThrow()
+  return Math.max(0, Number(sum ?? 0))
+}
+
+/** When the next of a member's earnings expires, ms; null: none does. */
+export async function nextExpiry(db: Db, { program_id, user_id }: MemberKey, nowMs: number): Promise<number | null> {
+  const ledger = db.selectFrom('loyalty_entry').where('program_id', '=', program_id).where('user_id', '=', user_id)
+  const { next } = await ledger
+    .where('kind', '=', 'earn')
+    .where('expires_ms', '>', nowMs)
+    .select((eb) => eb.fn.min<number | null>('expires_ms').as('next'))
+    .executeTakeFirstOrThrow()
+  return next
+}

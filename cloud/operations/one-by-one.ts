@@ -1,0 +1,32 @@
+import type { Services } from './operation.ts'
+
+/** Read at once, and how often in one run: a job of the clock never keeps a stopping process waiting for long. */
+const READ_LIMIT = 100
+const ROUNDS = 10
+
+/** Work of the clock that is done piece by piece, each in a transaction of its own. */
+export interface DueWork<T> {
+  /** Its name in the log. */
+  job: string
+  /** What is due now, the oldest first, at most `limit`; what was done is no longer among it. */
+  read(limit: number): Promise<readonly T[]>
+  /** Does one piece; must do no harm when another process has done it meanwhile. */
+  carryOut(piece: T): Promise<void>
+}
+
+/** Carries out what is due. A piece that fails is logged, stays due, and keeps no other from its turn. */
+export async function oneByOne<T>({ log }: Pick<Services, 'log'>, { job, read, carryOut }: DueWork<T>): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) {
+    const pieces = await read(READ_LIMIT)
+    let failed = 0
+    for (const piece of pieces) {
+      try {
+        await carryOut(piece)
+      } catch (error) {
+        failed++
+        log.error({ err: error, job }, 'a job failed')
+      }
+    }
+    if (pieces.length < READ_LIMIT || failed > 0) return
+  }
+}

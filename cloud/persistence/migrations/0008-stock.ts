@@ -1,0 +1,18 @@
+import type { Migration } from './migration.ts'
+
+/**
+ * What a store has of a product, where it counts that at all, and what is promised of it. `reserved` is the sum of the
+ * held reservations, written in the same transaction. No row, or `on_hand` null: not counted.
+ */
+export const STOCK: Migration = {
+  name: '0008-stock',
+  statements: [
+    `CREATE TABLE stock_level (
+      store_id text NOT NULL REFERENCES store (store_id), product_id text NOT NULL REFERENCES product (product_id), on_hand bigint,
+      reserved bigint NOT NULL CHECK (reserved >= 0), updated_ms bigint NOT NULL, PRIMARY KEY (store_id, product_id))`,
+    `CREATE TABLE stock_reservation (
+      owner_id text NOT NULL, product_id text NOT NULL, store_id text NOT NULL, quantity bigint NOT NULL, state text NOT NULL,
+      expires_ms bigint NOT NULL, PRIMARY KEY (owner_id, product_id))`,
+    `CREATE INDEX stock_reservation_by_expiry ON stock_reservation (state, expires_ms)`,
+  ],
+}

@@ -1,0 +1,32 @@
+import type { Migration } from './migration.ts'
+
+/** Counts per store and day, kept by the transactions that cause them; closings; who follows and likes what. */
+export const ANALYTICS: Migration = {
+  name: '0010-analytics',
+  statements: [
+    // `day` is a date in the store's time zone. The first nine columns tell of things as they stand now; `receipts` and `refunds`
+    // of what happened on that day, which nothing takes back.
+    `CREATE TABLE store_day (
+      store_id text NOT NULL, day text NOT NULL, tenant text NOT NULL, sessions bigint NOT NULL, sessions_completed bigint NOT NULL,
+      completed_checkouts bigint NOT NULL, revenue_cent bigint NOT NULL, items_scanned bigint NOT NULL, offer_clicks bigint NOT NULL,
+      offer_favorites bigint NOT NULL, profile_views bigint NOT NULL, messages bigint NOT NULL, new_followers bigint NOT NULL,
+      lost_followers bigint NOT NULL, receipts bigint NOT NULL, refunds bigint NOT NULL, PRIMARY KEY (store_id, day))`,
+    // Gross and the tax in it, summed from receipts: what was sold and what was given back on that day.
+    `CREATE TABLE store_day_vat (
+      store_id text NOT NULL, day text NOT NULL, rate bigint NOT NULL, tenant text NOT NULL, sales_cent bigint NOT NULL,
+      sales_tax_cent bigint NOT NULL, refund_cent bigint NOT NULL, refund_tax_cent bigint NOT NULL, PRIMARY KEY (store_id, day, rate))`,
+    `CREATE TABLE store_closing (
+      store_id text NOT NULL, number bigint NOT NULL, tenant text NOT NULL, from_day text NOT NULL, to_day text NOT NULL, closed_ms bigint NOT NULL,
+      body text NOT NULL, PRIMARY KEY (store_id, number), UNIQUE (store_id, to_day))`,
+    `CREATE TABLE follower (
+      store_id text NOT NULL, user_id text NOT NULL, tenant text NOT NULL, since_ms bigint NOT NULL, PRIMARY KEY (store_id, user_id))`,
+    `CREATE INDEX follower_by_user ON follower (tenant, user_id)`,
+    `CREATE TABLE offer_favorite (
+      store_id text NOT NULL, offer_id text NOT NULL, user_id text NOT NULL, tenant text NOT NULL, since_ms bigint NOT NULL,
+      PRIMARY KEY (store_id, offer_id, user_id))`,
+    `CREATE INDEX offer_favorite_by_user ON offer_favorite (tenant, user_id)`,
+    // Purchases of this session that are paid and not taken back.
+    `ALTER TABLE shopping_session ADD COLUMN completed bigint NOT NULL DEFAULT 0`,
+    `CREATE INDEX purchase_by_completion ON purchase (store_id, completed_ms, purchase_id) WHERE completed_ms IS NOT NULL`,
+  ],
+}

@@ -1,0 +1,61 @@
+/** What a store's days came to. Units and forms: ../schema.ts. */
+
+/** Every column but the first three is a count or cents that transactions add to. */
+export interface StoreDayRow {
+  store_id: string
+  /** `2026-11-20`, in the store's time zone. */
+  day: string
+  tenant: string
+  sessions: number
+  /** Sessions of that day with a purchase that stands. */
+  sessions_completed: number
+  completed_checkouts: number
+  revenue_cent: number
+  items_scanned: number
+  offer_clicks: number
+  offer_favorites: number
+  profile_views: number
+  messages: number
+  new_followers: number
+  lost_followers: number
+  /** Receipts given and taken back on that day: these never go down. */
+  receipts: number
+  refunds: number
+}
+
+export interface StoreDayVatRow {
+  store_id: string
+  day: string
+  /** Percent. */
+  rate: number
+  tenant: string
+  sales_cent: number
+  sales_tax_cent: number
+  refund_cent: number
+  refund_tax_cent: number
+}
+
+export interface StoreClosingRow {
+  store_id: string
+  number: number
+  tenant: string
+  from_day: string
+  to_day: string
+  closed_ms: number
+  body: string
+}
+
+export interface FollowerRow {
+  store_id: string
+  user_id: string
+  tenant: string
+  since_ms: number
+}
+
+export interface OfferFavoriteRow {
+  store_id: string
+  offer_id: string
+  user_id: string
+  tenant: string
+  since_ms: number
+}

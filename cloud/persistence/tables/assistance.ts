@@ -1,0 +1,35 @@
+/** Who asks for help, where, and what is said. Units and forms: ../schema.ts. */
+
+export interface ZoneRow {
+  zone_id: string
+  tenant: string
+  store_id: string
+  name: string
+  created_ms: number
+}
+
+export interface AssistanceRequestRow {
+  request_id: string
+  tenant: string
+  store_id: string
+  zone_id: string | null
+  user_id: string | null
+  reason: 'shopper' | 'manual_assistance_required'
+  device_id: string | null
+  purchase_id: string | null
+  subject: string | null
+  ticket_hash: string | null
+  status: 'open' | 'answered' | 'closed'
+  message_count: number
+  created_ms: number
+  updated_ms: number
+}
+
+export interface AssistanceMessageRow {
+  request_id: string
+  /** From 1, in the order in which they were said. */
+  number: number
+  author: 'shopper' | 'staff'
+  text: string
+  at_ms: number
+}

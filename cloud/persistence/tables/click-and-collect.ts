@@ -1,0 +1,39 @@
+/** Orders to be picked up. Units and forms: ../schema.ts. */
+
+export interface PickupOrderRow {
+  order_id: string
+  tenant: string
+  store_id: string
+  user_id: string
+  status: string
+  total_cent: number
+  currency: string
+  note: string | null
+  pickup_ms: number | null
+  estimated_ms: number
+  code_hash: string
+  reason: string | null
+  expires_ms: number | null
+  created_ms: number
+  updated_ms: number
+  picked_up_ms: number | null
+  rev: number
+}
+
+export interface PickupOrderLineRow {
+  order_id: string
+  line_no: number
+  product_id: string
+  ean: string
+  name: string
+  price_cent: number
+  vat: number
+  quantity: number
+}
+
+/** A tagged item that is kept for an order. */
+export interface PickupOrderItemRow {
+  order_id: string
+  item_id: string
+  line_no: number
+}

@@ -1,0 +1,48 @@
+/** Loyalty programs and their ledger. Units and forms: ../schema.ts; amounts are points, stamps or cents of a cashback. */
+
+export interface LoyaltyProgramRow {
+  program_id: string
+  tenant: string
+  store_id: string
+  name: string
+  type: string
+  earning_methods: string
+  points_per_euro_milli: number
+  stamps_per_visit: number
+  cashback_basis_points: number
+  points_valid_months: number | null
+  rewards: string
+  tiers: string
+  is_active: number
+  created_ms: number
+  updated_ms: number
+}
+
+export interface LoyaltyMemberRow {
+  program_id: string
+  user_id: string
+  balance: number
+  month: string
+  enrolled_ms: number
+  last_qr_ms: number | null
+  last_visit_ms: number | null
+  next_expiry_ms: number | null
+}
+
+/** `amount` is signed: what is taken is negative. `reverses` names the entry that is taken back. */
+export interface LoyaltyEntryRow {
+  entry_id: string
+  tenant: string
+  program_id: string
+  user_id: string
+  kind: string
+  amount: number
+  balance: number
+  source: string | null
+  transaction_id: string | null
+  reward_id: string | null
+  reverses: string | null
+  month: string
+  at_ms: number
+  expires_ms: number | null
+}

@@ -1,0 +1,25 @@
+import type { Platform } from '../../policy/platform.ts'
+import { blankProgram, withSettings, type ProgramSettings } from '../loyalty/program-changes.ts'
+import { saveProgram } from '../loyalty/queries.ts'
+import type { ProgramType } from '../loyalty/schema.ts'
+import type { Tenant } from '../operations/caller.ts'
+import type { Db } from '../persistence/database.ts'
+
+/** The loyalty program of a test store. Names are invented. */
+export interface SandboxProgram extends ProgramSettings {
+  readonly name: string
+  readonly type: ProgramType
+}
+
+interface ProgramSeed {
+  tenant: Tenant
+  storeId: string
+  program: SandboxProgram
+  platform: Platform
+}
+
+/** Makes the loyalty program of a test store. */
+export async function seedLoyalty(db: Db, { tenant, storeId, program, platform }: ProgramSeed): Promise<void> {
+  const { name, type } = program
+  await saveProgram(db, withSettings(blankProgram({ tenant, storeId, name, type }, platform), program, platform))
+}

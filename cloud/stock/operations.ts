@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { findProduct } from '../catalogue/queries.ts'
+import { notFound } from '../operations/failure.ts'
+import { Id, iso, Limit, Offset, Success, text } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { nextOf, pageOf } from '../operations/paging.ts'
+import type { StockLevelRow } from '../persistence/tables/stock.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { countStock, findStock, listStock, writeStock } from './queries.ts'
+
+const QUANTITY_LIMIT = 1_000_000_000
+
+const Stock = z.strictObject({
+  storeId: z.string(),
+  productId: z.string(),
+  quantity: z.int().nullable().describe('Pieces in the store; null: not counted.'),
+  reserved: z.int().describe('Pieces that orders and open checkouts were promised.'),
+  available: z.int().nullable().describe('What may still be promised; null: not counted.'),
+  updatedAt: z.string(),
+})
+
+export const setStock = operation({
+  name: 'setStock',
+  area: 'catalogue',
+  minimumPackage: 'DISCOVER',
+  summary: 'Says how many pieces of a product a store has.',
+  description:
+    'Optional: without it nothing is counted. From then on orders and open checkouts reserve pieces, pick-up and payment use them up, ' +
+    'and what cannot be promised any more is refused with 409 `out_of_stock`. `quantity: null` ends the counting.',
+  changes: true,
+  request: z.strictObject({ productId: Id, storeId: Id, quantity: z.int().min(0).max(QUANTITY_LIMIT).nullable() }),
+  response: Stock.extend(Success),
+  example: { productId: 'prd_01KANX6Y7C3V9Q2M8R5T4W6Z1B', storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', quantity: 12 },
+  async run(call, { productId, storeId, quantity }) {
+    const store = await ownStore(call, storeId)
+    const product = await findProduct(call.db, store.tenant, { productId }, storeId)
+    if (!product) throw notFound('product')
+    const level = await writeStock(call.db, { store_id: storeId, product_id: productId, on_hand: quantity, updated_ms: call.nowMs })
+    call.changed(productId)
+    return { success: true as const, ...toStock(level) }
+  },
+})
+
+function toStock({ store_id, product_id, on_hand, reserved, updated_ms }: StockLevelRow): z.infer<typeof Stock> {
+  const available = on_hand === null ? null : Math.max(0, on_hand - reserved)
+  return { storeId: store_id, productId: product_id, quantity: on_hand, reserved, available, updatedAt: iso(updated_ms) }
+}
+
+const DEFAULT_PAGE = 50
+
+export const fetchStock = operation({
+  name: 'fetchStock',
+  area: 'catalogue',
+  minimumPackage: 'DISCOVER',
+  summary: 'Lists what a store counts: pieces, what is promised of them, and what is left.',
+  description: 'Products that are not counted are not listed.',
+  changes: false,
+  request: z.strictObject({ storeId: Id, productId: Id.optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: text(128).optional() }),
+  response: z.strictObject({ ...Success, stock: z.array(Stock), total: z.int(), nextCursor: z.string().optional() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId, productId, ...paging }) {
+    await ownStore(call, storeId)
+    const page = pageOf(paging, DEFAULT_PAGE)
+    if (productId !== undefined) {
+      const level = await findStock(call.db, storeId, productId)
+      const stock = level === undefined || level.on_hand === null ? [] : [toStock(level)]
+      return { success: true as const, stock, total: stock.length }
+    }
+    const { items, nextCursor } = nextOf(await listStock(call.db, storeId, { ...page, limit: page.limit + 1 }), (row) => row.product_id, page)
+    return { success: true as const, stock: items.map(toStock), total: await countStock(call.db, storeId), ...(nextCursor && { nextCursor }) }
+  },
+})

@@ -1,0 +1,130 @@
+import { sql } from 'kysely'
+import type { Page } from '../operations/paging.ts'
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { StockLevelRow, StockReservationRow } from '../persistence/tables/stock.ts'
+
+/** Which of these products the store keeps stock of. */
+export async function stockedProducts(db: Db, storeId: string, productIds: readonly string[]): Promise<Set<string>> {
+  if (productIds.length === 0) return new Set()
+  const rows = await db.selectFrom('stock_level').select('product_id').where('store_id', '=', storeId).where('product_id', 'in', productIds).execute()
+  return new Set(rows.map((row) => row.product_id))
+}
+
+/** What the store has of a product; undefined when it was never counted there. */
+export function findStock(db: Db, storeId: string, productId: string): Promise<StockLevelRow | undefined> {
+  return db.selectFrom('stock_level').selectAll().where('store_id', '=', storeId).where('product_id', '=', productId).executeTakeFirst()
+}
+
+/** A page of what a store counts, in the order of the product ids. */
+export function listStock(db: Db, storeId: string, { after = '', limit, offset }: Page): Promise<StockLevelRow[]> {
+  const counted = db.selectFrom('stock_level').selectAll().where('store_id', '=', storeId).where('on_hand', 'is not', null)
+  return counted.where('product_id', '>', after).orderBy('product_id').limit(limit).offset(offset).execute()
+}
+
+/** How many products a store counts. */
+export async function countStock(db: Db, storeId: string): Promise<number> {
+  const counted = db.selectFrom('stock_level').where('store_id', '=', storeId).where('on_hand', 'is not', null)
+  const { count } = await counted.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Writes the count; what is reserved stays reserved. */
+export function writeStock(db: Db, level: Omit<StockLevelRow, 'reserved'>): Promise<StockLevelRow> {
+  const { on_hand, updated_ms } = level
+  return db
+    .insertInto('stock_level')
+    .values({ ...level, reserved: 0 })
+    .onConflict((c) => c.columns(['store_id', 'product_id']).doUpdateSet({ on_hand, updated_ms }))
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+interface Amount {
+  storeId: string
+  productId: string
+  quantity: number
+}
+
+const takeReserved = prepared((db, p: Amount) =>
+  db
+    .updateTable('stock_level')
+    .set((eb) => ({ reserved: eb('reserved', '+', p.quantity) }))
+    .where('store_id', '=', p.storeId)
+    .where('product_id', '=', p.productId)
+    .where((eb) => eb.or([eb('on_hand', 'is', null), eb(eb('on_hand', '-', eb.ref('reserved')), '>=', p.quantity)]))
+    .returning('reserved'),
+)
+
+/** Promises this much if there is that much: one guarded statement, so that two can never promise the same piece. */
+export async function tryReserve(db: Db, amount: Amount): Promise<boolean> {
+  return (await takeReserved(db, amount)).length > 0
+}
+
+/** Goods leave: never below zero, because what was counted may be wrong but what left has left. */
+function fewer(quantity: number) {
+  return sql<number | null>`CASE WHEN on_hand IS NULL THEN NULL WHEN on_hand > ${quantity} THEN on_hand - ${quantity} ELSE 0 END`
+}
+
+/** Gives a promise back; with `gone` the goods have left. */
+export async function endReservation(db: Db, { storeId, productId, quantity }: Amount, gone: boolean): Promise<void> {
+  await db
+    .updateTable('stock_level')
+    .set((eb) => ({ reserved: eb('reserved', '-', quantity), ...(gone && { on_hand: fewer(quantity) }) }))
+    .where('store_id', '=', storeId)
+    .where('product_id', '=', productId)
+    .execute()
+}
+
+/** Takes goods that nothing is reserved of any more. False: others had been promised them. */
+export async function takeUnreserved(db: Db, { storeId, productId, quantity }: Amount): Promise<boolean> {
+  const before = await findStock(db, storeId, productId)
+  await db
+    .updateTable('stock_level')
+    .set({ on_hand: fewer(quantity) })
+    .where('store_id', '=', storeId)
+    .where('product_id', '=', productId)
+    .execute()
+  return before === undefined || before.on_hand === null || before.on_hand - before.reserved >= quantity
+}
+
+/** Notes what is promised to whom, until when. */
+export async function insertReservations(db: Db, rows: readonly StockReservationRow[]): Promise<void> {
+  if (rows.length > 0) await db.insertInto('stock_reservation').values([...rows]).execute()
+}
+
+const deleteOf = prepared((db, p: { ownerId: string }) => db.deleteFrom('stock_reservation').where('owner_id', '=', p.ownerId).returningAll())
+
+/** Takes all reservations of an order or a purchase away and answers them, in the order in which stock is always locked. */
+export async function deleteReservations(db: Db, ownerId: string): Promise<StockReservationRow[]> {
+  const rows = await deleteOf(db, { ownerId })
+  return rows.sort((a, b) => (a.product_id < b.product_id ? -1 : 1))
+}
+
+/** Keeps what is held for longer, or shorter. */
+export async function extendReservations(db: Db, ownerId: string, expires_ms: number): Promise<void> {
+  await db.updateTable('stock_reservation').set({ expires_ms }).where('owner_id', '=', ownerId).where('state', '=', 'held').execute()
+}
+
+/** Reservations whose time is over, the oldest first. */
+export function overdueReservations(db: Db, nowMs: number, limit: number): Promise<StockReservationRow[]> {
+  return db.selectFrom('stock_reservation').selectAll().where('state', '=', 'held').where('expires_ms', '<=', nowMs).orderBy('expires_ms').limit(limit).execute()
+}
+
+/** Marks a reservation as lapsed; false when it is held no more. */
+export async function markLapsed(db: Db, { owner_id, product_id }: StockReservationRow): Promise<boolean> {
+  const rows = await db
+    .updateTable('stock_reservation')
+    .set({ state: 'lapsed' })
+    .where('owner_id', '=', owner_id)
+    .where('product_id', '=', product_id)
+    .where('state', '=', 'held')
+    .returning('owner_id')
+    .execute()
+  return rows.length > 0
+}
+
+/** Forgets what lapsed before this moment. */
+export async function forgetLapsed(db: Db, beforeMs: number): Promise<void> {
+  await db.deleteFrom('stock_reservation').where('state', '=', 'lapsed').where('expires_ms', '<=', beforeMs).execute()
+}

@@ -1,0 +1,13 @@
+import { realPlatform } from '../../bin/platform.ts'
+import type { Platform } from '../../policy/platform.ts'
+
+/** The real platform with a clock that a test can put forward, and in which no two moments are the same: ids tell what came first. */
+export function movablePlatform(): { platform: Platform; forward(ms: number): void } {
+  const real = realPlatform()
+  let offset = 0
+  const { clock } = real
+  return {
+    platform: { ...real, clock: { wall: () => clock.wall() + offset++, elapsed: () => clock.elapsed() + offset, bootId: clock.bootId } },
+    forward: (ms) => void (offset += ms),
+  }
+}
