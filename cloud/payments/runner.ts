@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import type { KeyCaller, Mode, Tenant } from '../operations/caller.ts'
+import { systemCaller, type Tenant } from '../operations/caller.ts'
 import type { Call, Operation, Services, Work } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
 import type { Database, Db } from '../persistence/database.ts'
@@ -25,8 +25,7 @@ class NothingChanged extends Error {
 
 /** A runner that no caller asked for: within the tenant, in the name of this operation. A step that answers undefined is undone. */
 export function taskRunner(operation: Operation, tenant: Tenant, database: Database, services: Services): Runner {
-  const [accountId = '', mode] = tenant.split('.')
-  const caller: KeyCaller = { kind: 'secret', keyId: 'payments', accountId, mode: mode as Mode, tenant, storeIds: null, package: 'PRIME', expiresMs: null }
+  const caller = systemCaller(tenant, 'payments')
   return {
     services,
     read: (look) => look(database.reads),
