@@ -55,6 +55,7 @@ export async function createCloud({ config, platform, log, database, keyFiles, i
     push,
     keyUsage: keyUsage(),
     offersChanged: signal(),
+    paymentsDue: signal(),
     outgoing,
     webhooks: { wake: () => dispatcher.wake() },
   }

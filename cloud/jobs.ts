@@ -7,6 +7,7 @@ import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
+import { startDuePayments } from './payments/due-payments.ts'
 import type { Database } from './persistence/database.ts'
 import { cancelUnpaid } from './scan-and-go/approval.ts'
 import { settleRefunds } from './scan-and-go/cancel-purchase.ts'
@@ -68,12 +69,13 @@ export function startJobs(database: Database, services: Services, refresh: () =>
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
 
   const dueOffers = startDueOffers(database, services)
+  const duePayments = startDuePayments(database, services)
 
   return {
     async stop() {
       stopped = true
       for (const cancel of cancels) cancel()
-      await Promise.all([...running, dueOffers.stop()])
+      await Promise.all([...running, dueOffers.stop(), duePayments.stop()])
     },
   }
 }

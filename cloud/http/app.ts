@@ -15,6 +15,7 @@ import { checkoutRoutes } from './checkout.ts'
 import { clientAddress } from './client-address.ts'
 import { apiDocuments } from './docs/documents.ts'
 import { imageRoutes } from './images.ts'
+import { notificationRoutes } from './notify.ts'
 import { rateLimiter } from './rate-limit.ts'
 import { NoReceiptPage, ReceiptPage } from './receipt-page.tsx'
 import { templateRoutes } from './templates.ts'
@@ -39,6 +40,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   // {upload_url} of the specification.
   app.post(`${base}/upload`, (c) => handle(c, 'uploadImageToProduct'))
   app.get(`${base}/getReceiptFromToken`, (c, next) => publicReceipt(c, next))
+  notificationRoutes(app, base, database, services, areTooMany)
   app.all(`${base}/:operation`, (c) => handle(c, c.req.param('operation')))
   for (const [path, document] of Object.entries(apiDocuments(operations, config))) app.get(path, (c) => document.answer(c))
   app.get('/', (c) => c.redirect('/docs'))
@@ -66,6 +68,12 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   function isTooFast(c: Context): boolean {
     if (config.rateLimit === 0) return false
     return !limiter.take(clientAddress(c, config.trustedProxies), { perSecond: 10, burst: 30 }).allowed
+  }
+
+  /** Notifications of payments: providers send many at once from few addresses. */
+  function areTooMany(c: Context): boolean {
+    if (config.rateLimit === 0) return false
+    return !limiter.take(`notify ${clientAddress(c, config.trustedProxies)}`, { perSecond: 100, burst: 500 }).allowed
   }
 
   /** Signed time for anyone; the nonce shows that the answer is new. */

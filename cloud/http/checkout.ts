@@ -10,9 +10,12 @@ import { wholePurchase } from '../scan-and-go/own-purchase.ts'
 import { endTestCheckout, completeTestCheckout, TEST_RESULTS, type TestResult } from '../scan-and-go/operations.ts'
 import { isTest, toTransactionData } from '../scan-and-go/present.ts'
 import { findPurchaseOfCheckout } from '../scan-and-go/queries.ts'
+import { openPaymentOf } from '../payments/queries.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { CheckoutPage } from './checkout-page.tsx'
+import { PaymentPage } from './payment-page.tsx'
 
-/** The test checkout page: whoever has its address may end it, as with a real provider's page. */
+/** The page of a checkout. In the sandbox whoever has its address may end it, as with a real provider's page. */
 export function checkoutRoutes(app: Hono, database: Database, services: Services, headers: Record<string, string>): void {
   app.get('/checkout/:id', async (c) => {
     const call = { db: database.reads, services, nowMs: services.platform.clock.wall() } as Call
@@ -38,9 +41,19 @@ export function checkoutRoutes(app: Hono, database: Database, services: Services
 
   async function show(c: Context, call: Call, id: string): Promise<Response> {
     const purchase = isIdShaped(id) ? await findPurchaseOfCheckout(call.db, id) : undefined
-    if (!purchase || !isTest(purchase.tenant)) return c.notFound()
+    if (!purchase) return c.notFound()
+    if (!isTest(purchase.tenant)) return showLive(c, call, purchase)
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     return c.html(`<!doctype html>${String(CheckoutPage({ purchase: data, action: `/checkout/${id}` }))}`, 200, headers)
+  }
+
+  /** Leads to the provider's page while that is open; whoever comes back from there sees how things stand. */
+  async function showLive(c: Context, call: Call, purchase: PurchaseRow): Promise<Response> {
+    const payment = await openPaymentOf(call.db, purchase.purchase_id)
+    if (payment?.url && purchase.status === 'PENDING_PAYMENT' && c.req.query('returned') === undefined) return c.redirect(payment.url, 303)
+    const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
+    const isAwaited = purchase.status === 'CREATED' && purchase.approval === 'awaiting'
+    return c.html(`<!doctype html>${String(PaymentPage({ purchase: data, isAwaited }))}`, 200, headers)
   }
 }
 

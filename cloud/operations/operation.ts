@@ -26,6 +26,7 @@ export const AREAS = [
   'protection',
   'agents',
   'webhooks',
+  'payments',
   'analytics',
   'assistance',
   'customers',
@@ -50,6 +51,8 @@ export interface Services {
   readonly push: PushSender
   /** Given after a commit that changed offers: what is due next may have changed. */
   readonly offersChanged: Signal
+  /** Given after a commit that leaves payments or refunds to be seen to. */
+  readonly paymentsDue: Signal
   /** Requests to merchants' own systems. */
   readonly outgoing: OutgoingHttp
   /** Sends events; `wake` says that there may be new ones. */

@@ -14,6 +14,9 @@ import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operat
 import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
 import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
+import { configurePSP } from '../payments/configure-psp.ts'
+import { processPayment } from '../payments/process-payment.ts'
+import { refundPayment } from '../payments/refund-payment.ts'
 import { fetchClickCollectOrders, submitClickCollectOrder, updateClickCollectStatus } from '../click-and-collect/operations.ts'
 import { getLoyaltyAnalytics } from '../loyalty/analytics-operations.ts'
 import { addLoyaltyPoints, loyaltyCheckIn, redeemLoyaltyPoints } from '../loyalty/points-operations.ts'
@@ -130,6 +133,9 @@ export const OPERATIONS = {
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,
+  configurePSP,
+  processPayment,
+  refundPayment,
   registerWebhook,
   fetchWebhooks,
   updateWebhook,

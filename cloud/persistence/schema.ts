@@ -7,6 +7,7 @@ import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables
 import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from './tables/click-and-collect.ts'
 import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from './tables/loyalty.ts'
 import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
+import type { PaymentRow, PspConfigRow, RefundRow } from './tables/payments.ts'
 import type {
   AuthorizationUnitRow,
   DenyEntryRow,
@@ -76,6 +77,9 @@ export interface Schema {
   offer: OfferRow
   offer_list: OfferListRow
   offer_price: OfferPriceRow
+  psp_config: PspConfigRow
+  payment: PaymentRow
+  refund: RefundRow
   webhook: WebhookRow
   webhook_subscription: WebhookSubscriptionRow
   webhook_delivery: WebhookDeliveryRow

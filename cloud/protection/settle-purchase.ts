@@ -10,7 +10,7 @@ export async function settlePurchase({ db, emit }: { db: Db; emit: Call['emit'] 
   if (!purchase) return
   const units = (await readUnits(db, purchaseId)).length
   let current = purchase
-  if (current.security_tag_status === 'pending' && (await confirmed(db, purchaseId, 'release')) === units) {
+  if (current.security_tag_status === 'pending' && (await areAll(db, purchaseId, 'release', units))) {
     current = await updatePurchase(db, current, { security_tag_status: 'deactivated' })
     emit({
       type: 'securityTag.deactivated',
@@ -18,12 +18,15 @@ export async function settlePurchase({ db, emit }: { db: Db; emit: Call['emit'] 
       data: { transactionId: purchaseId, storeId: purchase.store_id, securityTagMode: purchase.security_tag_mode, securityTagStatus: 'deactivated' },
     })
   }
-  if (current.status === 'SUCCESS' && units > 0 && (await confirmed(db, purchaseId, 'exit')) === units) {
+  if (current.status === 'SUCCESS' && units > 0 && (await areAll(db, purchaseId, 'exit', units))) {
     await updatePurchase(db, current, { status: 'UNLOADED' })
   }
 }
 
-async function confirmed(db: Db, purchaseId: string, rightClass: RightClass): Promise<number> {
-  const rights = await rightsOfPurchase(db, purchaseId, rightClass)
-  return rights.filter((right) => right.state === 'used' && right.outcome === 'confirmed').length
+/** Whether every unit was confirmed; those that came back and were refunded do not count. */
+async function areAll(db: Db, purchaseId: string, rightClass: RightClass, units: number): Promise<boolean> {
+  const used = (await rightsOfPurchase(db, purchaseId, rightClass)).filter((right) => right.state === 'used')
+  const countOf = (outcome: string) => used.filter((right) => right.outcome === outcome).length
+  const returned = countOf('returned')
+  return countOf('confirmed') === units - returned && (returned === 0 || returned < units)
 }

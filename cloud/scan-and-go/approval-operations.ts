@@ -2,8 +2,11 @@ import { z } from 'zod'
 import { Id, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { decideApproval } from './approval.ts'
-import { ownPurchase, purchaseIdOf, wholePurchase } from './own-purchase.ts'
-import { toPurchase } from './present.ts'
+import { beginPayment, openPayment } from '../payments/open-payment.ts'
+import { runnerOf } from '../payments/runner.ts'
+import { completePurchase } from './complete-purchase.ts'
+import { ownPurchase, purchaseIdOf } from './own-purchase.ts'
+import { isTest, toPurchase } from './present.ts'
 import { Purchase } from './schema.ts'
 
 export const approveCheckout = operation({
@@ -12,6 +15,8 @@ export const approveCheckout = operation({
   minimumPackage: 'GROW',
   summary: 'Staff have looked at a basket that awaits approval: it may be paid, or not.',
   description: 'Baskets with age-restricted goods, and those that a spot check picks (`spotCheckRate` of the protection policy), are CREATED with `awaitingApproval: true` until then.',
+  refusals: ['not_awaiting_approval', 'psp_not_configured', 'checkout_ended'],
+  emits: ['payment.created'],
   changes: true,
   request: z.strictObject({
     transactionId: Id.optional(),
@@ -22,10 +27,16 @@ export const approveCheckout = operation({
   }),
   response: Purchase.extend(Success),
   example: { transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
-  async run(call, input) {
-    const { purchase } = await ownPurchase(call, purchaseIdOf(input))
-    const decided = await decideApproval(call, purchase, input.operatorId, input.approved ?? true)
-    call.changed(purchase.purchase_id)
-    return { success: true as const, ...toPurchase(await wholePurchase(call, decided), call) }
+  async steps(work, input) {
+    const decided = await work.step(async (call) => {
+      const { purchase, store } = await ownPurchase(call, purchaseIdOf(input))
+      const approved = await decideApproval(call, purchase, input.operatorId, input.approved ?? true)
+      call.changed(purchase.purchase_id)
+      const isToPay = approved.status === 'CREATED' && !isTest(approved.tenant)
+      if (isToPay && approved.total_cent === 0) await completePurchase(call, approved, store)
+      return { purchase: approved, store, payment: isToPay && approved.total_cent > 0 ? await beginPayment(call, approved) : undefined }
+    })
+    if (decided.payment) await openPayment(runnerOf(work), decided.payment, decided.purchase, decided.store)
+    return work.read(async (call) => ({ success: true as const, ...toPurchase(await ownPurchase(call, decided.purchase.purchase_id), call) }))
   },
 })

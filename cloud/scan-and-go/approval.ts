@@ -6,6 +6,7 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { extendReservations } from '../stock/queries.ts'
 import { endUnpaid } from './end-unpaid.ts'
+import { isTest } from './present.ts'
 import { updatePurchase } from './queries.ts'
 
 /** How long a payment is awaited, ms; the clock stands still while staff must look first. */
@@ -31,9 +32,9 @@ export function approvalNeeded(lines: readonly { requiresHumanVerification: bool
   return (a * 65_536 + b * 256 + c) / 16_777_216 < spotCheckRate ? 'spot_check' : null
 }
 
-/** Where a new purchase stands: at its payment, or before it. */
-export function firstState(reason: ApprovalReason | null, nowMs: number): Pick<PurchaseRow, 'status' | 'approval' | 'approval_reason' | 'payment_by_ms'> {
-  if (reason === null) return { status: 'PENDING_PAYMENT', approval: null, approval_reason: null, payment_by_ms: nowMs + PAYMENT_MS }
+/** Where a new purchase stands: at its payment, or before it. In live mode the payment must be opened first. */
+export function firstState(reason: ApprovalReason | null, isLive: boolean, nowMs: number): Pick<PurchaseRow, 'status' | 'approval' | 'approval_reason' | 'payment_by_ms'> {
+  if (reason === null) return { status: isLive ? 'CREATED' : 'PENDING_PAYMENT', approval: null, approval_reason: null, payment_by_ms: nowMs + PAYMENT_MS }
   return { status: 'CREATED', approval: 'awaiting', approval_reason: reason, payment_by_ms: null }
 }
 
@@ -46,7 +47,10 @@ export async function decideApproval(call: Call, purchase: PurchaseRow, operator
   }
   if (!isApproved) return endUnpaid(call.db, purchase, { approval: 'refused', approved_by: operatorId, cancel_reason: 'not approved by staff' })
   await extendReservations(call.db, purchase.purchase_id, call.nowMs + STOCK_MS)
-  return updatePurchase(call.db, purchase, { status: 'PENDING_PAYMENT', approval: 'approved', approved_by: operatorId, payment_by_ms: call.nowMs + PAYMENT_MS })
+  const change = { approval: 'approved', approved_by: operatorId } as const
+  // In live mode the payment is opened next, and the purchase moves on with it.
+  if (!isTest(purchase.tenant)) return updatePurchase(call.db, purchase, change)
+  return updatePurchase(call.db, purchase, { ...change, status: 'PENDING_PAYMENT', payment_by_ms: call.nowMs + PAYMENT_MS })
 }
 
 /** Ends what nobody paid in time; safe to run twice and in several processes. Answers how many. */

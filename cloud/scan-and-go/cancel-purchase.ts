@@ -3,6 +3,7 @@ import { precondition } from '../operations/failure.ts'
 import { reverseEarnings } from '../loyalty/earn-automatically.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { refundWhole, releaseRefund } from '../payments/refunds.ts'
 import { denyReceipt } from '../protection/deny-list.ts'
 import { raiseException } from '../protection/events.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
@@ -26,11 +27,13 @@ export async function cancelPurchase(call: Call, purchase: PurchaseRow, reason: 
   await revokeAll(call, purchase)
   const denySeq = await denyReceipt(call, purchase)
   await takeBackItems(call, purchase)
-  await countCancelled(call, purchase, await readLines(call.db, purchase.purchase_id))
+  // Repeated after a refund that failed, it was counted before.
+  if (purchase.refund_status !== 'failed') await countCancelled(call, purchase, await readLines(call.db, purchase.purchase_id))
   const { tenant, purchase_id: transactionId, total_cent: totalCent } = purchase
   await reverseEarnings(call, { tenant, transactionId, remainingCent: 0, totalCent })
   const isOpen = await hasOpenAuthorizations(call, purchase)
-  return updatePurchase(call.db, purchase, { ...change, deny_seq: denySeq, refund_status: isOpen ? 'pending' : 'done' })
+  const refund = await refundWhole(call, { ...purchase, ...change }, isOpen ? 'held' : 'due')
+  return updatePurchase(call.db, purchase, { ...change, deny_seq: denySeq, refund_status: isOpen || refund ? 'pending' : 'done' })
 }
 
 async function authorizationsOf({ db }: Pick<Call, 'db'>, purchaseId: string) {
@@ -82,11 +85,14 @@ async function hasOpenAuthorizations(call: Call, purchase: PurchaseRow): Promise
 
 /** The refunds that have waited long enough: every token of the purchase has ended, and so has what a home may still accept. */
 export async function settleRefunds({ db, nowMs }: Pick<Call, 'db' | 'nowMs'>): Promise<void> {
-  const waiting = await db.selectFrom('purchase').selectAll().where('refund_status', '=', 'pending').limit(100).execute()
+  const sent = db.selectFrom('refund').select('purchase_id').where('kind', '=', 'whole').where('state', '=', 'due')
+  const waiting = await db.selectFrom('purchase').selectAll().where('refund_status', '=', 'pending').where('purchase_id', 'not in', sent).limit(100).execute()
   for (const purchase of waiting) {
     const rows = await authorizationsOf({ db }, purchase.purchase_id)
     const isOver = rows.every((row) => row.voided_ms !== null || row.exp * 1_000 + 60_000 <= nowMs)
-    if (isOver && (await denialTaken(db, purchase))) await updatePurchase(db, purchase, { refund_status: 'done' })
+    if (!isOver || !(await denialTaken(db, purchase))) continue
+    // Where a provider was paid, it is done when the provider has taken the refund.
+    if (!(await releaseRefund({ db, nowMs }, purchase))) await updatePurchase(db, purchase, { refund_status: 'done' })
   }
 }
 

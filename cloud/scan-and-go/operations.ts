@@ -3,7 +3,8 @@ import { knownCaller } from '../operations/caller.ts'
 import { Failure, notFound, precondition } from '../operations/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
-import { originOf } from '../config.ts'
+import { beginPayment, checkoutPageOf, openPayment, pspOf } from '../payments/open-payment.ts'
+import { runnerOf } from '../payments/runner.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { cancelPurchase } from './cancel-purchase.ts'
 import { completePurchase } from './complete-purchase.ts'
@@ -41,22 +42,34 @@ export const startCheckout = operation({
   summary: 'Turns a basket into a purchase and opens its payment.',
   description:
     'Lines with `ean`, `productId` or a named item are priced by the server; a different `priceUnit` is refused with 409 and a row per line. ' +
-    'With a test key `checkoutUrl` is a test page with Pay, Decline and Cancel.',
+    'With a test key `checkoutUrl` is a test page with Pay, Decline and Cancel; with a live key the page of the store’s payment provider. ' +
+    'A provider that does not answer: 503 with `psp_unavailable`, and the purchase is CANCELLED.',
   callers: ['secret', 'publishable'],
-  refusals: ['out_of_stock', 'price_changed', 'item_mismatch', 'item_not_sellable', 'psp_not_configured'],
+  refusals: ['out_of_stock', 'price_changed', 'item_mismatch', 'item_not_sellable', 'psp_not_configured', 'checkout_ended'],
+  emits: ['payment.created'],
   changes: true,
   request: CheckoutRequest,
   response: Purchase.extend({ ...Success, checkoutUrl: z.string() }),
   example: { sessionId: 'ses_01KANX6Y7C3V9Q2M8R5T4W6Z1B', items: [{ ean: '4012345678901', quantity: 1 }] },
-  async run(call, { sessionId, storeId, items, userId }) {
-    const session = await ownSession(call, sessionId)
-    if (storeId !== undefined && storeId !== session.store_id) throw notFound('session')
-    const store = await ownStore(call, session.store_id)
-    if (knownCaller(call.caller).mode === 'live') throw precondition('psp_not_configured', 'no payment service provider is configured for this store')
-    const purchase = await startPurchase(call, session, store, items, userId)
-    call.changed(purchase.purchase_id)
-    const checkoutUrl = `${originOf(call.services.config)}/checkout/${purchase.checkout_session_id}`
-    return { success: true as const, ...toPurchase(await wholePurchase(call, purchase), call), checkoutUrl }
+  async steps(work, { sessionId, storeId, items, userId }) {
+    const started = await work.step(async (call) => {
+      const session = await ownSession(call, sessionId)
+      if (storeId !== undefined && storeId !== session.store_id) throw notFound('session')
+      const store = await ownStore(call, session.store_id)
+      const isLive = knownCaller(call.caller).mode === 'live'
+      if (isLive) await pspOf(call, store.store_id)
+      const purchase = await startPurchase(call, session, store, items, userId)
+      call.changed(purchase.purchase_id)
+      if (isLive && purchase.total_cent === 0 && purchase.approval === null) await completePurchase(call, purchase, store)
+      const payment = isLive && purchase.total_cent > 0 && purchase.approval === null ? await beginPayment(call, purchase) : undefined
+      return { purchase, store, payment }
+    })
+    const { purchase, store, payment } = started
+    const opened = payment && (await openPayment(runnerOf(work), payment, purchase, store))
+    return work.read(async (call) => {
+      const whole = await ownPurchase(call, purchase.purchase_id)
+      return { success: true as const, ...toPurchase(whole, call), checkoutUrl: opened?.url ?? checkoutPageOf(purchase, call) }
+    })
   },
 })
 
@@ -118,6 +131,7 @@ export const markPurchaseCancelled = operation({
     const { purchase } = await ownPurchase(call, purchaseIdOf(input))
     const cancelled = await cancelPurchase(call, purchase, input.reason)
     call.changed(purchase.purchase_id)
+    call.afterCommit(() => call.services.paymentsDue.give())
     return { success: true as const, ...toPurchase(await wholePurchase(call, cancelled), call) }
   },
 })

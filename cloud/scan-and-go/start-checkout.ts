@@ -29,7 +29,7 @@ export async function startPurchase(
     session_id: session.session_id,
     user_id: userId ?? session.user_id,
     checkout_session_id: newId('chk', services.platform),
-    ...firstState(approvalNeeded(priced, store, services.platform.random), nowMs),
+    ...firstState(approvalNeeded(priced, store, services.platform.random), caller.mode === 'live', nowMs),
     currency: 'EUR',
     total_cent: priced.reduce((sum, line) => sum + line.priceCent * line.quantity, 0),
     security_tag_mode: store.security_tag_mode,

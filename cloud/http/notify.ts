@@ -1,0 +1,71 @@
+import type { Context, Hono } from 'hono'
+import { isIdShaped } from '../../policy/ids.ts'
+import type { Tenant } from '../operations/caller.ts'
+import { Failure } from '../operations/failure.ts'
+import type { Services } from '../operations/operation.ts'
+import { applyNotice, changesAnything } from '../payments/apply-notice.ts'
+import { connectionOf } from '../payments/connection.ts'
+import { processPayment } from '../payments/process-payment.ts'
+import { ProviderFault, type PaymentNotice } from '../payments/provider.ts'
+import { PROVIDERS } from '../payments/providers.ts'
+import { configsOf, findNoticed } from '../payments/queries.ts'
+import { taskRunner } from '../payments/runner.ts'
+import type { PspConfigRow } from '../persistence/tables/payments.ts'
+import type { Database } from '../persistence/database.ts'
+import { readBytes } from './body.ts'
+
+/** The largest event of a provider is far smaller, bytes. */
+const BODY_LIMIT = 256 * 1024
+
+/**
+ * What payment providers tell us: `{base_url}/notify/{provider}/{storeId}` (decisions §8). A notification that is not genuine is
+ * 400 and leaves no trace; one that says nothing new is 200; one that could not be noted is 500, so that it is sent again.
+ */
+export function notificationRoutes(app: Hono, base: string, database: Database, services: Services, isTooFast: (c: Context) => boolean): void {
+  app.post(`${base}/notify/:provider/:storeId`, async (c) => {
+    if (isTooFast(c)) return c.json({ error: 'too many notifications', code: 'resource-exhausted' }, 429, { 'retry-after': '1' })
+    const body = await readBody(c)
+    if (body === undefined) return c.json({ error: 'the body is too large', code: 'payload-too-large' }, 413)
+    const genuine = await verify(c, body).catch(cannotTell)
+    if (genuine === 'unknown') return c.json({ error: 'the provider does not answer; send it again', code: 'unavailable' }, 503, { 'retry-after': '60' })
+    if (!genuine) return c.json({ error: 'the notification is not signed as this store’s provider signs', code: 'invalid-argument' }, 400)
+    if (genuine.notice !== 'nothing') await apply(genuine.config, genuine.notice)
+    return c.json({ received: true })
+  })
+
+  /** The settings, present or past, whose secret the notification is signed with. */
+  async function verify(c: Context, body: string): Promise<{ config: PspConfigRow; notice: PaymentNotice | 'nothing' } | undefined> {
+    const storeId = c.req.param('storeId') ?? ''
+    const provider = c.req.param('provider') ?? ''
+    if (!isIdShaped(storeId) || !PROVIDERS.has(provider)) return undefined
+    const notification = { header: (name: string) => c.req.header(name), body, nowMs: services.platform.clock.wall() }
+    for (const config of await configsOf(database.reads, storeId, provider)) {
+      const isOurs = async (sessionId: string) => (await findNoticed(database.reads, config.config_id, { sessionId, paymentId: null })) !== undefined
+      const notice = await connectionOf(config, services).readNotification({ ...notification, isOurs })
+      if (notice) return { config, notice }
+    }
+    return undefined
+  }
+
+  async function apply(config: PspConfigRow, notice: PaymentNotice): Promise<void> {
+    const payment = await findNoticed(database.reads, config.config_id, notice)
+    if (!payment || !changesAnything(payment, notice)) return
+    const run = taskRunner(processPayment, payment.tenant as Tenant, database, services)
+    await run.step((call) => applyNotice(call, payment.payment_id, notice))
+  }
+}
+
+/** Where the provider must be asked about its own notification, and does not answer. */
+function cannotTell(error: unknown): 'unknown' {
+  if (error instanceof ProviderFault) return 'unknown'
+  throw error
+}
+
+async function readBody(c: Context): Promise<string | undefined> {
+  try {
+    return Buffer.from(await readBytes(c, BODY_LIMIT)).toString('utf8')
+  } catch (error) {
+    if (error instanceof Failure) return undefined
+    throw error
+  }
+}

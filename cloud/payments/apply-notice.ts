@@ -1,0 +1,64 @@
+import type { Call } from '../operations/operation.ts'
+import type { PaymentRow } from '../persistence/tables/payments.ts'
+import { raiseException } from '../protection/events.ts'
+import { completePurchase } from '../scan-and-go/complete-purchase.ts'
+import { endUnpaid } from '../scan-and-go/end-unpaid.ts'
+import { findStore } from '../stores/queries.ts'
+import type { PaymentNotice } from './provider.ts'
+import { findPayment, updatePayment } from './queries.ts'
+import { insertRefund } from './refunds.ts'
+
+/**
+ * What a provider says became of a session, in any order and as often as it likes. Answers undefined when there is
+ * nothing to change. Money for a purchase that is over goes back by itself (decisions §8).
+ *
+ *   asking, open ──ended──▶ ended          the purchase is CANCELLED
+ *   asking, open, ended ──paid──▶ paid     the purchase is SUCCESS, or the money goes back
+ */
+export async function applyNotice(call: Call, paymentId: string, notice: PaymentNotice): Promise<true | undefined> {
+  const payment = await findPayment(call.db, paymentId)
+  if (!payment || !changesAnything(payment, notice)) return undefined
+  call.changed(payment.purchase_id)
+  if (notice.state === 'paid') return notePaid(call, payment, notice)
+  await updatePayment(call.db, payment, { state: 'ended', due_ms: null, provider_ref: notice.sessionId })
+  const purchase = await purchaseOf(call, payment)
+  if (purchase.status === 'CREATED' || purchase.status === 'PENDING_PAYMENT') {
+    await endUnpaid(call.db, purchase, { cancel_reason: 'the payment was declined, cancelled or expired' })
+  }
+  return true
+}
+
+/** Whether a notice says something new about this payment. */
+export function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
+  return payment.state !== 'paid' && (notice.state === 'paid' || payment.state !== 'ended')
+}
+
+async function notePaid(call: Call, payment: PaymentRow, notice: PaymentNotice): Promise<true> {
+  const { db, nowMs, services } = call
+  const purchase = await purchaseOf(call, payment)
+  const amountCent = notice.amountCent ?? payment.amount_cent
+  const isRight = amountCent === payment.amount_cent && (notice.currency ?? payment.currency).toUpperCase() === payment.currency
+  const isAwaited = purchase.status === 'PENDING_PAYMENT' || (purchase.status === 'CREATED' && purchase.approval !== 'awaiting')
+  const paid = { state: 'paid', due_ms: null, paid_ms: nowMs, provider_ref: notice.sessionId, charge_ref: notice.chargeId } as const
+  await updatePayment(db, payment, { ...paid, applied: isRight && isAwaited ? 1 : 0 })
+  const scope = { db, tenant: payment.tenant, platform: services.platform, nowMs }
+  const about = { storeId: payment.store_id, subject: payment.payment_id, purchaseId: payment.purchase_id }
+  if (!isRight) {
+    await raiseException(scope, { ...about, kind: 'payment_mismatch', detail: `the provider was paid ${amountCent} cents ${notice.currency ?? ''} instead of ${payment.amount_cent} ${payment.currency}` })
+    return true
+  }
+  if (isAwaited) {
+    const store = await findStore(db, purchase.store_id)
+    if (!store) throw new Error(`store ${purchase.store_id} is gone`)
+    await completePurchase(call, purchase, store)
+    return true
+  }
+  await insertRefund(call, { purchase, payment, kind: 'late', amountCent, state: 'due', reason: `the purchase was ${purchase.status}`, lineIds: null })
+  call.afterCommit(() => services.paymentsDue.give())
+  await raiseException(scope, { ...about, kind: 'late_payment', detail: `a payment arrived when the purchase was ${purchase.status}; it is refunded` })
+  return true
+}
+
+function purchaseOf({ db }: Call, payment: PaymentRow) {
+  return db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { newId } from '../../policy/ids.ts'
+import { knownCaller } from '../operations/caller.ts'
+import { Failure, invalid, type ErrorDetail } from '../operations/failure.ts'
+import { Id, iso, Success } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { checkTarget } from '../outgoing/address-guard.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { providerRules, sealConfig } from './connection.ts'
+import { notificationUrlOf } from './open-payment.ts'
+import type { PaymentProvider } from './provider.ts'
+import { PROVIDER_NAMES, PROVIDERS } from './providers.ts'
+import { replaceConfig } from './queries.ts'
+
+export const configurePSP = operation({
+  name: 'configurePSP',
+  area: 'payments',
+  minimumPackage: 'GROW',
+  summary: 'Sets the payment service provider of a store.',
+  description:
+    'Credentials are kept encrypted and never answered. Payments that are open at the former provider go on there, and what was paid there is refunded there. ' +
+    'Register `notificationUrl` with the provider. `config` of `custom`: `baseUrl`, `webhookSecret`, `apiKey`?; of `stripe`: `secretKey`, `webhookSecret`, `accountId`?; of `mollie`: `apiKey`.',
+  changes: true,
+  request: z.strictObject({
+    provider: z.enum(PROVIDER_NAMES).describe(`Built so far: ${[...PROVIDERS.keys()].join(', ')}.`),
+    storeId: Id,
+    config: z.record(z.string().max(60), z.string().max(2_000)).describe('Keys and account ids of the provider.'),
+  }),
+  response: z.strictObject({ ...Success, storeId: z.string(), provider: z.string(), notificationUrl: z.string(), configuredAt: z.string() }),
+  example: {
+    provider: 'custom',
+    storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B',
+    config: { baseUrl: 'https://psp.example', apiKey: 'key-of-the-shop', webhookSecret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=' },
+  },
+  emits: ['integration.psp.configured'],
+  async run(call, input) {
+    const { db, nowMs, services } = call
+    const provider = PROVIDERS.get(input.provider)
+    if (!provider) throw invalid('provider', `${input.provider} is not built yet; possible are ${[...PROVIDERS.keys()].join(', ')}`, 'provider_not_built')
+    const config = readConfig(provider, input.config)
+    const target = checkTarget(provider.addressOf(config), providerRules(services.config))
+    if ('refusal' in target) throw invalid('config.baseUrl', target.refusal, 'url_refused')
+    const store = await ownStore(call, input.storeId)
+    const configId = newId('psp', services.platform)
+    await replaceConfig(db, {
+      config_id: configId,
+      tenant: knownCaller(call.caller).tenant,
+      store_id: store.store_id,
+      provider: provider.name,
+      sealed: sealConfig(services, configId, config),
+      is_current: 1,
+      created_ms: nowMs,
+    })
+    call.changed(configId)
+    call.emit({ type: 'integration.psp.configured', storeId: store.store_id, data: { storeId: store.store_id, provider: provider.name } })
+    const notificationUrl = notificationUrlOf({ provider: provider.name, store_id: store.store_id }, call)
+    return { success: true as const, storeId: store.store_id, provider: provider.name, notificationUrl, configuredAt: iso(nowMs) }
+  },
+})
+
+/** The settings as the provider needs them; 400 names every fault, and no value. */
+function readConfig(provider: PaymentProvider, config: Record<string, string>): unknown {
+  const read = provider.config.safeParse(config)
+  if (read.success) return read.data
+  const details = read.error.issues.map((issue): ErrorDetail => {
+    const unknown = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined
+    const path = ['config', ...issue.path.map(String), ...(unknown === undefined ? [] : [unknown])].join('.')
+    return { path, code: unknown === undefined ? 'invalid' : 'unknown_field', message: unknown === undefined ? issue.message : `${provider.name} has no such setting` }
+  })
+  throw new Failure('invalid-argument', `config: ${details[0]?.path} ${details[0]?.message}`, { details })
+}

@@ -1,0 +1,57 @@
+import { assert } from '../../policy/assert.ts'
+import { deadline } from '../../policy/platform.ts'
+import type { CloudConfig } from '../config.ts'
+import type { Services } from '../operations/operation.ts'
+import type { TargetRules } from '../outgoing/address-guard.ts'
+import { OutgoingFault } from '../outgoing/outgoing-http.ts'
+import type { PspConfigRow } from '../persistence/tables/payments.ts'
+import { ProviderFault, type ProviderConnection, type SendToProvider } from './provider.ts'
+import { PROVIDERS } from './providers.ts'
+
+/** A provider has so long for one answer, ms: a shopper is waiting. */
+export const ANSWER_WITHIN_MS = 10_000
+const ANSWER_LIMIT = 256 * 1024
+
+/** Where a provider may be: its credentials are never sent in the open, but to simulators. */
+export function providerRules(config: CloudConfig): TargetRules {
+  return { plainHttp: config.allowPrivateTargets, privateTargets: config.allowPrivateTargets }
+}
+
+const contextOf = (configId: string) => `psp_config/${configId}`
+
+/** Settings as they are kept, bound to their row. */
+export function sealConfig({ authority }: Services, configId: string, config: unknown): string {
+  return authority.sealer.seal(Buffer.from(JSON.stringify(config)), contextOf(configId))
+}
+
+/** The provider behind these settings. */
+export function connectionOf(row: PspConfigRow, services: Services): ProviderConnection {
+  const provider = PROVIDERS.get(row.provider)
+  assert(provider, `${row.provider} is configured and not built`)
+  const config = provider.config.parse(JSON.parse(services.authority.sealer.open(row.sealed, contextOf(row.config_id)).toString('utf8')))
+  return provider.connect(config, sender(services))
+}
+
+function sender({ outgoing, platform, config }: Services): SendToProvider {
+  return async (request) => {
+    const limit = deadline(platform.timers, ANSWER_WITHIN_MS)
+    try {
+      const { status, body } = await outgoing.send({ ...request, headers: { 'user-agent': 'untag-payments/1', ...request.headers }, answerLimit: ANSWER_LIMIT, rules: providerRules(config) }, limit.signal)
+      return { status, json: parse(body) }
+    } catch (error) {
+      if (!(error instanceof OutgoingFault)) throw error
+      // An address that the guard refuses was never reached; everything else may have arrived.
+      throw new ProviderFault(`the provider was not reached: ${error.code}`, error.code === 'address_refused')
+    } finally {
+      limit.done()
+    }
+  }
+}
+
+function parse(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(body))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,141 @@
+import { newId } from '../../policy/ids.ts'
+import { originOf } from '../config.ts'
+import { Failure, precondition } from '../operations/failure.ts'
+import type { Call } from '../operations/operation.ts'
+import type { PaymentRow, PspConfigRow } from '../persistence/tables/payments.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { PAYMENT_MS } from '../scan-and-go/approval.ts'
+import { endUnpaid } from '../scan-and-go/end-unpaid.ts'
+import { updatePurchase } from '../scan-and-go/queries.ts'
+import { connectionOf } from './connection.ts'
+import { ProviderFault, type Session } from './provider.ts'
+import { currentConfig, findPayment, readConfig, updatePayment } from './queries.ts'
+import type { Runner } from './runner.ts'
+
+/**
+ *   [ purchase CREATED, payment asking ] ─ provider: createSession ─ [ PENDING_PAYMENT, payment open ]
+ *                                                    └─ fails, times out ─ [ CANCELLED, payment ended ] ─ 503
+ *
+ * Whoever asks while it is being opened asks the provider for the same: the payment's id is the idempotency key.
+ */
+
+/** How long an opening may take before a job takes it for dead, ms. */
+const OPENING_MS = 2 * 60_000
+
+/** Asking the provider what became of a session nobody told us about: minutes after it was made; at last it is ended. */
+export const CHECK_MINUTES = [2, 5, 10, 20, 29, 35, 65] as const
+
+/** Where our page for a payment is: it leads to the provider's, or waits with the shopper for staff. */
+export function checkoutPageOf(purchase: PurchaseRow, call: Pick<Call, 'services'>): string {
+  return `${originOf(call.services.config)}/checkout/${purchase.checkout_session_id}`
+}
+
+/** Where a store's provider sends its notifications. */
+export function notificationUrlOf({ provider, store_id: storeId }: Pick<PspConfigRow, 'provider' | 'store_id'>, { services }: Pick<Call, 'services'>): string {
+  return `${services.config.baseUrl}/notify/${provider}/${storeId}`
+}
+
+/** The provider of a store that is to be paid. 409 when there is none. */
+export async function pspOf(call: Call, storeId: string) {
+  const config = await currentConfig(call.db, storeId)
+  if (!config) throw precondition('psp_not_configured', 'no payment service provider is configured for this store')
+  return config
+}
+
+/** Notes that a payment is about to be opened at the store's provider. */
+export async function beginPayment(call: Call, purchase: PurchaseRow): Promise<PaymentRow> {
+  const config = await pspOf(call, purchase.store_id)
+  const payment: PaymentRow = {
+    payment_id: newId('pay', call.services.platform),
+    tenant: purchase.tenant,
+    store_id: purchase.store_id,
+    purchase_id: purchase.purchase_id,
+    config_id: config.config_id,
+    provider: config.provider,
+    provider_ref: null,
+    charge_ref: null,
+    url: null,
+    amount_cent: purchase.total_cent,
+    currency: purchase.currency,
+    state: 'asking',
+    applied: 0,
+    checks: 0,
+    due_ms: call.nowMs + OPENING_MS,
+    created_ms: call.nowMs,
+    paid_ms: null,
+  }
+  await call.db.insertInto('payment').values(payment).execute()
+  return payment
+}
+
+/** Opens the payment at the provider and answers it with its `url`. 503 when the provider does not: then the purchase is over. */
+export async function openPayment(run: Runner, payment: PaymentRow, purchase: PurchaseRow, store: StoreRow): Promise<PaymentRow> {
+  if (payment.state === 'open') return payment
+  let session: Session
+  try {
+    session = await ask(run, payment, purchase, store)
+  } catch (error) {
+    if (!(error instanceof ProviderFault)) throw error
+    run.services.log.warn({ paymentId: payment.payment_id, provider: payment.provider, fault: error.message }, 'a payment could not be opened')
+    const open = await run.step((call) => giveUp(call, payment.payment_id))
+    if (open?.state === 'open') return open
+    throw new Failure('unavailable', 'the payment service provider does not answer; try again', { reason: 'psp_unavailable', retryAfter: 5 })
+  }
+  const opened = await run.step((call) => noteOpened(call, payment.payment_id, session))
+  if (!opened?.url) throw precondition('checkout_ended', 'the purchase ended while its payment was being opened')
+  return opened
+}
+
+async function ask(run: Runner, payment: PaymentRow, purchase: PurchaseRow, store: StoreRow): Promise<Session> {
+  const config = await run.read((db) => readConfig(db, payment.config_id))
+  return connectionOf(config, run.services).createSession({
+    paymentId: payment.payment_id,
+    amountCent: payment.amount_cent,
+    currency: payment.currency,
+    returnUrl: `${checkoutPageOf(purchase, run)}?returned=1`,
+    notifyUrl: notificationUrlOf(config, run),
+    title: store.trading_name,
+    untilMs: payment.created_ms + PAYMENT_MS,
+  })
+}
+
+async function noteOpened(call: Call, paymentId: string, { sessionId, url }: Session): Promise<PaymentRow | undefined> {
+  const payment = await findPayment(call.db, paymentId)
+  if (!payment || payment.state === 'open') return payment
+  if (payment.state !== 'asking') {
+    // Too late for the shopper; but money that comes all the same must find its payment.
+    if (payment.provider_ref === null) await updatePayment(call.db, payment, { provider_ref: sessionId })
+    return undefined
+  }
+  const dueMs = payment.created_ms + CHECK_MINUTES[0] * 60_000
+  const opened = await updatePayment(call.db, payment, { state: 'open', provider_ref: sessionId, url, due_ms: dueMs })
+  const purchase = await call.db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
+  if (purchase.status !== 'CREATED') return undefined
+  await updatePurchase(call.db, purchase, { status: 'PENDING_PAYMENT', payment_by_ms: call.nowMs + PAYMENT_MS })
+  call.changed(purchase.purchase_id)
+  call.emit({
+    type: 'payment.created',
+    storeId: payment.store_id,
+    data: {
+      transactionId: purchase.purchase_id,
+      storeId: payment.store_id,
+      paymentId: payment.payment_id,
+      provider: payment.provider,
+      amountCent: payment.amount_cent,
+      currency: payment.currency,
+    },
+  })
+  return opened
+}
+
+/** Ends a payment that was never opened, and its purchase; answers it as it is when somebody has opened it meanwhile. */
+export async function giveUp(call: Call, paymentId: string): Promise<PaymentRow | undefined> {
+  const payment = await findPayment(call.db, paymentId)
+  if (!payment || payment.state !== 'asking') return payment
+  const ended = await updatePayment(call.db, payment, { state: 'ended', due_ms: null })
+  const purchase = await call.db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
+  if (purchase.status === 'CREATED') await endUnpaid(call.db, purchase, { cancel_reason: 'the payment service provider did not answer' })
+  call.changed(payment.purchase_id)
+  return ended
+}

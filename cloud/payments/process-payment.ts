@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { knownCaller } from '../operations/caller.ts'
+import { precondition } from '../operations/failure.ts'
+import { eurosOf, Id, present, Success, text } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import type { PaymentRow } from '../persistence/tables/payments.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'
+import { isTest } from '../scan-and-go/present.ts'
+import { PURCHASE_STATUSES, type PurchaseStatus } from '../scan-and-go/schema.ts'
+import { beginPayment, checkoutPageOf, openPayment } from './open-payment.ts'
+import { openPaymentOf } from './queries.ts'
+import { runnerOf } from './runner.ts'
+
+const PaymentAnswer = z.strictObject({
+  ...Success,
+  transactionId: z.string(),
+  status: z.enum(PURCHASE_STATUSES),
+  checkoutUrl: z.string().describe('Where the shopper pays.'),
+  paymentId: z.string().optional().describe('Live mode.'),
+  provider: z.string().optional().describe('Live mode.'),
+  amount: z.number().describe('EUR.'),
+  currency: z.string(),
+})
+
+export const processPayment = operation({
+  name: 'processPayment',
+  area: 'payments',
+  minimumPackage: 'GROW',
+  summary: 'Opens the payment of a purchase, or answers the one that is open.',
+  description: 'However often it is called, a purchase has one open payment. In the sandbox it answers the test checkout page.',
+  refusals: ['awaiting_approval', 'already_paid', 'checkout_ended', 'psp_not_configured'],
+  changes: true,
+  request: z.strictObject({
+    purchaseId: Id.optional(),
+    transactionId: Id.optional(),
+    id: Id.optional(),
+    method: text(40).optional().describe('A wish; what can be chosen is the provider’s page’s.'),
+  }),
+  response: PaymentAnswer,
+  example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  emits: ['payment.created'],
+  async steps(work, input) {
+    const { purchase, store, payment } = await work.step(async (call) => {
+      const whole = await ownPurchase(call, purchaseIdOf(input))
+      checkPayable(call, whole.purchase)
+      call.changed(whole.purchase.purchase_id)
+      return { ...whole, payment: await paymentOf(call, whole.purchase) }
+    })
+    const opened = payment && (await openPayment(runnerOf(work), payment, purchase, store))
+    return work.read(async (call) => {
+      const { purchase: now } = await ownPurchase(call, purchase.purchase_id)
+      return {
+        success: true as const,
+        transactionId: now.purchase_id,
+        status: now.status as PurchaseStatus,
+        checkoutUrl: opened?.url ?? checkoutPageOf(now, call),
+        ...present({ paymentId: opened?.payment_id, provider: opened?.provider }),
+        amount: eurosOf(now.total_cent),
+        currency: now.currency,
+      }
+    })
+  },
+})
+
+function checkPayable({ nowMs }: Call, purchase: PurchaseRow): void {
+  if (purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED') throw precondition('already_paid', 'the purchase is paid', { allowedNext: [] })
+  const isLate = purchase.payment_by_ms !== null && purchase.payment_by_ms <= nowMs
+  if (purchase.status === 'CANCELLED' || isLate) throw precondition('checkout_ended', isLate ? 'the time for the payment is over' : 'the purchase is CANCELLED', { allowedNext: [] })
+  if (purchase.approval === 'awaiting') throw precondition('awaiting_approval', 'staff must look at this basket first')
+}
+
+/** The payment to open or to answer; none in the sandbox, where the test page is it. */
+async function paymentOf(call: Call, purchase: PurchaseRow): Promise<PaymentRow | undefined> {
+  if (!isTest(knownCaller(call.caller).tenant)) {
+    const open = await openPaymentOf(call.db, purchase.purchase_id)
+    if (open) return open
+    if (purchase.status !== 'CREATED') throw precondition('checkout_ended', 'the payment has ended; start a new checkout', { allowedNext: [] })
+    return beginPayment(call, purchase)
+  }
+  const data = { transactionId: purchase.purchase_id, storeId: purchase.store_id, amountCent: purchase.total_cent, currency: purchase.currency }
+  call.emit({ type: 'payment.created', storeId: purchase.store_id, data })
+  return undefined
+}

@@ -1,0 +1,130 @@
+import type { z } from 'zod'
+
+/**
+ * What a payment service provider must be able to do. One file a provider in providers/; money is whole cents.
+ * The ids of our payments and refunds are the idempotency keys towards the other side: asking twice moves nothing twice.
+ */
+
+export interface SessionWish {
+  /** Our payment: what the provider's notifications name as reference, and the idempotency key. */
+  readonly paymentId: string
+  readonly amountCent: number
+  readonly currency: string
+  /** Where the shopper's browser goes afterwards, paid or not. */
+  readonly returnUrl: string
+  /** Where notifications go, for providers that are told with each session. */
+  readonly notifyUrl: string
+  /** What the shopper reads at the provider: the name of the store. */
+  readonly title: string
+  /** When we give the payment up, ms since 1970; the same at every try. */
+  readonly untilMs: number
+}
+
+export interface Session {
+  readonly sessionId: string
+  /** The provider's page. */
+  readonly url: string
+}
+
+/** What a provider says became of a session. */
+export interface PaymentNotice {
+  readonly sessionId: string
+  /** Our payment, where the provider names it. */
+  readonly paymentId: string | null
+  readonly state: 'paid' | 'ended'
+  /** Of a paid one. */
+  readonly amountCent: number | null
+  readonly currency: string | null
+  /** The provider's id of what was paid. */
+  readonly chargeId: string | null
+}
+
+export interface RefundWish {
+  /** Our refund: the idempotency key. */
+  readonly refundId: string
+  readonly sessionId: string
+  readonly chargeId: string | null
+  readonly amountCent: number
+  readonly currency: string
+}
+
+/** A notification as it arrived, before anything of it is believed. */
+export interface Notification {
+  header(name: string): string | undefined
+  readonly body: string
+  readonly nowMs: number
+  /** Whether a session with this id was opened with these settings. */
+  isOurs(sessionId: string): Promise<boolean>
+}
+
+export interface ProviderConnection {
+  /** Throws a `ProviderFault`. */
+  createSession(wish: SessionWish): Promise<Session>
+  /** What became of a session; undefined while it is open, or when the provider cannot be asked that. Throws a `ProviderFault`. */
+  findSession(sessionId: string): Promise<PaymentNotice | undefined>
+  /** Answers the provider's id once it has taken the refund. Throws a `ProviderFault`. */
+  refund(wish: RefundWish): Promise<string>
+  /**
+   * What a genuine notification says, `nothing` when it says nothing about a payment, undefined when it is not genuine.
+   * Throws a `ProviderFault` where the provider must be asked and does not answer.
+   */
+  readNotification(notification: Notification): Promise<PaymentNotice | 'nothing' | undefined>
+}
+
+/** A request to a provider, relative to its own address. */
+export interface ProviderRequest {
+  readonly url: string
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+export interface ProviderAnswer {
+  readonly status: number
+  /** The JSON of the answer; undefined when it is none. */
+  readonly json: unknown
+}
+
+/** Sends within the time that a provider has. Throws a `ProviderFault` when there is no answer. */
+export type SendToProvider = (request: ProviderRequest) => Promise<ProviderAnswer>
+
+export interface PaymentProvider {
+  readonly name: string
+  readonly config: z.ZodType
+  /** The address that these settings lead to, for the guard of addresses. */
+  addressOf(config: unknown): string
+  connect(config: unknown, send: SendToProvider): ProviderConnection
+}
+
+/** The provider did not do it. */
+export class ProviderFault extends Error {
+  override name = 'ProviderFault'
+  /** It has refused for good and done nothing. Else nobody knows, and the same request may be sent again. */
+  readonly isFinal: boolean
+  constructor(message: string, isFinal: boolean) {
+    super(message)
+    this.isFinal = isFinal
+  }
+}
+
+/** Declares a provider whose settings have a type of their own. */
+export function paymentProvider<C extends z.ZodType>(provider: {
+  name: string
+  config: C
+  addressOf(config: z.output<C>): string
+  connect(config: z.output<C>, send: SendToProvider): ProviderConnection
+}): PaymentProvider {
+  return provider as unknown as PaymentProvider
+}
+
+/** Statuses after which the same request may succeed, or may have: time-outs, conflicts of one key, too many requests. */
+const MAY_SUCCEED: ReadonlySet<number> = new Set([408, 409, 425, 429])
+
+/** The answer, read as this. Throws a `ProviderFault`: final when the provider has refused in so many words. */
+export function readAnswer<S extends z.ZodType>({ status, json }: ProviderAnswer, schema: S): z.output<S> {
+  if (status >= 400 && status < 500 && !MAY_SUCCEED.has(status)) throw new ProviderFault(`the provider answered ${status}`, true)
+  if (status < 200 || status > 299) throw new ProviderFault(`the provider answered ${status}`, false)
+  const read = schema.safeParse(json)
+  if (!read.success) throw new ProviderFault('the provider answered something else than it should', false)
+  return read.data
+}

@@ -1,0 +1,10 @@
+import type { PaymentProvider } from './provider.ts'
+import { custom } from './providers/custom.ts'
+import { mollie } from './providers/mollie.ts'
+import { stripe } from './providers/stripe.ts'
+
+/** The providers of the specification. */
+export const PROVIDER_NAMES = ['stripe', 'adyen', 'mollie', 'paypal', 'klarna', 'sumup', 'worldline', 'custom'] as const
+
+/** Those of them that are built. */
+export const PROVIDERS: ReadonlyMap<string, PaymentProvider> = new Map([custom, stripe, mollie].map((provider) => [provider.name, provider]))

@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { isSecret } from '../../webhooks/secret.ts'
+import { paymentProvider, ProviderFault, readAnswer, type Notification, type PaymentNotice } from '../provider.ts'
+import { isStandardSigned } from './signed-notifications.ts'
+
+/** Any provider that speaks our own protocol (decisions §11); `GET /sessions/{id}` is asked where it exists. */
+
+const Config = z.strictObject({
+  baseUrl: z.string().max(1_000).transform((url) => url.replace(/\/+$/, '')).describe('Where `/sessions` and `/refunds` are.'),
+  apiKey: z.string().regex(/^[\x21-\x7e]{1,500}$/).optional().describe('Sent as bearer token.'),
+  webhookSecret: z.string().refine(isSecret, 'must be 16 to 128 visible characters').describe('What notifications are signed with (Standard Webhooks).'),
+})
+
+const ProviderId = z.string().regex(/^[\x21-\x7e]{1,200}$/)
+const SessionAnswer = z.object({ id: ProviderId, url: z.string().max(2_000).refine((url) => /^https?:\/\//.test(url) && URL.canParse(url)) })
+const RefundAnswer = z.object({ id: ProviderId, status: z.string().max(40) })
+const Outcome = z.object({
+  status: z.string().max(40),
+  reference: z.string().max(200).nullish(),
+  amountCent: z.int().min(0).nullish(),
+  currency: z.string().max(3).nullish(),
+})
+const NotificationBody = Outcome.extend({ sessionId: ProviderId })
+
+const PAID = new Set(['paid', 'succeeded', 'completed'])
+const ENDED = new Set(['failed', 'cancelled', 'canceled', 'declined', 'expired'])
+
+function noticeOf(sessionId: string, outcome: z.output<typeof Outcome>): PaymentNotice | undefined {
+  const state = PAID.has(outcome.status) ? 'paid' : ENDED.has(outcome.status) ? 'ended' : undefined
+  return state && { sessionId, paymentId: outcome.reference ?? null, state, amountCent: outcome.amountCent ?? null, currency: outcome.currency ?? null, chargeId: null }
+}
+
+export const custom = paymentProvider({
+  name: 'custom',
+  config: Config,
+  addressOf: ({ baseUrl }) => baseUrl,
+  connect({ baseUrl, apiKey, webhookSecret }, send) {
+    const headers = { 'content-type': 'application/json', accept: 'application/json', ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }) }
+    const post = (path: string, key: string, body: object) =>
+      send({ url: `${baseUrl}${path}`, method: 'POST', headers: { ...headers, 'idempotency-key': key }, body: JSON.stringify(body) })
+    return {
+      async createSession({ paymentId, amountCent, currency, returnUrl }) {
+        const answer = readAnswer(await post('/sessions', paymentId, { reference: paymentId, amountCent, currency, returnUrl }), SessionAnswer)
+        return { sessionId: answer.id, url: answer.url }
+      },
+      async findSession(sessionId) {
+        const answer = await send({ url: `${baseUrl}/sessions/${encodeURIComponent(sessionId)}`, method: 'GET', headers })
+        if (answer.status !== 200) return undefined
+        return noticeOf(sessionId, readAnswer(answer, Outcome))
+      },
+      async refund({ refundId, sessionId, amountCent }) {
+        const { id, status } = readAnswer(await post('/refunds', refundId, { sessionId, amountCent }), RefundAnswer)
+        if (ENDED.has(status)) throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+        return id
+      },
+      async readNotification(notification: Notification) {
+        if (!isStandardSigned(notification, webhookSecret)) return undefined
+        const read = NotificationBody.safeParse(parse(notification.body))
+        return (read.success && noticeOf(read.data.sessionId, read.data)) || 'nothing'
+      },
+    }
+  },
+})
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { paymentProvider, ProviderFault, readAnswer, type PaymentNotice } from '../provider.ts'
+
+/** Mollie Payments. Its notifications are not signed: they only name a payment, and what became of that is asked for. */
+
+const Config = z.strictObject({
+  apiKey: z.string().regex(/^(?:test|live)_[A-Za-z0-9]{8,200}$/, 'must be an API key: live_… or test_…'),
+  baseUrl: z.string().max(1_000).transform((url) => url.replace(/\/+$/, '')).optional().describe('Default https://api.mollie.com.'),
+})
+
+const MollieId = z.string().regex(/^[A-Za-z0-9_]{1,100}$/)
+const Amount = z.object({ value: z.string().regex(/^\d{1,9}\.\d{2}$/), currency: z.string() })
+const Payment = z.object({ id: MollieId, status: z.string(), amount: Amount, _links: z.object({ checkout: z.object({ href: z.string().max(2_000) }).nullish() }).nullish() })
+const Refund = z.object({ id: MollieId, status: z.string().nullish() })
+
+const ENDED = new Set(['failed', 'canceled', 'expired'])
+
+function noticeOf({ id, status, amount }: z.output<typeof Payment>): PaymentNotice | undefined {
+  const state = status === 'paid' ? 'paid' : ENDED.has(status) ? 'ended' : undefined
+  return state && { sessionId: id, paymentId: null, state, amountCent: Math.round(Number(amount.value) * 100), currency: amount.currency, chargeId: id }
+}
+
+const amountOf = (cent: number, currency: string) => ({ currency, value: (cent / 100).toFixed(2) })
+
+export const mollie = paymentProvider({
+  name: 'mollie',
+  config: Config,
+  addressOf: ({ baseUrl }) => baseUrl ?? 'https://api.mollie.com',
+  connect({ apiKey, baseUrl = 'https://api.mollie.com' }, send) {
+    const headers = { authorization: `Bearer ${apiKey}`, accept: 'application/json' }
+    const post = (path: string, key: string, body: object) =>
+      send({ url: `${baseUrl}${path}`, method: 'POST', headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': key }, body: JSON.stringify(body) })
+    const find = async (sessionId: string) => noticeOf(readAnswer(await send({ url: `${baseUrl}/v2/payments/${sessionId}`, method: 'GET', headers }), Payment))
+    return {
+      async createSession({ paymentId, amountCent, currency, returnUrl, notifyUrl, title }) {
+        const wish = { amount: amountOf(amountCent, currency), description: title, redirectUrl: returnUrl, webhookUrl: notifyUrl, metadata: { reference: paymentId } }
+        const payment = readAnswer(await post('/v2/payments', paymentId, wish), Payment)
+        const url = payment._links?.checkout?.href
+        if (url === undefined) throw new ProviderFault('the provider answered a payment without its page', false)
+        return { sessionId: payment.id, url }
+      },
+      findSession: find,
+      async refund({ refundId, sessionId, amountCent, currency }) {
+        const { id, status } = readAnswer(await post(`/v2/payments/${sessionId}/refunds`, refundId, { amount: amountOf(amountCent, currency) }), Refund)
+        if (status === 'failed' || status === 'canceled') throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+        return id
+      },
+      async readNotification({ body, isOurs }) {
+        const id = new URLSearchParams(body.slice(0, 500)).get('id')
+        // Whoever makes up an id must not have us ask for it.
+        if (id === null || !MollieId.safeParse(id).success || !(await isOurs(id))) return undefined
+        return (await find(id)) ?? 'nothing'
+      },
+    }
+  },
+})

@@ -1,0 +1,35 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { standardKey } from '../../webhooks/secret.ts'
+import type { Notification } from '../provider.ts'
+
+type SignedNotification = Pick<Notification, 'header' | 'body' | 'nowMs'>
+
+/** How old a signature may be, or how far ahead, s: the bound that both schemes recommend. */
+const TOLERANCE_S = 300
+
+/** Whether a notification is signed as Standard Webhooks has it, by one of the signatures it names. */
+export function isStandardSigned({ header, body, nowMs }: SignedNotification, secret: string): boolean {
+  const id = header('webhook-id')
+  const time = header('webhook-timestamp')
+  if (id === undefined || time === undefined || !isRecent(time, nowMs)) return false
+  const expected = createHmac('sha256', standardKey(secret)).update(`${id}.${time}.${body}`).digest()
+  const given = (header('webhook-signature') ?? '').slice(0, 2_000).split(' ')
+  return given.some((signature) => signature.startsWith('v1,') && isSame(Buffer.from(signature.slice(3), 'base64'), expected))
+}
+
+/** Whether a notification is signed as Stripe does: `t=…,v1=…`, HMAC-SHA256 in hex over `t.body`. */
+export function isStripeSigned({ header, body, nowMs }: SignedNotification, secret: string): boolean {
+  const parts = (header('stripe-signature') ?? '').slice(0, 2_000).split(',').map((part) => part.trim())
+  const time = parts.find((part) => part.startsWith('t='))?.slice(2)
+  if (time === undefined || !isRecent(time, nowMs)) return false
+  const expected = createHmac('sha256', secret).update(`${time}.${body}`).digest()
+  return parts.some((part) => part.startsWith('v1=') && isSame(Buffer.from(part.slice(3), 'hex'), expected))
+}
+
+function isRecent(seconds: string, nowMs: number): boolean {
+  return /^\d{1,12}$/.test(seconds) && Math.abs(nowMs / 1_000 - Number(seconds)) <= TOLERANCE_S
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && timingSafeEqual(a, b)
+}

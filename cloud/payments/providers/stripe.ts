@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { paymentProvider, ProviderFault, readAnswer, type PaymentNotice } from '../provider.ts'
+import { isStripeSigned } from './signed-notifications.ts'
+
+/** Stripe Checkout: its own page, one line with the whole amount. */
+
+const Config = z.strictObject({
+  secretKey: z.string().regex(/^(?:sk|rk)_(?:test|live)_[A-Za-z0-9]{8,250}$/, 'must be a secret or restricted key: sk_… or rk_…'),
+  webhookSecret: z.string().regex(/^whsec_[\x21-\x7e]{8,120}$/, 'must be the signing secret of the webhook endpoint: whsec_…'),
+  accountId: z.string().regex(/^acct_[A-Za-z0-9]{1,60}$/).optional().describe('The connected account that is paid.'),
+  baseUrl: z.string().max(1_000).transform((url) => url.replace(/\/+$/, '')).optional().describe('Default https://api.stripe.com.'),
+})
+
+/** The version of Stripe's API that these shapes are of. */
+const VERSION = '2024-06-20'
+/** A page lives 30 minutes at least; this much longer than ours, so that asking again a little later is still allowed, s. */
+const LONGER_S = 300
+
+const StripeId = z.string().regex(/^[A-Za-z0-9_]{1,200}$/)
+const CheckoutSession = z.object({
+  id: StripeId,
+  url: z.string().max(4_000).nullish(),
+  client_reference_id: z.string().max(200).nullish(),
+  status: z.string().nullish(),
+  payment_status: z.string().nullish(),
+  payment_intent: StripeId.nullish(),
+  amount_total: z.int().nullish(),
+  currency: z.string().nullish(),
+})
+type CheckoutSession = z.output<typeof CheckoutSession>
+const Event = z.object({ type: z.string(), data: z.object({ object: z.unknown() }) })
+const Refund = z.object({ id: StripeId, status: z.string().nullish() })
+
+function noticeOf(session: CheckoutSession, state: PaymentNotice['state']): PaymentNotice {
+  return {
+    sessionId: session.id,
+    paymentId: session.client_reference_id ?? null,
+    state,
+    amountCent: session.amount_total ?? null,
+    currency: session.currency?.toUpperCase() ?? null,
+    chargeId: session.payment_intent ?? null,
+  }
+}
+
+/** Money that is on its way only (bank debits) is not there: `async_payment_succeeded` follows. */
+function outcomeOf(session: CheckoutSession): PaymentNotice | undefined {
+  if (session.payment_status === 'paid') return noticeOf(session, 'paid')
+  return session.status === 'expired' ? noticeOf(session, 'ended') : undefined
+}
+
+const ENDS = new Set(['checkout.session.expired', 'checkout.session.async_payment_failed'])
+const COMPLETES = new Set(['checkout.session.completed', 'checkout.session.async_payment_succeeded'])
+
+export const stripe = paymentProvider({
+  name: 'stripe',
+  config: Config,
+  addressOf: ({ baseUrl }) => baseUrl ?? 'https://api.stripe.com',
+  connect({ secretKey, webhookSecret, accountId, baseUrl = 'https://api.stripe.com' }, send) {
+    const headers = { authorization: `Bearer ${secretKey}`, 'stripe-version': VERSION, ...(accountId !== undefined && { 'stripe-account': accountId }) }
+    const post = (path: string, key: string, fields: Record<string, string>) =>
+      send({
+        url: `${baseUrl}${path}`,
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded', 'idempotency-key': key },
+        body: new URLSearchParams(fields).toString(),
+      })
+    const readSession = async (sessionId: string) => readAnswer(await send({ url: `${baseUrl}/v1/checkout/sessions/${sessionId}`, method: 'GET', headers }), CheckoutSession)
+    return {
+      async createSession({ paymentId, amountCent, currency, returnUrl, title, untilMs }) {
+        const answer = await post('/v1/checkout/sessions', paymentId, {
+          mode: 'payment',
+          client_reference_id: paymentId,
+          success_url: returnUrl,
+          cancel_url: returnUrl,
+          expires_at: String(Math.floor(untilMs / 1_000) + LONGER_S),
+          'line_items[0][quantity]': '1',
+          'line_items[0][price_data][currency]': currency.toLowerCase(),
+          'line_items[0][price_data][unit_amount]': String(amountCent),
+          'line_items[0][price_data][product_data][name]': title,
+        })
+        const { id, url } = readAnswer(answer, CheckoutSession)
+        if (!url) throw new ProviderFault('the provider answered a session without its page', false)
+        return { sessionId: id, url }
+      },
+      findSession: async (sessionId) => outcomeOf(await readSession(sessionId)),
+      async refund({ refundId, sessionId, chargeId, amountCent }) {
+        const intent = chargeId ?? (await readSession(sessionId)).payment_intent
+        if (!intent) throw new ProviderFault('the provider names no payment of this session', true)
+        const { id, status } = readAnswer(await post('/v1/refunds', refundId, { payment_intent: intent, amount: String(amountCent) }), Refund)
+        if (status === 'failed' || status === 'canceled') throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+        return id
+      },
+      async readNotification(notification) {
+        if (!isStripeSigned(notification, webhookSecret)) return undefined
+        const event = Event.safeParse(parse(notification.body))
+        if (!event.success) return 'nothing'
+        const session = CheckoutSession.safeParse(event.data.data.object)
+        if (!session.success) return 'nothing'
+        if (ENDS.has(event.data.type)) return noticeOf(session.data, 'ended')
+        return (COMPLETES.has(event.data.type) && outcomeOf(session.data)) || 'nothing'
+      },
+    }
+  },
+})
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

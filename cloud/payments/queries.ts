@@ -1,0 +1,104 @@
+import type { Db } from '../persistence/database.ts'
+import type { PaymentRow, PspConfigRow, RefundRow } from '../persistence/tables/payments.ts'
+
+/** Settings that notifications are checked against at most: the newest, replaced ones among them. */
+const CONFIGS_LIMIT = 10
+
+/** The provider that the store is paid through now. */
+export function currentConfig(db: Db, storeId: string): Promise<PspConfigRow | undefined> {
+  return db.selectFrom('psp_config').selectAll().where('store_id', '=', storeId).where('is_current', '=', 1).executeTakeFirst()
+}
+
+/** Settings of a store at a provider whose notifications may still come, the newest first. */
+export function configsOf(db: Db, storeId: string, provider: string): Promise<PspConfigRow[]> {
+  return db
+    .selectFrom('psp_config')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('provider', '=', provider)
+    .orderBy('is_current', 'desc')
+    .orderBy('created_ms', 'desc')
+    .limit(CONFIGS_LIMIT)
+    .execute()
+}
+
+/** Settings by their id. */
+export function readConfig(db: Db, configId: string): Promise<PspConfigRow> {
+  return db.selectFrom('psp_config').selectAll().where('config_id', '=', configId).executeTakeFirstOrThrow()
+}
+
+/** Puts new settings in the place of the store's; those that nothing was paid with are forgotten. */
+export async function replaceConfig(db: Db, row: PspConfigRow): Promise<void> {
+  const used = db.selectFrom('payment').select('config_id').where('store_id', '=', row.store_id)
+  await db.deleteFrom('psp_config').where('store_id', '=', row.store_id).where('config_id', 'not in', used).execute()
+  await db.updateTable('psp_config').set({ is_current: 0 }).where('store_id', '=', row.store_id).execute()
+  await db.insertInto('psp_config').values(row).execute()
+}
+
+/** A payment by its id. */
+export function findPayment(db: Db, paymentId: string): Promise<PaymentRow | undefined> {
+  return db.selectFrom('payment').selectAll().where('payment_id', '=', paymentId).executeTakeFirst()
+}
+
+/** The payment that the provider means: by its session, or by our own id that it was given. */
+export async function findNoticed(db: Db, configId: string, notice: { sessionId: string; paymentId: string | null }): Promise<PaymentRow | undefined> {
+  const ours = db.selectFrom('payment').selectAll().where('config_id', '=', configId)
+  const bySession = await ours.where('provider_ref', '=', notice.sessionId).executeTakeFirst()
+  if (bySession || notice.paymentId === null) return bySession
+  // The session's id may not have reached us: its answer was lost, or is still on its way.
+  return ours.where('payment_id', '=', notice.paymentId).where('provider_ref', 'is', null).executeTakeFirst()
+}
+
+/** The payment of a purchase that is being opened or is open. */
+export function openPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
+  return db.selectFrom('payment').selectAll().where('purchase_id', '=', purchaseId).where('state', 'in', ['asking', 'open']).executeTakeFirst()
+}
+
+/** The payment that made a purchase paid. */
+export function appliedPaymentOf(db: Db, purchaseId: string): Promise<PaymentRow | undefined> {
+  return db.selectFrom('payment').selectAll().where('purchase_id', '=', purchaseId).where('applied', '=', 1).executeTakeFirst()
+}
+
+/** Changes a payment that is still in this state and was looked at as often; undefined when somebody else was faster. */
+export function updatePayment(db: Db, payment: PaymentRow, change: Partial<PaymentRow>): Promise<PaymentRow | undefined> {
+  return db
+    .updateTable('payment')
+    .set(change)
+    .where('payment_id', '=', payment.payment_id)
+    .where('state', '=', payment.state)
+    .where('checks', '=', payment.checks)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** Payments that somebody must look at, the longest due first. */
+export function duePayments(db: Db, nowMs: number, limit: number): Promise<PaymentRow[]> {
+  return db.selectFrom('payment').selectAll().where('due_ms', '<=', nowMs).orderBy('due_ms').limit(limit).execute()
+}
+
+/** Refunds that are to be sent, the longest due first. */
+export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<RefundRow[]> {
+  return db.selectFrom('refund').selectAll().where('due_ms', '<=', nowMs).orderBy('due_ms').limit(limit).execute()
+}
+
+/** Every refund of a purchase, the oldest first. */
+export function refundsOf(db: Db, purchaseId: string): Promise<RefundRow[]> {
+  return db.selectFrom('refund').selectAll().where('purchase_id', '=', purchaseId).orderBy('created_ms').orderBy('refund_id').execute()
+}
+
+/** A refund by its id. */
+export function findRefund(db: Db, refundId: string): Promise<RefundRow | undefined> {
+  return db.selectFrom('refund').selectAll().where('refund_id', '=', refundId).executeTakeFirst()
+}
+
+/** Changes a refund that is still in this state and was tried as often; undefined when somebody else was faster. */
+export function updateRefund(db: Db, refund: RefundRow, change: Partial<RefundRow>): Promise<RefundRow | undefined> {
+  return db
+    .updateTable('refund')
+    .set(change)
+    .where('refund_id', '=', refund.refund_id)
+    .where('state', '=', refund.state)
+    .where('attempts', '=', refund.attempts)
+    .returningAll()
+    .executeTakeFirst()
+}

@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import { reverseEarnings } from '../loyalty/earn-automatically.ts'
+import { invalid, notFound, precondition } from '../operations/failure.ts'
+import { centsOf, Euros, eurosOf, Id, Success, text } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import type { RefundRow } from '../persistence/tables/payments.ts'
+import { cancelPurchase } from '../scan-and-go/cancel-purchase.ts'
+import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'
+import { isTest, toPurchase, type WholePurchase } from '../scan-and-go/present.ts'
+import { Purchase } from '../scan-and-go/schema.ts'
+import { appliedPaymentOf, findRefund, refundsOf } from './queries.ts'
+import { insertRefund, remainingCent, returnedLines, reviveRefund } from './refunds.ts'
+import { returnItems } from './return-items.ts'
+import { runnerOf } from './runner.ts'
+import { emitRefunded, sendRefund } from './send-refund.ts'
+
+const LINES_LIMIT = 500
+
+const Request = z.strictObject({
+  purchaseId: Id.optional(),
+  transactionId: Id.optional(),
+  id: Id.optional(),
+  amount: Euros.refine((euros) => euros > 0, 'must be over 0').optional().describe('EUR; with `itemLineIds` instead of what those lines cost.'),
+  itemLineIds: z.array(Id).min(1).max(LINES_LIMIT).optional().describe('Lines whose items came back.'),
+  reason: text(300).optional().describe('An internal note.'),
+})
+
+export const refundPayment = operation({
+  name: 'refundPayment',
+  area: 'payments',
+  minimumPackage: 'GROW',
+  summary: 'Gives a payment back, in whole or in part.',
+  description:
+    'Whole (neither `amount` nor `itemLineIds`): as `markPurchaseCancelled`. With `itemLineIds`: those items become `returned` and nothing is released for them any more; the purchase stays. ' +
+    'With `amount` alone only money moves. A refund that the provider does not take at once is tried again for hours (`pending`); repeating a `failed` one tries again, and never pays twice.',
+  refusals: ['purchase_not_refundable', 'already_refunded', 'refund_too_high', 'purchase_not_cancellable'],
+  changes: true,
+  request: Request,
+  response: Purchase.extend({
+    ...Success,
+    refund: z
+      .strictObject({ refundId: z.string(), amount: z.number(), currency: z.string(), status: z.enum(['pending', 'done', 'failed']), itemLineIds: z.array(z.string()).optional() })
+      .optional(),
+  }),
+  example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', itemLineIds: ['lin_01KANX6Y7C3V9Q2M8R5T4W6Z1B'], reason: 'wrong size' },
+  emits: ['payment.refunded'],
+  async steps(work, input) {
+    const begun = await work.step(async (call) => {
+      const whole = await ownPurchase(call, purchaseIdOf(input))
+      call.changed(whole.purchase.purchase_id)
+      const refund = await beginRefund(call, whole, input)
+      return { purchaseId: whole.purchase.purchase_id, refund }
+    })
+    if (begun.refund?.state === 'due') await sendRefund(runnerOf(work), begun.refund.refund_id)
+    return work.read(async (call) => {
+      const refund = begun.refund && (await findRefund(call.db, begun.refund.refund_id))
+      return { success: true as const, ...toPurchase(await ownPurchase(call, begun.purchaseId), call), ...(refund && { refund: shown(refund) }) }
+    })
+  },
+})
+
+function shown(refund: RefundRow) {
+  const status: 'pending' | 'done' | 'failed' = refund.state === 'held' || refund.state === 'due' ? 'pending' : refund.state
+  const lines = refund.line_ids === null ? {} : { itemLineIds: JSON.parse(refund.line_ids) as string[] }
+  return { refundId: refund.refund_id, amount: eurosOf(refund.amount_cent), currency: refund.currency, status, ...lines }
+}
+
+/** The refund that this request asks for; undefined where the whole of it is done without a provider. */
+async function beginRefund(call: Call, whole: WholePurchase, input: z.output<typeof Request>): Promise<RefundRow | undefined> {
+  const { purchase } = whole
+  const refunds = await refundsOf(call.db, purchase.purchase_id)
+  if (purchase.status === 'CANCELLED') return refundAgain(call, whole, refunds)
+  if (input.amount !== undefined || input.itemLineIds !== undefined) return refundPart(call, whole, refunds, input)
+  const cancelled = await cancelPurchaseOnce(call, whole, input.reason)
+  const refund = (await refundsOf(call.db, purchase.purchase_id)).find((row) => row.kind === 'whole' && (row.state === 'held' || row.state === 'due'))
+  if (!refund && cancelled.refund_status === 'done') {
+    const amountCent = remainingCent(purchase, refunds)
+    const done = isTest(purchase.tenant) && amountCent > 0 ? await insertRefund(call, { purchase, payment: null, kind: 'whole', amountCent, state: 'done', lineIds: null, reason: input.reason }) : undefined
+    if (done) emitRefunded(call, done, undefined)
+    return done
+  }
+  return refund
+}
+
+async function cancelPurchaseOnce(call: Call, { purchase }: WholePurchase, reason: string | undefined) {
+  if (purchase.status !== 'SUCCESS') {
+    const how = purchase.status === 'UNLOADED' ? '; its goods have left: name itemLineIds or an amount' : ''
+    throw precondition('purchase_not_refundable', `a purchase that is ${purchase.status} cannot be refunded as a whole${how}`, { allowedNext: [] })
+  }
+  return cancelPurchase(call, purchase, reason)
+}
+
+/** What of a cancelled purchase is still on its way, or failed and may be tried again: money that came too late. */
+async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: readonly RefundRow[]): Promise<RefundRow> {
+  const failed = refunds.find((refund) => refund.kind === 'late' && refund.state === 'failed' && !isRepeated(refund, refunds))
+  if (failed?.in_doubt === 1) return (await reviveRefund(call, failed, 'due')) ?? failed
+  if (failed) {
+    const payment = await call.db.selectFrom('payment').selectAll().where('payment_id', '=', failed.payment_id).executeTakeFirstOrThrow()
+    return insertRefund(call, { purchase, payment, kind: 'late', amountCent: failed.amount_cent, state: 'due', lineIds: null, reason: failed.reason ?? undefined })
+  }
+  const last = refunds.findLast((refund) => refund.state === 'held' || refund.state === 'due')
+  if (last) return last
+  throw precondition('already_refunded', 'nothing of this purchase is left to refund', { allowedNext: [] })
+}
+
+/** Whether another refund has taken the place of this one. */
+function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
+  return refunds.some((other) => other.refund_id !== refund.refund_id && other.payment_id === refund.payment_id && other.kind === 'late' && other.created_ms >= refund.created_ms && other.state !== 'failed')
+}
+
+async function refundPart(call: Call, { purchase, lines }: WholePurchase, refunds: readonly RefundRow[], input: z.output<typeof Request>): Promise<RefundRow> {
+  if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') {
+    throw precondition('purchase_not_refundable', `a purchase that is ${purchase.status} cannot be refunded`, { allowedNext: [] })
+  }
+  const lineIds = input.itemLineIds && [...new Set(input.itemLineIds)].sort()
+  const named = lineIds?.map((lineId) => lines.find((line) => line.line_id === lineId) ?? notFoundLine())
+  const costCent = named?.reduce((sum, line) => sum + line.price_cent * line.quantity, 0)
+  const amountCent = input.amount === undefined ? (costCent ?? 0) : centsOf(input.amount)
+  if (costCent !== undefined && amountCent > costCent) throw invalid('amount', `is more than these lines cost: ${eurosOf(costCent)} EUR`)
+  const doubtful = refunds.find((refund) => refund.kind === 'part' && refund.state === 'failed' && refund.in_doubt === 1 && refund.amount_cent === amountCent && refund.line_ids === (lineIds ? JSON.stringify(lineIds) : null))
+  if (doubtful) return (await reviveRefund(call, doubtful, 'due')) ?? doubtful
+  const returned = returnedLines(refunds)
+  if (lineIds?.some((lineId) => returned.has(lineId))) throw precondition('already_refunded', 'one of these lines was refunded before', { allowedNext: [] })
+  const leftCent = remainingCent(purchase, refunds)
+  if (amountCent > leftCent) throw precondition('refund_too_high', `only ${eurosOf(leftCent)} EUR are left to refund`, { allowedNext: [] })
+  const payment = await appliedPaymentOf(call.db, purchase.purchase_id)
+  // No provider was paid in the sandbox, and none for what costs nothing.
+  const isSent = payment !== undefined && amountCent > 0
+  const refund = await insertRefund(call, { purchase, payment: payment ?? null, kind: 'part', amountCent, state: isSent ? 'due' : 'done', lineIds: lineIds ?? null, reason: input.reason })
+  const { tenant, purchase_id: transactionId, total_cent: totalCent } = purchase
+  await reverseEarnings(call, { tenant, transactionId, remainingCent: leftCent - amountCent, totalCent })
+  if (lineIds) await returnItems(call, purchase, new Set(lineIds), refund.refund_id)
+  if (!isSent) emitRefunded(call, refund, payment?.provider)
+  return refund
+}
+
+function notFoundLine(): never {
+  throw notFound('line of this purchase')
+}

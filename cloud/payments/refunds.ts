@@ -1,0 +1,87 @@
+import { newId } from '../../policy/ids.ts'
+import type { Call } from '../operations/operation.ts'
+import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { appliedPaymentOf, refundsOf, updateRefund } from './queries.ts'
+
+/**
+ *   held ──no authorization can be used any more──▶ due ──taken by the provider──▶ done
+ *                                                    └──refused, or tried too often──▶ failed
+ */
+export interface NewRefund {
+  purchase: PurchaseRow
+  payment: PaymentRow | null
+  kind: RefundRow['kind']
+  amountCent: number
+  state: RefundRow['state']
+  lineIds: readonly string[] | null
+  reason: string | undefined
+}
+
+/** Notes money that is to go back; a job sends it, if nobody does before. */
+export async function insertRefund(call: Call, refund: NewRefund): Promise<RefundRow> {
+  const { db, nowMs, services } = call
+  const row: RefundRow = {
+    refund_id: newId('rfd', services.platform),
+    tenant: refund.purchase.tenant,
+    store_id: refund.purchase.store_id,
+    purchase_id: refund.purchase.purchase_id,
+    payment_id: refund.payment?.payment_id ?? null,
+    kind: refund.kind,
+    amount_cent: refund.amountCent,
+    currency: refund.purchase.currency,
+    line_ids: refund.lineIds && JSON.stringify(refund.lineIds),
+    reason: refund.reason ?? null,
+    state: refund.state,
+    in_doubt: 0,
+    attempts: 0,
+    due_ms: refund.state === 'due' ? nowMs : null,
+    provider_ref: null,
+    created_ms: nowMs,
+    finished_ms: refund.state === 'done' ? nowMs : null,
+  }
+  await db.insertInto('refund').values(row).execute()
+  return row
+}
+
+/** Whether the money of a refund is gone, going, or may be gone. */
+export function counts(refund: RefundRow): boolean {
+  return refund.state !== 'failed' || refund.in_doubt === 1
+}
+
+/** What of a purchase has not gone back yet, cents. Money that came too late was never the purchase's. */
+export function remainingCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
+  return refunds.filter((refund) => refund.kind !== 'late' && counts(refund)).reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
+}
+
+/** Lines whose items came back already. */
+export function returnedLines(refunds: readonly RefundRow[]): Set<string> {
+  return new Set(refunds.filter(counts).flatMap((refund) => JSON.parse(refund.line_ids ?? '[]') as string[]))
+}
+
+/** Sends a refund that failed in doubt once more, under its own id: then it cannot happen twice. */
+export function reviveRefund(call: Call, refund: RefundRow, state: 'held' | 'due'): Promise<RefundRow | undefined> {
+  return updateRefund(call.db, refund, { state, in_doubt: 0, attempts: 0, due_ms: state === 'due' ? call.nowMs : null, finished_ms: null })
+}
+
+/**
+ * Sets aside what a cancelled purchase has left to give back, `held` while somebody may still hold a token.
+ * undefined when no provider was paid: in the sandbox, and for baskets that cost nothing.
+ */
+export async function refundWhole(call: Call, purchase: PurchaseRow, state: 'held' | 'due'): Promise<RefundRow | undefined> {
+  const payment = await appliedPaymentOf(call.db, purchase.purchase_id)
+  if (!payment) return undefined
+  const refunds = await refundsOf(call.db, purchase.purchase_id)
+  const doubtful = refunds.find((refund) => refund.kind === 'whole' && refund.state === 'failed' && refund.in_doubt === 1)
+  if (doubtful) return reviveRefund(call, doubtful, state)
+  const amountCent = remainingCent(purchase, refunds)
+  if (amountCent <= 0) return undefined
+  return insertRefund(call, { purchase, payment, kind: 'whole', amountCent, state, lineIds: null, reason: purchase.cancel_reason ?? undefined })
+}
+
+/** Lets the held refund of a cancelled purchase go. */
+export async function releaseRefund(call: Pick<Call, 'db' | 'nowMs'>, purchase: PurchaseRow): Promise<boolean> {
+  const held = (await refundsOf(call.db, purchase.purchase_id)).find((refund) => refund.kind === 'whole' && refund.state === 'held')
+  if (held) await updateRefund(call.db, held, { state: 'due', due_ms: call.nowMs })
+  return held !== undefined
+}

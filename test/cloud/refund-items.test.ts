@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../support/cloud.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+
+onEveryDatabase('payments in the sandbox', (kind) => {
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await openShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  const release = (epc: string, purchaseId: string) =>
+    shop.ok('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc, purchaseId })
+  const itemStatus = async (epc: string) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
+
+  it('refund lines: their items are returned and released no more, the others are', async () => {
+    const [first, second] = shop.products
+    const [back, kept] = [await shop.newItem(first), await shop.newItem(second)]
+    const bought = await shop.buy([
+      { ean: first.ean, quantity: 1, epcs: [back.epc] },
+      { ean: second.ean, quantity: 1, epcs: [kept.epc] },
+    ])
+    const { transactionId } = bought
+    expect(await release(back.epc, transactionId)).toMatchObject({ authorized: true })
+    const line = bought.items.find((item: Json) => item.productId === first.productId)
+    const answer = await shop.ok('refundPayment', { transactionId, itemLineIds: [line.itemLineId] })
+    expect(answer).toMatchObject({ status: 'SUCCESS', refund: { amount: first.price, status: 'done', itemLineIds: [line.itemLineId] } })
+    expect(await Promise.all([back, kept].map(({ epc }) => itemStatus(epc)))).toEqual(['returned', 'paid'])
+    expect(await release(back.epc, transactionId)).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+    const grant = await release(kept.epc, transactionId)
+    expect(grant).toMatchObject({ authorized: true })
+    // What came back is not waited for.
+    await shop.ok('redeemProtectionAuthorization', { authorizationToken: grant.authorizationToken, deviceId: shop.devices.self_checkout_detacher, redemptionId: transactionId, outcome: 'confirmed' })
+    expect(await shop.ok('fetchPurchase', { transactionId })).toMatchObject({ status: 'SUCCESS', securityTagStatus: 'deactivated' })
+  })
+
+  it('bind no unit of a line that was refunded', async () => {
+    const [product] = shop.products
+    const bought = await shop.buy([{ ean: product.ean, quantity: 2 }])
+    const { transactionId } = bought
+    await shop.ok('refundPayment', { transactionId, itemLineIds: [bought.items[0].itemLineId] })
+    const other = await shop.newItem(product)
+    expect((await release(other.epc, transactionId)).authorized).toBe(false)
+    expect(await itemStatus(other.epc)).toBe('sellable')
+  })
+
+  it('open the test page, and are refunded as a whole without a provider', async () => {
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId })
+    const { transactionId, checkoutUrl, total } = await shop.ok('startCheckout', { sessionId, items: [{ ean: shop.products[0].ean, quantity: 1 }] })
+    expect(await shop.call('refundPayment', { transactionId })).toMatchObject({ status: 409, body: { reason: 'purchase_not_refundable' } })
+    expect(await shop.ok('processPayment', { transactionId })).toMatchObject({ checkoutUrl, amount: total, status: 'PENDING_PAYMENT' })
+    await shop.ok('completeTestCheckout', { transactionId })
+    expect(await shop.ok('refundPayment', { transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refund: { amount: total, status: 'done' } })
+    expect(await shop.call('processPayment', { transactionId })).toMatchObject({ status: 409, body: { reason: 'checkout_ended' } })
+  })
+})

@@ -1,0 +1,84 @@
+import { listen } from '../../bin/http-server.ts'
+import { simulatedPsp, type SimulatedPsp } from '../../simulators/services/psp.ts'
+import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { startTestCloud, type Json, type TestCloud } from './cloud.ts'
+import type { DatabaseKind } from './databases.ts'
+import { liveStores } from './live-store.ts'
+import { stopInVirtualTime, until } from './receiver.ts'
+
+/** A live store that is paid through a simulated provider, both on real sockets. */
+export interface PaidStore {
+  cloud: TestCloud
+  platform: VirtualPlatform
+  psp: SimulatedPsp
+  storeId: string
+  key: string
+  config: Record<string, string>
+  notifyUrl: string
+  ok(operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
+  call: TestCloud['call'] extends (key: string | null, ...rest: infer R) => infer A ? (...rest: R) => A : never
+  /** Checks out; not yet paid. */
+  start(quantity?: number): Promise<Json>
+  /** The provider's session of a purchase. */
+  sessionOf(transactionId: string): Promise<string>
+  statusOf(transactionId: string): Promise<string>
+  exceptions(kind: string): Promise<Json[]>
+  /** Lets time pass in small pieces until something has happened. */
+  wait(what: string, check: () => boolean | Promise<boolean>, stepMs?: number): Promise<void>
+  stop(): Promise<void>
+}
+
+export const PRODUCT = { ean: '4012345678901', name: 'Leinenhemd', priceCent: 4_990 }
+const SECRET = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
+
+export async function openPaidStore(kind: DatabaseKind, dialect: 'custom' | 'stripe' | 'mollie' = 'custom'): Promise<PaidStore> {
+  const platform = virtualPlatform({ startMs: Date.parse('2026-11-20T09:00:00Z') })
+  const cloud = await startTestCloud(kind, { platform, config: { allowPrivateTargets: true } })
+  const server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
+  server.serve(cloud.cloud.app)
+  const key = await cloud.key('secret', 'live')
+  const [storeId = ''] = await liveStores(cloud, key, { products: [PRODUCT] })
+  const notifyUrl = `http://127.0.0.1:${server.port}/api/v1/notify/${dialect}/${storeId}`
+  const apiKey = { stripe: 'sk_test_51abcdefgh', mollie: 'test_51abcdefgh', custom: 'key-of-the-shop' }[dialect]
+  const psp = await simulatedPsp({ dialect, secret: SECRET, apiKey, notifyUrl: () => notifyUrl, nowMs: () => platform.clock.wall() })
+  const own = { stripe: { secretKey: apiKey, webhookSecret: SECRET }, mollie: { apiKey }, custom: { apiKey, webhookSecret: SECRET } }[dialect]
+  const config: Record<string, string> = { baseUrl: psp.baseUrl, ...own }
+  const ok: PaidStore['ok'] = (operation, body, headers) => cloud.ok(key, operation, body, headers)
+  const { reads } = cloud.db.database
+  await ok('configurePSP', { storeId, provider: dialect, config })
+  return {
+    cloud,
+    platform,
+    psp,
+    storeId,
+    key,
+    config,
+    notifyUrl,
+    ok,
+    call: (...rest) => cloud.call(key, ...rest),
+    async start(quantity = 1) {
+      const { sessionId } = await ok('checkIn', { storeId })
+      return ok('startCheckout', { sessionId, items: [{ ean: PRODUCT.ean, quantity }] })
+    },
+    async sessionOf(transactionId) {
+      const rows = await reads.selectFrom('payment').select('provider_ref').where('purchase_id', '=', transactionId).where('provider_ref', 'is not', null).execute()
+      return rows[0]?.provider_ref ?? ''
+    },
+    statusOf: async (transactionId) => (await ok('fetchPurchase', { transactionId })).status,
+    exceptions: (exceptionKind) => reads.selectFrom('protection_exception').selectAll().where('kind', '=', exceptionKind).execute(),
+    wait: (what, check, stepMs = 1_000) =>
+      until(what, async () => {
+        if (await check()) return true
+        // Hours pass without the minutes between: what is due is due all the same.
+        platform.sleep(stepMs - 1_000)
+        await platform.advance(1_000)
+        return false
+      }),
+    async stop() {
+      psp.release()
+      await server.close()
+      await stopInVirtualTime(cloud, platform)
+      await psp.close()
+    },
+  }
+}
