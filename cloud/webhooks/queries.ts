@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../persistence/database.ts'
-import { prepared } from '../persistence/prepared.ts'
+import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
 
@@ -113,29 +113,25 @@ export function listEvents(
   return query.orderBy('seq').limit(page.limit).execute()
 }
 
-const offer = prepared((db, p: { eventId: string; tenant: string; storeId: string; type: string; atMs: number; data: string }) =>
+const receiverOf = prepared((db, p: { tenant: string; type: string }) =>
+  db
+    .selectFrom('webhook_subscription')
+    .select('webhook_id')
+    .where('tenant', '=', p.tenant)
+    .where((eb) => eb('event', 'in', [p.type, EVERY_EVENT]))
+    .limit(sql.lit(1)),
+)
+
+const insertOffered = prepared((db, p: { event_id: string; tenant: string; store_id: string; type: string; at_ms: number; data: string }) =>
   db
     .insertInto('outbox_event')
-    .columns(['event_id', 'tenant', 'store_id', 'type', 'at_ms', 'data'])
-    .expression(
-      db
-        .selectFrom('webhook_subscription')
-        .select([
-          sql<string>`cast(${p.eventId} as text)`.as('event_id'),
-          'tenant',
-          sql<string>`cast(${p.storeId} as text)`.as('store_id'),
-          sql<string>`cast(${p.type} as text)`.as('type'),
-          sql<number>`cast(${p.atMs} as bigint)`.as('at_ms'),
-          sql<string>`cast(${p.data} as text)`.as('data'),
-        ])
-        .where('tenant', '=', p.tenant)
-        .where((eb) => eb('event', 'in', [p.type, EVERY_EVENT]))
-        .limit(1),
-    )
+    .values(fieldsOf(p, ['event_id', 'tenant', 'store_id', 'type', 'at_ms', 'data']))
     .onConflict((c) => c.column('event_id').doNothing()),
 )
 
 /** Puts an event into the outbox only if anybody is registered for it: of protection there are very many. One look-up where nobody is. */
 export async function offerEvent(db: Db, event: { eventId: string; tenant: string; storeId: string; type: string; atMs: number; data: string }): Promise<void> {
-  await offer(db, event)
+  const { eventId: event_id, storeId: store_id, atMs: at_ms, tenant, type, data } = event
+  const [receiver] = await receiverOf(db, { tenant, type })
+  if (receiver) await insertOffered(db, { event_id, tenant, store_id, type, at_ms, data })
 }
