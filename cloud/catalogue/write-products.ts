@@ -21,8 +21,8 @@ export interface ProductWrite {
   listing: Omit<Listing, 'product_id'> | undefined
 }
 
-/** Rows of one statement: three lengths, so that there are three statements and not a thousand. */
-const CHUNKS = [100, 10, 1]
+/** Rows of one statement: few lengths, so that there are few statements to compile and not a thousand. */
+const CHUNKS = [100, 20, 5, 2, 1]
 
 function* inChunks<T>(rows: readonly T[]): Generator<readonly T[]> {
   let at = 0
