@@ -139,7 +139,8 @@ describe('the command line', () => {
     expect(await runProcess(['keys', 'list', '--data', join(folder, 'nowhere')])).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no ') })
   })
 
-  it.skipIf(inject('postgresUrl') === '')('does the same on PostgreSQL', async () => {
+  const without = inject('postgresUrl') === ''
+  it.skipIf(without)(`does the same on PostgreSQL${without ? ' (skipped: install the package postgresql)' : ''}`, async () => {
     const { url, remove } = await newPostgresDatabase()
     const keys = async (...args: string[]): Promise<Json> => JSON.parse((await runProcess(['keys', ...args, '--database-url', url, '--json'])).stdout) as Json
     const made = await keys('create', '--account', 'Shop', '--mode', 'live')

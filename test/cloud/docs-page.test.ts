@@ -40,7 +40,7 @@ describe('the reference page', () => {
   })
 })
 
-describe.skipIf(NO_CHROMIUM)('the reference page in a browser', () => {
+describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
   let cloud: TestCloud
   let server: Server
   let chromium: TestBrowser

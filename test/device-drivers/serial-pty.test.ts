@@ -20,7 +20,7 @@ async function ports(): Promise<PtyPair> {
 }
 const settings = (serial: string) => LinkSettings.parse({ serial, baudRate: 9600 })
 
-describe.skipIf(!hasPty)('serial ports of the operating system', () => {
+describe.skipIf(!hasPty)(`serial ports of the operating system${hasPty ? '' : ' (skipped: install the package python3)'}`, () => {
   test('bytes go through, a second opener is told who has the port, unplugging is noticed', async () => {
     const pair = await ports()
     const near = await openLink(settings(pair.near), forEver())
