@@ -1,9 +1,12 @@
-import type { Outcome } from '../../policy/vocabulary.ts'
+import type { Outcome, TagTechnology } from '../../policy/vocabulary.ts'
 
 /** What a device is told to do. */
 export type DeviceCommand =
-  /** Pulse the main output (lock, detacher, deactivator, gate) and see the confirming input. */
-  | { readonly kind: 'release' }
+  /**
+   * Pulse the main output (lock, detacher, deactivator, gate) and see the confirming input. `tag`: the
+   * tag it is about, for devices that write to the tag itself (EAS bit, kill).
+   */
+  | { readonly kind: 'release'; readonly tag?: TagName }
   /** Sound or light; 0 seconds = off now. Protective: never waits for a release. */
   | { readonly kind: 'signal'; readonly signal: Signal; readonly seconds: number }
 
@@ -52,7 +55,29 @@ export function result(outcome: Outcome, commanded: boolean, code: ResultCode, t
   return { outcome, commanded, detail: text ? `${code}: ${text}` : code }
 }
 
+/** What a tag is called: upper-case hex, as everywhere outside the drivers. */
+export type TagName = { readonly epc: string } | { readonly tagUid: string }
+
+/** One sighting of one tag by one antenna. */
+export interface TagRead {
+  readonly tag: TagName
+  /** What the chip is, where the reader can tell (NFC and HF). */
+  readonly technology?: TagTechnology
+  /** As the reader numbers them, from 1. */
+  readonly antenna?: number
+  readonly rssiDbm?: number
+  /**
+   * When the reader saw it first, ms on the agent's elapsed clock: the reader's own stamp put right by
+   * the offset measured at connect, else when the report came. Reads that a reader kept while the network was away are old.
+   */
+  readonly seenAtMs: number
+}
+
 export type DeviceEvent =
+  /** Tags in the field, in the order of the reader's report. At most 1,000 in one event. */
+  | { readonly type: 'tags'; readonly reads: readonly TagRead[] }
+  /** A tag that is there until taken away (PC/SC, pads) has gone. */
+  | { readonly type: 'tag_gone'; readonly tag: TagName }
   /** A code was read; `symbology` only where the scanner tells it. */
   | { readonly type: 'scan'; readonly text: string; readonly symbology?: string }
   /** Somebody went through: the passage input rose. */
