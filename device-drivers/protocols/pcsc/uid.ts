@@ -6,6 +6,8 @@ export type ReadUid = { readonly uid: string } | { readonly refused: string }
 
 /** First byte of every ISO 15693 UID; the maker's number (ISO/IEC 7816-6) follows it. */
 const ISO15693 = 0xe0
+/** Makers of ISO 15693 tags: ST, NXP, Infineon, Texas Instruments, Fujitsu, EM, Maxim, Melexis. */
+const MAKERS: ReadonlySet<number | undefined> = new Set([0x02, 0x04, 0x05, 0x07, 0x08, 0x16, 0x2b, 0x1f])
 /** First byte of 4-byte UIDs that ISO 14443-3 keeps for random ones. */
 const RANDOM = 0x08
 const LENGTHS: ReadonlySet<number> = new Set([4, 7, 8, 10])
@@ -21,9 +23,11 @@ export function readUid(bytes: Uint8Array, technology: TagTechnology | undefined
   if (bytes.every((byte) => byte === 0) || bytes.every((byte) => byte === 0xff)) return { refused: `a blank UID ${hex(bytes)}` }
   if (technology === 'NfcV') {
     if (bytes.length !== 8) return { refused: `an ISO 15693 UID of ${bytes.length} bytes` }
-    if (bytes[0] === ISO15693) return { uid: hex(bytes) }
-    if (bytes[7] === ISO15693) return { uid: hex(bytes.toReversed()) }
-    return { refused: `an ISO 15693 UID without E0: ${hex(bytes)}` }
+    const [isFirst, isLast] = [bytes[0] === ISO15693, bytes[7] === ISO15693]
+    if (!isFirst && !isLast) return { refused: `an ISO 15693 UID without E0: ${hex(bytes)}` }
+    // One in 256 has E0 at both ends; then its maker tells.
+    const isTurned = isFirst && isLast ? !MAKERS.has(bytes[1]) && MAKERS.has(bytes[6]) : isLast
+    return { uid: hex(isTurned ? bytes.toReversed() : bytes) }
   }
   if (bytes.length === 4 && bytes[0] === RANDOM) return { refused: `a random UID ${hex(bytes)}` }
   return { uid: hex(bytes) }
