@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { unhex } from '../../device-drivers/protocols/pcsc/hex.ts'
+import { supervise } from '../../device-drivers/supervisor.ts'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
 import type { NfcTag } from '../../simulators/devices/nfc-tags.ts'
+import { pcscdSimulator } from '../../simulators/devices/pcscd.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { pcscBench, READER } from './pcsc-bench.ts'
+import { entries, forEver } from './workbench.ts'
 
 const UID = '04A2B3C4D5E680'
 const ICODE = 'E00401500A1B2C3D'
@@ -176,6 +182,41 @@ describe('pcsc: what is not there', () => {
     await news(20_000)
     pcscd.put(READER, classic('01020304'))
     expect((await news()).at(-1)).toEqual({ tag: '01020304', technology: 'MifareClassic' })
+  })
+
+  test('whatever else listens on the socket: garbage neither wedges nor hurries it', async () => {
+    for (let seed = 1; seed <= 60; seed++) {
+      const world = virtualPlatform({ seed })
+      const pcscd = pcscdSimulator({ platform: world })
+      pcscd.plug(READER)
+      let isMad = true
+      let opened = 0
+      const babble = async (from: ByteLink) => {
+        for await (const chunk of from.bytes) {
+          // Now and then right in length and in its first answers, so that the later ones are reached too.
+          const length = [8, 12, 160, 184 * 16, (chunk[4] ?? 0) * 7][(world.random.bytes(1)[0] ?? 0) % 5] ?? 1
+          const bytes = world.random.bytes(length)
+          if (seed % 2 === 0) bytes.fill(0, Math.max(0, length - 40))
+          await from.write(bytes, forEver())
+        }
+      }
+      const mad = memoryPort((end) => {
+        opened++
+        void (isMad ? babble(end).catch(() => {}) : pcscd.serve(end))
+      })
+      const supervisor = supervise({
+        devices: entries({ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'acr1552' } }),
+        platform: world,
+        openLink: (_, signal) => mad.open(signal),
+      })
+      await world.advance(60_000)
+      expect(opened).toBeLessThan(20)
+      isMad = false
+      mad.cut()
+      await world.advance(40_000)
+      expect(supervisor.status('pad')).toMatchObject({ state: 'ready' })
+      await world.settle(supervisor.stop())
+    }
   })
 
   test('stops, and leaves no timers and no clients', async () => {

@@ -21,7 +21,8 @@ export interface VpcdStation {
   close(): Promise<void>
 }
 
-const PCSCD = '/usr/sbin/pcscd'
+/** Another build can be tried, such as a newer one: `UNTAG_TEST_PCSCD=/path/to/pcscd`. */
+const PCSCD = process.env['UNTAG_TEST_PCSCD'] ?? '/usr/sbin/pcscd'
 const DRIVER = '/usr/lib/pcsc/drivers/serial/libifdvpcd.so'
 const PORT = 35_963
 const isRoot = process.getuid?.() === 0

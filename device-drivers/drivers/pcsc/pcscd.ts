@@ -125,17 +125,20 @@ export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
     return within(timers, read(length), ms, () => end(`pcscd does not answer ${what} within ${ms / 1_000} s`))
   }
 
-  async function say(command: PcscCommand, body: PcscBody = {}, data?: Uint8Array): Promise<void> {
+  // Not waited for: a pcscd that reads nothing is found by the limit on its answer.
+  function write(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
+    link.write(encodeRequest(command, body, data), never).catch((error: Error) => broke(error.message))
+  }
+
+  /** Says something that is to be answered, when nothing else is. */
+  function say(command: PcscCommand, body?: PcscBody, data?: Uint8Array): void {
+    if (buffer.held > 0) end('pcscd says what nobody asked')
     if (over) throw over
-    if (buffer.held > 0) {
-      end('pcscd says what nobody asked')
-      throw over ?? new ConversationOver('over')
-    }
-    await link.write(encodeRequest(command, body, data), never).catch((error: Error) => broke(error.message))
+    write(command, body, data)
   }
 
   async function exchange(command: PcscCommand, body: PcscBody, data?: Uint8Array): Promise<{ body: PcscBody; data: Uint8Array }> {
-    await say(command, body, data)
+    say(command, body, data)
     const ms = WITHIN_MS[command] ?? ANSWER_WITHIN_MS
     const answer = decodeBody(PCSC_BODIES[command], await readWithin(bodyBytes(PCSC_BODIES[command]), ms, command))
     if (command !== 'transmit' || answer.rv !== SUCCESS) return { body: answer, data: new Uint8Array(0) }
@@ -163,7 +166,7 @@ export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
   }
 
   async function readers(): Promise<readonly ReaderState[]> {
-    await say('getReadersState')
+    say('getReadersState')
     return decodeReaderStates(await readWithin(READER_STATES_BYTES, TABLE_WITHIN_MS, 'getReadersState'))
   }
 
@@ -173,20 +176,15 @@ export function startPcscd(link: ByteLink, { timers }: Platform): Pcscd {
    * compared, and what it shows is fetched anew when nobody waits.
    */
   async function untilChange(known: readonly ReaderState[], wake: AbortSignal): Promise<void> {
-    await say('waitReaderStateChange')
+    say('waitReaderStateChange')
     const table = decodeReaderStates(await readWithin(READER_STATES_BYTES, TABLE_WITHIN_MS, 'waitReaderStateChange'))
     let told = false
     const change = read(CHANGE_BYTES).then(() => void (told = true))
     change.catch(() => {})
     if (sameStates(table, known)) await firstOf(timers, change, wake, ASK_EVERY_MS)
     if (told) return
-    await interrupt('stopWaitingReaderStateChange')
+    write('stopWaitingReaderStateChange')
     await within(timers, change, ANSWER_WITHIN_MS, () => end('pcscd does not answer stopWaitingReaderStateChange'))
-  }
-
-  /** As `say`, while an answer is awaited already. */
-  async function interrupt(command: PcscCommand): Promise<void> {
-    await link.write(encodeRequest(command), never).catch((error: Error) => broke(error.message))
   }
 
   void listen()
