@@ -41,6 +41,8 @@ export interface PcscdFaults {
   closed: boolean
   /** A change falls between a client's wish to wait and the table. */
   race: (() => void) | null
+  /** A change falls between a client's look at the table and its wish to wait, of which it gets no word. */
+  unseen: (() => void) | null
   /** Cards show no ATR. */
   powering: boolean
 }
@@ -69,7 +71,7 @@ export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
   const clients = new Set<Client>()
   const handles = new Map<number, { name: string; counter: number }>()
   const log: PcscCommand[] = []
-  const faults: PcscdFaults = { mute: new Set(), refuse: null, closed: false, race: null, powering: false }
+  const faults: PcscdFaults = { mute: new Set(), refuse: null, closed: false, race: null, unseen: null, powering: false }
   let lastHandle = 0x6c00_0000
 
   const table = () =>
@@ -145,6 +147,9 @@ export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
   }
 
   async function wait(client: Client): Promise<void> {
+    const unseen = faults.unseen
+    faults.unseen = null
+    unseen?.()
     client.waiting = true
     const race = faults.race
     faults.race = null

@@ -78,6 +78,8 @@ describe('pcsc: what is told', () => {
     expect(await news()).toEqual([{ tag: UID, technology: 'MifareUltralight' }])
     pcscd.put(READER, liar)
     expect(await news()).toEqual([{ gone: UID }, { tag: UID, technology: 'MifareUltralight' }])
+    // Without the reset the second reading would have needed a second try.
+    expect(pcscd.log.filter((command) => command === 'connect')).toHaveLength(2)
   })
 
   test('a card that another program keeps for a moment is read afterwards; one that cannot be read is told once', async () => {
@@ -152,6 +154,17 @@ describe('pcsc: what is not there', () => {
       await untilReady()
       expect(await news()).toEqual(isTaken ? [{ gone: '9A3B7C11' }] : [])
     }
+  })
+
+  test('pcscd comes back without the reader: the tag is gone', async () => {
+    const { pcscd, news, port, world } = await ready()
+    pcscd.put(READER, classic())
+    await news()
+    port.unplug()
+    await world.advance(1_000)
+    pcscd.unplug(READER)
+    port.plug()
+    expect(await news(20_000)).toEqual([{ gone: '9A3B7C11' }])
   })
 
   test('a pcscd that hangs up at once (polkit) is asked less and less often, and said to be so', async () => {
@@ -243,6 +256,15 @@ describe('pcsc: versions of pcscd', () => {
     const bench = pcscBench({ pcscd: { minor: 7, oldest: 7 } })
     await bench.world.advance(100)
     expect(bench.status()?.detail).toBe('pcscd speaks protocol 4:7; this agent speaks 4:4 and 4:5 (pcscd 1.8.24 and later)')
+  })
+
+  test('a change that falls between a look and the wish to wait', async () => {
+    const { pcscd, news, world } = await ready()
+    pcscd.faults.unseen = () => pcscd.put(READER, classic())
+    pcscd.plug('Another 01 00')
+    await world.advance(100)
+    expect(pcscd.faults.unseen).toBeNull()
+    expect(await news(100)).toHaveLength(1)
   })
 
   test.each([0, 8, 184, 1_000, 2_936, 2_944])('a change told in the midst of the table, at byte %i', async (changeAt) => {
