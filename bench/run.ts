@@ -19,11 +19,10 @@ import { verifyAndRedeem } from './verify-and-redeem.ts'
 import { verifyProtectedItem } from './verify-protected-item.ts'
 import { verifyToken } from './verify-token.ts'
 
-const FIGURES: readonly Figure[] = [
-  ...[verifyToken, verifyAndRedeem, verifyProtectedItem],
-  ...[productPage, productByEan, productInsert, memory, catalogueSize, productImport],
-  ...[checkoutJourney, webhookFanOut, analyticsRead, salesExport],
-]
+const AUTHORIZATION = [verifyToken, verifyAndRedeem, verifyProtectedItem]
+const CATALOGUE = [productPage, productByEan, productInsert, memory, catalogueSize, productImport]
+const RETAIL = [checkoutJourney, webhookFanOut, analyticsRead, salesExport]
+const FIGURES: readonly Figure[] = [...AUTHORIZATION, ...CATALOGUE, ...RETAIL]
 
 const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.
 
