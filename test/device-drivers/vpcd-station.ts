@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import type { NfcTag } from '../../simulators/devices/nfc-tags.ts'
 
 /**
  * The real pcscd with the virtual reader of vsmartcard, which has two slots, in network and mount namespaces of
- * its own: nothing on this machine sees it but who knows the path of its socket.
+ * its own, where there may be some: nothing on this machine sees it but who knows the path of its socket.
  */
 export interface VpcdStation {
   /** pcscd's socket, as seen from outside. */
@@ -29,17 +29,28 @@ const isRoot = process.getuid?.() === 0
 const UNSHARE = [...(isRoot ? [] : ['-r']), '-n', '-m']
 const PREPARE = 'ip link set lo up && mkdir -p /run/pcscd && mount -t tmpfs tmpfs /run/pcscd'
 
-function whyNot(): string | null {
-  if (process.platform !== 'linux') return 'pcscd is tested on Linux only'
+function missingPackages(): string | null {
+  if (process.platform !== 'linux') return null
   const wanted = { pcscd: PCSCD, 'vsmartcard-vpcd': DRIVER }
   const missing = Object.entries(wanted).flatMap(([name, file]) => (existsSync(file) ? [] : [name]))
   if (spawnSync('ip', ['-V']).error) missing.push('iproute2')
-  if (missing.length > 0) return `install the packages ${missing.join(' ')}`
-  return spawnSync('unshare', [...UNSHARE, 'sh', '-c', PREPARE]).status === 0 ? null : 'no permission for namespaces: run as root'
+  return missing.length > 0 ? `install the packages ${missing.join(' ')}` : null
 }
 
+/** Which packages are missing for the station, or null. */
+export const NO_VPCD_PACKAGES = missingPackages()
+
+/** Containers often have no namespaces to give; a machine that is there for tests alone needs none. */
+function place(): 'namespaces' | 'machine' | null {
+  if (process.platform !== 'linux' || NO_VPCD_PACKAGES !== null) return null
+  if (process.env['UNTAG_TEST_NAMESPACES'] !== 'false' && spawnSync('unshare', [...UNSHARE, 'sh', '-c', PREPARE]).status === 0) return 'namespaces'
+  return isRoot && process.env['UNTAG_TEST_TOOLS'] === 'required' && !existsSync('/run/pcscd/pcscd.comm') ? 'machine' : null
+}
+
+const PLACE = place()
+
 /** Why there can be no such station here, or null. */
-export const NO_VPCD = whyNot()
+export const NO_VPCD = PLACE !== null ? null : process.platform === 'linux' ? (NO_VPCD_PACKAGES ?? 'no permission for namespaces: run as root') : 'pcscd is tested on Linux only'
 
 const ended = (child: ChildProcess): Promise<void> => new Promise((resolve) => (child.exitCode !== null || child.signalCode !== null ? resolve() : child.once('exit', () => resolve())))
 
@@ -64,9 +75,12 @@ export async function vpcdStation(): Promise<VpcdStation> {
   const config = join(folder, 'readers')
   mkdirSync(config)
   writeFileSync(join(config, 'vpcd'), `FRIENDLYNAME "Virtual PCD"\nDEVICENAME /dev/null:0x8C7B\nLIBPATH ${DRIVER}\nCHANNELID 0x8C7B\n`)
-  const holder = spawn('unshare', [...UNSHARE, 'sh', '-c', `${PREPARE} && touch /run/pcscd/here && exec cat`], { stdio: ['pipe', 'ignore', 'inherit'] })
+  const held = PLACE === 'namespaces' ? `${PREPARE} && ` : 'mkdir -p /run/pcscd && '
+  const [keeper = '', ...args] = [...(PLACE === 'namespaces' ? ['unshare', ...UNSHARE] : []), 'sh', '-c', `${held}touch /run/pcscd/here && exec cat`]
+  const holder = spawn(keeper, args, { stdio: ['pipe', 'ignore', 'inherit'] })
   const run = `/proc/${holder.pid}/root/run/pcscd`
-  const enter = ['-t', String(holder.pid), '-n', '-m', ...(isRoot ? [] : ['-U', '--preserve-credentials'])]
+  const enter = PLACE === 'namespaces' ? ['nsenter', '-t', String(holder.pid), '-n', '-m', ...(isRoot ? [] : ['-U', '--preserve-credentials'])] : ['env']
+  const within = (command: readonly string[], options: SpawnOptions): ChildProcess => spawn(enter[0] ?? '', [...enter.slice(1), ...command], options)
   const socket = join(run, 'pcscd.comm')
   const cards = new Set<ChildProcess>()
   let pcscd: ChildProcess | null = null
@@ -74,12 +88,12 @@ export async function vpcdStation(): Promise<VpcdStation> {
 
   function insert(slot: 0 | 1, tag: NfcTag): () => void {
     const pipe = `exec 3<>/dev/tcp/127.0.0.1/${PORT + slot}; cat <&3 & cat >&3; kill %1`
-    const card = spawn('nsenter', [...enter, 'bash', '-c', pipe], { stdio: ['pipe', 'pipe', 'ignore'], detached: true })
+    const card = within(['bash', '-c', pipe], { stdio: ['pipe', 'pipe', 'ignore'], detached: true })
     cards.add(card)
-    card.stdin.on('error', () => {})
+    card.stdin?.on('error', () => {})
     let held: Buffer = Buffer.alloc(0)
-    const say = (bytes: Uint8Array) => void card.stdin.write(Uint8Array.of(bytes.length >> 8, bytes.length & 0xff, ...bytes))
-    card.stdout.on('data', (chunk: Buffer) => {
+    const say = (bytes: Uint8Array) => void card.stdin?.write(Uint8Array.of(bytes.length >> 8, bytes.length & 0xff, ...bytes))
+    card.stdout?.on('data', (chunk: Buffer) => {
       held = Buffer.concat([held, chunk])
       for (; held.length >= 2 && held.length >= 2 + held.readUInt16BE(0); held = held.subarray(2 + held.readUInt16BE(0))) {
         const message = held.subarray(2, 2 + held.readUInt16BE(0))
@@ -107,7 +121,7 @@ export async function vpcdStation(): Promise<VpcdStation> {
     socket,
     async startPcscd() {
       for (const name of ['pcscd.comm', 'pcscd.pid']) rmSync(join(run, name), { force: true })
-      pcscd = spawn('nsenter', [...enter, PCSCD, '-f', '-C', '-c', config], { stdio: 'ignore' })
+      pcscd = within([PCSCD, '-f', '-C', '-c', config], { stdio: 'ignore' })
       await untilIt('pcscd', () => canConnect(socket))
     },
     killPcscd,
@@ -115,7 +129,8 @@ export async function vpcdStation(): Promise<VpcdStation> {
     async close() {
       for (const card of cards) if (card.pid !== undefined) process.kill(-card.pid, 'SIGKILL')
       await killPcscd()
-      holder.stdin.end()
+      for (const name of ['here', 'pcscd.comm', 'pcscd.pid']) rmSync(join(run, name), { force: true })
+      holder.stdin?.end()
       await ended(holder)
       rmSync(folder, { recursive: true, force: true })
     },
