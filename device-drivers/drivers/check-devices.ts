@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { SerialLink, TcpLink } from '../transports/link-settings.ts'
+import { SerialLink, TcpLink, WebLink } from '../transports/link-settings.ts'
 import type { DeviceSettings } from './driver.ts'
 import { DeviceEntry, DRIVER_NAMES, driverOf } from './registry.ts'
 
@@ -14,9 +14,11 @@ type Issue = z.core.$ZodIssue
 const named = (path: readonly PropertyKey[]): string =>
   path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('').replace(/^\./, '')
 
-/** A link is one of two forms; which one was meant shows in its first key. */
-function linkForm(link: unknown): typeof TcpLink | typeof SerialLink | null {
+/** A link is one of several forms; which one was meant shows in its first key. */
+function linkForm(link: unknown): z.ZodType | null {
   if (typeof link !== 'object' || link === null) return null
+  const web = WebLink.options.find((form) => Object.keys(form.shape).some((key) => key !== 'fingerprint' && key in link))
+  if (web) return web
   return 'tcp' in link ? TcpLink : 'serial' in link ? SerialLink : null
 }
 

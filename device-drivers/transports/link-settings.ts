@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ByteLink } from './byte-link.ts'
 import { openPcscd } from './pcscd.ts'
 import { openTcp } from './tcp.ts'
+import { openTls } from './tls.ts'
 
 const ADDRESS = /^(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/
 
@@ -62,11 +63,47 @@ export const PcscLink = z.strictObject(
 )
 export type PcscLink = z.infer<typeof PcscLink>
 
+const HOST = /^(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?$/
+const hostError = { error: 'give the host, with a port if it is not the usual one, for example "10.0.0.9" or "10.0.0.9:8443"' }
+const host = z
+  .string(hostError)
+  .regex(HOST, hostError)
+  .refine((value) => parts(value) !== null || parts(`${value}:1`) !== null, hostError)
+const fingerprintError = { error: 'give the SHA-256 of the certificate, 64 hex digits with or without colons' }
+const Fingerprint = z
+  .string(fingerprintError)
+  .regex(/^[0-9A-Fa-f]{2}(?::?[0-9A-Fa-f]{2}){31}$/, fingerprintError)
+  .meta({ description: 'SHA-256 of the one certificate that is accepted; without it one that this machine trusts' })
+
+/** A device that serves HTTP: `{ "https": "10.0.0.9", "fingerprint": "…" }` or `{ "http": "10.0.0.9:8080" }`. */
+export const WebLink = z.union(
+  [
+    z.strictObject({ https: host.meta({ description: 'host of the device, port 443 unless told otherwise' }), fingerprint: Fingerprint.optional() }),
+    z.strictObject({ http: host.meta({ description: 'host of the device, port 80 unless told otherwise; passwords go unencrypted' }) }),
+  ],
+  { error: 'give {"https": "host", "fingerprint": "…"} or {"http": "host"}' },
+)
+export type WebLink = z.infer<typeof WebLink>
+
+/** One of several connections to the same device. */
+export type WebChannel = WebLink & { readonly channel?: string }
+
 /** Every way to reach a device. */
-export type AnyLink = LinkSettings | PcscLink
+export type AnyLink = LinkSettings | PcscLink | WebChannel
+
+/** Host and port of a web link. */
+function webAddress(link: WebLink): { scheme: 'http' | 'https'; host: string; port: number; text: string } {
+  const [scheme, given, usual] = 'https' in link ? (['https', link.https, 443] as const) : (['http', link.http, 80] as const)
+  const { host: name, port } = parts(given) ?? parts(`${given}:${usual}`) ?? { host: given, port: usual }
+  return { scheme, host: name, port, text: `${name.includes(':') ? `[${name}]` : name}:${port}`.toLowerCase() }
+}
 
 /** Equal for two settings that mean the same physical link, so that it is opened once. */
 export function linkKey(settings: AnyLink): string {
+  if ('https' in settings || 'http' in settings) {
+    const { scheme, text } = webAddress(settings)
+    return `${scheme}:${text}${settings.channel === undefined ? '' : ` (${settings.channel})`}`
+  }
   if ('pcsc' in settings) return settings.socket === undefined ? `pcsc:${settings.pcsc}` : `pcsc:${settings.pcsc} at ${settings.socket}`
   return 'tcp' in settings ? `tcp:${settings.tcp.toLowerCase()}` : `serial:${settings.serial}`
 }
@@ -77,12 +114,21 @@ export function linkMode(settings: LinkSettings): string {
   return `${settings.baudRate} ${settings.dataBits}${settings.parity[0]?.toUpperCase()}${settings.stopBits}`
 }
 
+/** What a device that serves HTTP is called in `Host`. */
+export function webHost(link: WebLink): string {
+  return webAddress(link).text
+}
+
 /** Opens the real link. Rejects with a `LinkFault`. */
 export async function openLink(settings: AnyLink, signal: AbortSignal): Promise<ByteLink> {
   if ('pcsc' in settings) return openPcscd(settings.socket ?? PCSCD_SOCKET, signal)
   if ('tcp' in settings) {
     const { host, port } = parts(settings.tcp) ?? { host: settings.tcp, port: 0 }
     return openTcp(host, port, signal)
+  }
+  if ('https' in settings || 'http' in settings) {
+    const { host: name, port } = webAddress(settings)
+    return 'https' in settings ? openTls(name, port, settings.fingerprint, signal) : openTcp(name, port, signal)
   }
   const { openSerial } = await import('./serial.ts')
   const { serial: path, baudRate, dataBits, parity, stopBits } = settings

@@ -15,7 +15,8 @@ const CODES: Record<string, [LinkFaultCode, string]> = {
   ETIMEDOUT: ['unreachable', 'no answer; check cable, power and address'],
 }
 
-function explain(address: string, error: NodeJS.ErrnoException, otherwise: LinkFaultCode): LinkFault {
+/** The fault of a socket, with its fix. */
+export function explainSocket(address: string, error: NodeJS.ErrnoException, otherwise: LinkFaultCode): LinkFault {
   const [code, fix] = CODES[error.code ?? ''] ?? [otherwise, error.message]
   return new LinkFault(code, `${address}: ${fix}`, { cause: error })
 }
@@ -41,8 +42,8 @@ export function openTcp(host: string, port: number, signal: AbortSignal): Promis
         socket.destroy()
         reject(new LinkFault('unreachable', `${address}: ${CODES['ETIMEDOUT']?.[1]}`, { cause: signal.reason }))
       })
-    const onError = (error: Error) => finish(() => reject(explain(address, error, 'unreachable')))
-    const onConnect = () => finish(() => resolve(socketLink(socket, address, (error) => explain(address, error, 'lost'))))
+    const onError = (error: Error) => finish(() => reject(explainSocket(address, error, 'unreachable')))
+    const onConnect = () => finish(() => resolve(socketLink(socket, address, (error) => explainSocket(address, error, 'lost'))))
     signal.addEventListener('abort', onAbort, { once: true })
     socket.once('error', onError)
     socket.once('connect', onConnect)

@@ -1,0 +1,111 @@
+import { deadline } from '../../../policy/platform.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import { webHost } from '../../transports/link-settings.ts'
+import type { WebChannel } from '../../transports/link-settings.ts'
+import type { LinkProtocol, Membership, SharedLinks } from '../../transports/shared-links.ts'
+import { startHttp } from './conversation.ts'
+import type { HttpAnswer, HttpConversation, HttpRequest } from './conversation.ts'
+
+export interface RestRequest {
+  readonly method: HttpRequest['method']
+  readonly path: string
+  readonly body?: object
+  readonly signal?: AbortSignal
+  /** For what must not happen twice; anything else is sent again when the device has closed the connection meanwhile. */
+  readonly once?: boolean
+}
+
+/** Requests to a device over a connection that is kept open, and opened anew when the device has closed it. */
+export interface RestClient {
+  /** Opens a connection; tries for ever, telling each failure, until `signal` aborts. */
+  connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void>
+  /** Never rejects. */
+  ask(request: RestRequest): Promise<HttpAnswer>
+  leave(): void
+}
+
+export interface RestOptions {
+  readonly link: WebChannel
+  readonly links: SharedLinks
+  readonly platform: Platform
+  readonly timeoutMs: number
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A client for one device. */
+export function restClient({ link, links, platform, timeoutMs, headers }: RestOptions): RestClient {
+  const protocol: LinkProtocol<HttpConversation> = { name: 'HTTP', start: (opened) => startHttp(opened, platform) }
+  const common = { host: webHost(link), accept: 'application/json', ...headers }
+  let member: Membership<HttpConversation> | null = null
+  let opening: Promise<Membership<HttpConversation>> | null = null
+
+  function letGo(): void {
+    member?.leave()
+    member = null
+  }
+
+  async function join(signal: AbortSignal, onFailure: (detail: string) => void): Promise<Membership<HttpConversation>> {
+    letGo()
+    const joined = await links.join(link, protocol, signal, onFailure)
+    member = joined
+    return joined
+  }
+
+  /** One opening for all who ask meanwhile. */
+  async function reopened(): Promise<Membership<HttpConversation>> {
+    const limit = deadline(platform.timers, timeoutMs)
+    opening ??= join(limit.signal, () => {})
+    try {
+      return await opening
+    } finally {
+      opening = null
+      limit.done()
+    }
+  }
+
+  async function once(current: Membership<HttpConversation>, { method, path, body, signal }: RestRequest): Promise<HttpAnswer> {
+    const json = body === undefined ? {} : { body: JSON.stringify(body) }
+    const type = body === undefined ? {} : { 'content-type': 'application/json' }
+    const answer = await current.speaker.request({ method, path, headers: { ...common, ...type }, ...json, timeoutMs, ...(signal && { signal }) })
+    if (answer.kind === 'answered') current.heard()
+    return answer
+  }
+
+  return {
+    async connect(signal, onFailure) {
+      await join(signal, onFailure)
+    },
+    async ask(request) {
+      const from = platform.clock.elapsed()
+      const kept = member && !member.speaker.isOver ? member : null
+      if (kept) {
+        const answer = await once(kept, request)
+        const isStale = answer.kind === 'lost' && !(answer.handed && request.once) && platform.clock.elapsed() - from < timeoutMs
+        if (!isStale || request.signal?.aborted) return answer
+      }
+      try {
+        return await once(await reopened(), request)
+      } catch (error) {
+        return { kind: 'lost', handed: kept !== null, detail: error instanceof Error ? error.message : String(error) }
+      }
+    },
+    leave: letGo,
+  }
+}
+
+/** What a device said about a request that it did not carry out, in words. */
+export function refusal(answer: HttpAnswer): string {
+  if (answer.kind === 'lost') return answer.detail
+  const said = answer.body.replaceAll(/\s+/g, ' ').slice(0, 200)
+  return `answered ${answer.status}${said === '' ? '' : `: ${said}`}`
+}
+
+/** The JSON of a good answer, or undefined. */
+export function jsonOf(answer: HttpAnswer): unknown {
+  if (answer.kind === 'lost' || answer.status < 200 || answer.status > 299) return undefined
+  try {
+    return JSON.parse(answer.body)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,100 @@
+import type { Platform } from '../../../policy/platform.ts'
+import type { Noise } from '../../protocols/codec.ts'
+import { impinjEvent } from '../../protocols/impinj-iot/events.ts'
+import { IMPINJ_PATHS } from '../../protocols/impinj-iot/requests.ts'
+import { jsonLines } from '../../protocols/json-lines.ts'
+import type { TagSighting } from '../../protocols/tag-sighting.ts'
+import { webHost } from '../../transports/link-settings.ts'
+import type { WebChannel } from '../../transports/link-settings.ts'
+import type { LinkProtocol, Membership, SharedLinks } from '../../transports/shared-links.ts'
+import { startHttp } from '../http/conversation.ts'
+import type { HttpConversation } from '../http/conversation.ts'
+import { refusal } from '../http/rest-client.ts'
+import type { Session } from '../session.ts'
+
+export interface DataStreamOptions {
+  readonly link: WebChannel
+  readonly links: SharedLinks
+  readonly platform: Platform
+  readonly authorization: string
+  readonly timeoutMs: number
+  /** The stream may be without a byte for so long. */
+  readonly silenceMs: number
+  onTags(sightings: readonly TagSighting[]): void
+  onFault(detail: string): void
+  onNoise(noise: Noise | null): void
+}
+
+/** An event of the reader is some hundred bytes; with data of the tag's memory it may be some thousand. */
+const MOST_EVENT_BYTES = 65_536
+
+/** The reader's stream of events, on a connection of its own. */
+export interface DataStream {
+  /** Resolves once the reader streams; `session` ends when it no longer does. Rejects when it does not. */
+  open(session: Session, signal: AbortSignal): Promise<void>
+}
+
+/** Makes the stream; nothing is opened yet. */
+export function dataStream(options: DataStreamOptions): DataStream {
+  const { link, links, platform, timeoutMs, silenceMs } = options
+  const { clock, timers } = platform
+  const protocol: LinkProtocol<HttpConversation> = { name: 'HTTP stream', start: (opened) => startHttp(opened, platform) }
+
+  function watchSilence(session: Session, heardAt: () => number): void {
+    const look = () => {
+      const left = heardAt() + silenceMs - clock.elapsed()
+      if (left <= 0) return session.end(`the reader's stream has been silent for ${silenceMs / 1_000} s`)
+      const cancel = timers.after(left, () => {
+        session.over.removeEventListener('abort', cancel)
+        look()
+      })
+      session.over.addEventListener('abort', cancel, { once: true })
+    }
+    if (!session.over.aborted) look()
+  }
+
+  function take(values: readonly unknown[]): void {
+    const sightings: TagSighting[] = []
+    for (const value of values) {
+      const event = impinjEvent(value)
+      if (event === null) options.onNoise({ bytes: JSON.stringify(value).length, detail: 'a line that is no event of a reader' })
+      else if (event.kind === 'tag') sightings.push(event.sighting)
+      else if (event.kind === 'fault') options.onFault(event.detail)
+    }
+    if (sightings.length > 0) options.onTags(sightings)
+  }
+
+  async function ask(member: Membership<HttpConversation>, session: Session): Promise<void> {
+    const lines = jsonLines(MOST_EVENT_BYTES)
+    let heardAt = clock.elapsed()
+    const answer = await member.speaker.request({
+      method: 'GET',
+      path: IMPINJ_PATHS.stream,
+      headers: { host: webHost(link), authorization: options.authorization },
+      timeoutMs,
+      onData(data) {
+        heardAt = clock.elapsed()
+        take(lines.push(data))
+        options.onNoise(lines.takeNoise())
+      },
+    })
+    if (answer.kind === 'lost' || answer.status !== 200) throw new Error(`its stream: the reader ${refusal(answer)}`)
+    member.heard()
+    watchSilence(session, () => heardAt)
+  }
+
+  return {
+    async open(session, signal) {
+      const member = await links.join(link, protocol, signal, () => {})
+      session.over.addEventListener('abort', () => member.leave(), { once: true })
+      void member.lost.then((reason) => session.end(reason))
+      if (session.over.aborted) member.leave()
+      try {
+        await ask(member, session)
+      } catch (error) {
+        member.leave()
+        throw error
+      }
+    },
+  }
+}

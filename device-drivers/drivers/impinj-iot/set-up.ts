@@ -1,0 +1,73 @@
+import { IMPINJ_PATHS, gpoRequest, inventoryRequest, presetPath } from '../../protocols/impinj-iot/requests.ts'
+import { objectOf } from '../../protocols/tag-sighting.ts'
+import { utcUsOf } from '../../protocols/timestamps.ts'
+import { webHost } from '../../transports/link-settings.ts'
+import type { DeviceIdentity } from '../device.ts'
+import type { HttpAnswer } from '../http/conversation.ts'
+import { jsonOf, refusal } from '../http/rest-client.ts'
+import type { RestClient, RestRequest } from '../http/rest-client.ts'
+import type { ReaderClock } from '../llrp/reader-clock.ts'
+import { antennasOf } from './settings.ts'
+import type { ImpinjIotSettings } from './settings.ts'
+
+export interface SetUpOptions {
+  readonly rest: RestClient
+  readonly settings: ImpinjIotSettings
+  readonly clock: ReaderClock
+  readonly signal: AbortSignal
+  /** The outputs as they shall be now. */
+  wanted(): ReadonlyMap<number, boolean>
+}
+
+function reasonOf(what: string, answer: HttpAnswer, settings: ImpinjIotSettings): Error {
+  if (answer.kind === 'answered' && (answer.status === 401 || answer.status === 403)) {
+    return new Error(`the reader refuses user "${settings.user}" (${answer.status}); check user and password`)
+  }
+  if (answer.kind === 'answered' && answer.status === 404 && what === 'its description') {
+    return new Error('there is no Impinj IoT device interface; choose it as the RFID interface on the reader')
+  }
+  return new Error(`${what}: the reader ${answer.kind === 'answered' ? refusal(answer) : `gave no answer (${answer.detail})`}`)
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value.slice(0, 100) : undefined)
+
+/**
+ * From an open connection to a reader that reads: who it is, what its clock shows, its outputs as wanted, then the
+ * inventory begun anew, as nobody knows with which settings one that runs was begun. Rejects with what is wrong.
+ */
+export async function setUpReader({ rest, settings, clock, signal, wanted }: SetUpOptions): Promise<DeviceIdentity> {
+  async function must(what: string, request: RestRequest, alsoGood: readonly number[] = []): Promise<Record<string, unknown>> {
+    if (signal.aborted) throw signal.reason as Error
+    const answer = await rest.ask({ ...request, signal })
+    const isGood = answer.kind === 'answered' && ((answer.status >= 200 && answer.status < 300) || alsoGood.includes(answer.status))
+    if (!isGood) throw reasonOf(what, answer, settings)
+    return objectOf(jsonOf(answer)) ?? {}
+  }
+
+  const system = await must('its description', { method: 'GET', path: IMPINJ_PATHS.system })
+  const image = await must('its firmware', { method: 'GET', path: IMPINJ_PATHS.image }, [404])
+  const status = await must('its status', { method: 'GET', path: IMPINJ_PATHS.status })
+  const utcUs = utcUsOf(status['time'])
+  if (utcUs !== null) clock.set({ utcUs })
+  const outputs = wanted()
+  if (outputs.size > 0) await must('its outputs', { method: 'PUT', path: IMPINJ_PATHS.gpos, body: gpoRequest(outputs) })
+
+  const stream = await must('its stream settings', { method: 'GET', path: IMPINJ_PATHS.streamSettings }, [404])
+  if (stream['keepAliveIntervalSeconds'] !== settings.keepaliveSeconds) {
+    await must('its stream settings', { method: 'PUT', path: IMPINJ_PATHS.streamSettings, body: { ...stream, keepAliveIntervalSeconds: settings.keepaliveSeconds } }, [404])
+  }
+  // 409: nothing was running.
+  await must('stopping what it does', { method: 'POST', path: IMPINJ_PATHS.stop }, [409])
+  const { preset } = settings
+  if (preset === undefined) await must('starting to read', { method: 'POST', path: IMPINJ_PATHS.start, body: inventoryRequest({ ...settings, antennas: antennasOf(settings) }) })
+  else await must(`starting the preset ${preset}`, { method: 'POST', path: presetPath(preset), body: {} })
+
+  const model = textOf(system['productModel']) ?? textOf(system['productDescription']) ?? 'reader'
+  const serialNumber = textOf(system['serialNumber']) ?? textOf(status['serialNumber'])
+  const firmwareVersion = textOf(image['primaryFirmware'])
+  return {
+    description: `Impinj ${model} at ${webHost(settings.link)}`,
+    ...(serialNumber === undefined ? {} : { serialNumber }),
+    ...(firmwareVersion === undefined ? {} : { firmwareVersion }),
+  }
+}

@@ -1,0 +1,26 @@
+/** From one `identify` to the loss of what it found. */
+export interface Session {
+  /** Aborts when the session is over. */
+  readonly over: AbortSignal
+  /** Resolves with the reason when the session is over. */
+  readonly lost: Promise<string>
+  end(reason: string): void
+}
+
+/** A session that lasts until somebody ends it; only the first reason counts. */
+export function openSession(): Session {
+  let tell = (_reason: string) => {}
+  const lost = new Promise<string>((resolve) => {
+    tell = resolve
+  })
+  const over = new AbortController()
+  return {
+    over: over.signal,
+    lost,
+    end(reason) {
+      if (over.signal.aborted) return
+      over.abort(new DOMException(reason, 'AbortError'))
+      tell(reason)
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import type { Noise } from './codec.ts'
+
+/** JSON values, one a line, as they are read from a stream. */
+export interface JsonLines {
+  /** The values that are complete now. Empty lines are signs of life and no values. */
+  push(chunk: Uint8Array): unknown[]
+  /** What was no JSON, since the last call, or null. */
+  takeNoise(): Noise | null
+  /** Bytes kept for a line that is not complete yet. */
+  readonly held: number
+}
+
+const LF = 0x0a
+
+/** Lines of at most `mostBytes` each; what is longer or no JSON is noise, and the next line is read again. */
+export function jsonLines(mostBytes: number): JsonLines {
+  const decoder = new TextDecoder()
+  let buffer = new Uint8Array(Math.min(mostBytes, 1_024))
+  let length = 0
+  let tooLong = 0
+  let noise: { bytes: number; detail: string } | null = null
+
+  function throwAway(bytes: number, detail: string): void {
+    noise = { bytes: (noise?.bytes ?? 0) + bytes, detail }
+  }
+
+  function keep(piece: Uint8Array): void {
+    if (tooLong > 0 || length + piece.length > mostBytes) {
+      tooLong += piece.length
+      return
+    }
+    if (length + piece.length > buffer.length) {
+      const larger = new Uint8Array(Math.min(mostBytes, Math.max(buffer.length * 2, length + piece.length)))
+      larger.set(buffer.subarray(0, length))
+      buffer = larger
+    }
+    buffer.set(piece, length)
+    length += piece.length
+  }
+
+  function finish(values: unknown[]): void {
+    const size = length + tooLong
+    const text = tooLong > 0 ? '' : decoder.decode(buffer.subarray(0, length)).trim()
+    if (tooLong > 0) throwAway(size, `a line over ${mostBytes} bytes`)
+    length = 0
+    tooLong = 0
+    if (text === '') return
+    try {
+      values.push(JSON.parse(text))
+    } catch {
+      throwAway(size, 'a line that is no JSON')
+    }
+  }
+
+  return {
+    push(chunk) {
+      const values: unknown[] = []
+      let from = 0
+      for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, from)) {
+        keep(chunk.subarray(from, at))
+        finish(values)
+        from = at + 1
+      }
+      keep(chunk.subarray(from))
+      return values
+    },
+    takeNoise() {
+      const taken = noise
+      noise = null
+      return taken
+    },
+    get held() {
+      return length
+    },
+  }
+}

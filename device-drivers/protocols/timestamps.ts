@@ -1,0 +1,37 @@
+const ISO = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?$/
+
+/** What is kept of a fraction: more would not be exact in a number. */
+const FRACTION_DIGITS = 6
+
+/**
+ * µs since 1970 of a time as readers write it: ISO 8601 with up to nanoseconds and any offset (also `+0100`; none is
+ * UTC), or a count of s, ms or µs since 1970, told apart by its size. Null for anything else.
+ */
+export function utcUsOf(value: unknown): number | null {
+  if (typeof value === 'number') return ofCount(value)
+  if (typeof value !== 'string' || value.length > 40) return null
+  const text = value.trim()
+  if (/^\d{9,17}(?:\.\d{1,6})?$/.test(text)) return ofCount(Number(text))
+  const parts = ISO.exec(text)
+  if (!parts) return null
+  const [, year, month, day, hour, minute, second, fraction = '', zone = 'Z'] = parts
+  const ms = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second))
+  const date = new Date(ms)
+  // The 31st of a month that has 30 days is no date.
+  if (Number.isNaN(ms) || date.getUTCDate() !== Number(day) || date.getUTCHours() !== Number(hour)) return null
+  const us = Number(fraction.slice(0, FRACTION_DIGITS).padEnd(FRACTION_DIGITS, '0'))
+  return ms * 1_000 + us - offsetUs(zone)
+}
+
+function offsetUs(zone: string): number {
+  if (zone === 'Z') return 0
+  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(-2))
+  return (zone.startsWith('-') ? -minutes : minutes) * 60_000_000
+}
+
+/** 2001 to 2286, in whichever unit. */
+function ofCount(count: number): number | null {
+  if (count >= 1e9 && count < 1e10) return Math.round(count * 1e6)
+  if (count >= 1e12 && count < 1e13) return Math.round(count * 1e3)
+  return count >= 1e15 && count < 1e16 ? Math.round(count) : null
+}

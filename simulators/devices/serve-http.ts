@@ -1,0 +1,70 @@
+import { encodeChunk, encodeResponse, httpParser } from '../../device-drivers/protocols/http/message.ts'
+import type { HttpHeaders } from '../../device-drivers/protocols/http/message.ts'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+
+/** One request to a simulated device. */
+export interface SimulatedRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: HttpHeaders
+  readonly body: string
+}
+
+/** A body without end, written piece by piece. */
+export interface OpenBody {
+  write(text: string): Promise<void>
+  end(): Promise<void>
+}
+
+export type SimulatedAnswer =
+  | { readonly status: number; readonly body?: string; readonly close?: boolean }
+  /** 200 with a body that `stream` writes for as long as the link is there. */
+  | { readonly stream: (body: OpenBody) => void }
+  /** Nothing at all. */
+  | 'silence'
+
+const MOST_BODY_BYTES = 1_048_576
+const FOR_EVER = new AbortController().signal
+
+/** Answers requests on one link, one after the other, until it ends. */
+export async function serveHttp(link: ByteLink, answer: (request: SimulatedRequest) => SimulatedAnswer | Promise<SimulatedAnswer>): Promise<void> {
+  const parser = httpParser('requests')
+  const send = (bytes: Uint8Array) => link.write(bytes, FOR_EVER)
+  let head: Omit<SimulatedRequest, 'body'> | null = null
+  let body: Uint8Array[] = []
+  let size = 0
+
+  /** False when this link has nothing more to say. */
+  async function respond(request: SimulatedRequest): Promise<boolean> {
+    const told = await answer(request)
+    if (told === 'silence') return true
+    if ('stream' in told) {
+      await send(encodeResponse(200, { 'content-type': 'application/json' }))
+      told.stream({ write: (text) => send(encodeChunk(text)).catch(() => {}), end: () => send(encodeChunk('')).then(() => link.close(), () => {}) })
+      return true
+    }
+    await send(encodeResponse(told.status, { 'content-type': 'application/json', ...(told.close && { connection: 'close' }) }, told.body ?? ''))
+    return !told.close
+  }
+
+  try {
+    for await (const chunk of link.bytes) {
+      for (const piece of parser.push(chunk)) {
+        if (piece.kind === 'request') {
+          head = piece
+          body = []
+          size = 0
+        } else if (piece.kind === 'data') {
+          size += piece.bytes.length
+          if (size > MOST_BODY_BYTES) return
+          body.push(piece.bytes)
+        } else if (head && !(await respond({ ...head, body: Buffer.concat(body).toString('utf8') }))) return
+      }
+      if (parser.fault !== null) return
+    }
+  } catch {
+    // The link broke: that is how a simulated device is unplugged too.
+  } finally {
+    await link.close()
+  }
+}

@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'vitest'
+import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
+import { supervise } from '../../device-drivers/supervisor.ts'
+import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import { impinjReader } from '../../simulators/devices/impinj-reader.ts'
+import type { ImpinjReaderOptions } from '../../simulators/devices/impinj-reader.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { describeDriver } from './conformance.ts'
+import { entries, forEver, RELEASE } from './workbench.ts'
+
+const EPC = '3034257BF7194E4000001A85'
+const PASSWORD = 'not-the-factory-one'
+const ENTRY = {
+  driver: 'impinj-iot',
+  link: { http: '10.0.0.9' },
+  password: PASSWORD,
+  antennas: { inside: [1], outside: [2] },
+  siren: { gpo: 1 },
+  green: { gpo: 2 },
+  release: { gpo: 3, pulseMs: 200 },
+}
+
+describeDriver('impinj-iot', {
+  entry: ENTRY,
+  noticedWithinMs: 12_000,
+  release: RELEASE,
+  device(platform) {
+    const reader = impinjReader({ platform })
+    return {
+      serve: reader.serve,
+      mute: () => reader.mute(true),
+      heal() {
+        reader.mute(false)
+        reader.loseAnswers(false)
+      },
+      stir: () => reader.see(EPC),
+      fits: (event) => event.type === 'tags' && event.reads.some(({ tag }) => 'epc' in tag && tag.epc === EPC),
+      releases: () => reader.writes.filter(({ gpo, on }) => gpo === 3 && on).length,
+      loseAnswer: () => reader.loseAnswers(true),
+      rest: () => reader.reboot(),
+    }
+  },
+})
+
+function bench(settings: Record<string, unknown> = {}, options: Partial<ImpinjReaderOptions> = {}) {
+  const world = virtualPlatform()
+  const reader = impinjReader({ platform: world, ...options })
+  const port = memoryPort((link) => void reader.serve(link))
+  const events: DeviceEvent[] = []
+  const states: DeviceStatus[] = []
+  const supervisor = supervise({
+    devices: entries({ deviceId: 'gate', ...ENTRY, ...settings }),
+    platform: world,
+    openLink: (_, signal) => port.open(signal),
+    onEvent: (_, event) => void events.push(event),
+    onState: (status) => void states.push(status),
+  })
+  const status = () => supervisor.status('gate')
+  const reads = () => events.flatMap((event) => (event.type === 'tags' ? event.reads : []))
+  const faults = () => events.flatMap((event) => (event.type === 'fault' ? [event.detail] : []))
+  async function until(condition: () => boolean, limitMs = 30_000): Promise<void> {
+    for (let waited = 0; !condition(); waited += 10) {
+      if (waited >= limitMs) throw new Error(`not within ${limitMs} ms: ${JSON.stringify([status(), faults()])}`)
+      await world.advance(10)
+    }
+  }
+  return { world, reader, port, events, states, supervisor, status, reads, faults, until, ready: () => until(() => status()?.state === 'ready') }
+}
+
+describe('impinj-iot', () => {
+  test('says who the reader is, begins the inventory as configured and asks for frequent signs of life', async () => {
+    const b = bench()
+    await b.ready()
+    expect(b.status()?.identity).toEqual({ description: 'Impinj R700 at 10.0.0.9:80', serialNumber: '37021010001', firmwareVersion: '8.2.0.240' })
+    const sent = (path: string) => JSON.parse(b.reader.requests.findLast((request) => request.path.endsWith(path) && request.body !== '')?.body ?? 'null') as unknown
+    const antenna = { transmitPowerCdbm: 3_000, rfMode: 1002, inventorySession: 1, inventorySearchMode: 'dual-target', estimatedTagPopulation: 32 }
+    expect(sent('/inventory/start')).toMatchObject({ antennaConfigs: [{ antennaPort: 1, ...antenna }, { antennaPort: 2, ...antenna }], eventConfig: { tagInventory: { epcHex: 'enabled', lastSeenTime: 'enabled' } } })
+    expect(sent('/http-stream')).toMatchObject({ keepAliveIntervalSeconds: 5, eventBufferSize: 1_000 })
+    expect(b.faults()).toEqual([])
+  })
+
+  test('tells tags with antenna, strength and age; hex and base64 are the same', async () => {
+    const b = bench()
+    await b.ready()
+    b.reader.see(EPC, { antenna: 2, rssiDbm: -61.5 })
+    b.reader.see(EPC, { asBase64: true })
+    await b.world.advance(10)
+    const seenAtMs = b.world.clock.elapsed() - 10
+    expect(b.reads()).toEqual([
+      { tag: { epc: EPC }, antenna: 2, rssiDbm: -61.5, seenAtMs },
+      { tag: { epc: EPC }, antenna: 1, rssiDbm: -55, seenAtMs },
+    ])
+  })
+
+  test.each([0, -3 * 3_600_000, 3 * 3_600_000])('what the reader kept while the network was away is as old as it is (clock wrong by %i ms)', async (offset) => {
+    const b = bench()
+    b.reader.setClock(offset)
+    await b.ready()
+    b.port.unplug()
+    await b.world.advance(5_000)
+    b.reader.see(EPC)
+    const seenAt = b.world.clock.elapsed()
+    await b.world.advance(20_000)
+    b.port.plug()
+    await b.ready()
+    b.reader.see(EPC)
+    await b.world.advance(10)
+    const [old, fresh] = b.reads()
+    expect(old?.seenAtMs).toBe(seenAt)
+    expect(fresh?.seenAtMs).toBe(b.world.clock.elapsed() - 10)
+  })
+
+  test('siren and lamps: on, off by themselves, written again after a reboot while their time lasts', async () => {
+    const b = bench()
+    await b.ready()
+    const told = await b.world.settle(b.supervisor.execute('gate', { kind: 'signal', signal: 'siren', seconds: 20 }, forEver()))
+    expect(told).toMatchObject({ outcome: 'confirmed', commanded: true })
+    expect(b.reader.outputs.get(1)).toBe(true)
+    b.reader.reboot()
+    expect(b.reader.outputs.get(1)).toBe(false)
+    await b.until(() => b.reader.outputs.get(1) === true)
+    await b.ready()
+    expect(b.reader.isReading).toBe(true)
+    await b.world.advance(20_000)
+    expect(b.reader.outputs.get(1)).toBe(false)
+    await b.world.settle(b.supervisor.execute('gate', { kind: 'signal', signal: 'green', seconds: 60 }, forEver()))
+    await b.world.settle(b.supervisor.stop())
+    expect([...b.reader.outputs.values()]).toEqual([false, false, false])
+    expect(b.reader.isReading).toBe(false)
+  })
+
+  test('a wrong password: never ready and said so; once it is right: ready', async () => {
+    const b = bench()
+    b.reader.setPassword('another')
+    await b.world.advance(60_000)
+    expect(b.states.map(({ state }) => state)).not.toContain('ready')
+    expect(b.states.some(({ detail }) => detail === 'the reader refuses user "root" (401); check user and password')).toBe(true)
+    b.reader.setPassword(PASSWORD)
+    await b.ready()
+  })
+
+  test('the factory password works and is told as a fault, once', async () => {
+    const b = bench({ password: 'impinj' }, { password: 'impinj' })
+    await b.ready()
+    b.port.cut()
+    await b.until(() => b.status()?.state !== 'ready')
+    await b.ready()
+    expect(b.faults()).toEqual([expect.stringContaining('factory password')])
+  })
+
+  test('a reader that somebody else stopped reads again', async () => {
+    const b = bench()
+    await b.ready()
+    b.reader.stopReading()
+    await b.until(() => b.status()?.state !== 'ready')
+    await b.ready()
+    expect(b.reader.isReading).toBe(true)
+    expect(b.faults()).toEqual([expect.stringContaining('stopped to read')])
+  })
+
+  test('a web server that closes its connection behind every third answer disturbs nothing', async () => {
+    const b = bench({}, { answersPerConnection: 3 })
+    await b.ready()
+    await b.world.advance(60_000)
+    expect(b.states.map(({ state }) => state)).toEqual(['opening', 'identifying', 'ready'])
+    for (let i = 0; i < 5; i++) expect((await b.world.settle(b.supervisor.execute('gate', RELEASE, forEver()))).outcome).toBe('confirmed')
+    await b.world.advance(1_000)
+    expect(b.reader.writes.filter(({ gpo, on }) => gpo === 3 && on)).toHaveLength(5)
+  })
+
+  test('garbage between events is noise, over-long lines too, and the next tag is told', async () => {
+    const b = bench()
+    await b.ready()
+    b.reader.say('no json\r\n[1,2]\r\n{"tagInventoryEvent":{"epcHex":"xyz"}}\r\n')
+    b.reader.say(`${'x'.repeat(70_000)}\r\n`)
+    b.reader.see(EPC)
+    await b.world.advance(2_000)
+    expect(b.reads()).toHaveLength(1)
+    expect(b.events.filter((event) => event.type === 'noise').length).toBeGreaterThan(0)
+    expect(b.status()?.state).toBe('ready')
+  })
+
+  test('what cannot be is refused in the settings', () => {
+    const faults = (settings: object) => {
+      try {
+        entries({ deviceId: 'gate', ...ENTRY, ...settings })
+        return ''
+      } catch (error) {
+        return (error as Error).message
+      }
+    }
+    expect(faults({ password: undefined })).toContain('devices[0].password: give the password')
+    expect(faults({ link: { https: '10.0.0.9', fingerprint: 'ab' } })).toContain('devices[0].link.fingerprint: give the SHA-256')
+    expect(faults({ siren: { gpo: 3 } })).toContain('GPO 3 at http:10.0.0.9:80 is taken')
+    expect(faults({ link: { https: '10.0.0.9:8443', fingerprint: Array(32).fill('AB').join(':') } })).toBe('')
+  })
+})
