@@ -98,7 +98,7 @@ export const START_OPTIONS = {
 }
 
 /** Devices that can be simulated on a TCP port, speaking their real wire protocol. */
-export const SIMULATORS = ['relay-board', 'scanner', 'impinj-iot'] as const
+export const SIMULATORS = ['relay-board', 'scanner', 'impinj-iot', 'http-ingest'] as const
 export type SimulatorName = (typeof SIMULATORS)[number]
 
 export const SIMULATE_OPTIONS = {
@@ -107,6 +107,9 @@ export const SIMULATE_OPTIONS = {
   framing: choice({ flag: 'framing', env: 'UNTAG_SIMULATOR_FRAMING', help: 'relay-board: framing on the wire' }, ['tcp', 'rtu'], 'tcp'),
   lockOutput: wholeNumber({ flag: 'lock-output', env: 'UNTAG_SIMULATOR_LOCK_OUTPUT', help: 'relay-board: output that moves a lock' }, 'N', 0, 0, 7),
   lockInput: wholeNumber({ flag: 'lock-input', env: 'UNTAG_SIMULATOR_LOCK_INPUT', help: 'relay-board: input that shows that it moved' }, 'N', 0, 0, 7),
+  pushTo: url({ flag: 'push-to', env: 'UNTAG_SIMULATOR_PUSH_TO', help: 'http-ingest: address that reads are sent to' }, ['http:', 'https:']),
+  pushSecret: text({ flag: 'push-secret', env: 'UNTAG_SIMULATOR_PUSH_SECRET', help: 'http-ingest: secret of the device' }, 'SECRET', ''),
+  pushFormat: choice({ flag: 'push-format', env: 'UNTAG_SIMULATOR_PUSH_FORMAT', help: 'http-ingest: whose reader' }, ['keonn', 'impinj'], 'keonn'),
 }
 
 /** Where `untag cloud` listens when nothing else is said. */

@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { result, type CommandResult, type DeviceCommand } from '../device-drivers/drivers/device.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../device-drivers/supervisor.ts'
+import { openLink } from '../device-drivers/transports/link-settings.ts'
+import { pushPort, type PushPort } from '../device-drivers/transports/push-port.ts'
 import { newId } from '../policy/ids.ts'
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
@@ -37,6 +39,8 @@ export interface Agent {
   readonly lanes: Lanes
   readonly operators: Operators
   readonly feed: Feed
+  /** Where devices that call are handed to their drivers. */
+  readonly pushes: PushPort
   readonly counters: Counters
   readonly platform: Platform
   status(): AgentStatus
@@ -93,6 +97,7 @@ export function startAgent(parts: AgentParts): Agent {
   const operators = operatorSessions(platform, () => trust.policy?.operators ?? [])
 
   const byId = new Map(config.devices.map((device) => [device.deviceId, device]))
+  const pushes = pushPort()
   let supervisor: Supervisor | undefined
   const execute = (deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> =>
     supervisor?.execute(deviceId, command, signal) ?? Promise.resolve(result('failed', false, 'not_ready', 'the agent is starting'))
@@ -229,7 +234,7 @@ export function startAgent(parts: AgentParts): Agent {
   supervisor = supervise({
     devices: config.devices,
     platform,
-    ...(parts.openLink && { openLink: parts.openLink }),
+    openLink: (settings, signal) => ('push' in settings ? pushes.open(settings.push.toLowerCase(), signal) : (parts.openLink ?? openLink)(settings, signal)),
     onState: (status) => {
       log.info({ deviceId: status.deviceId, state: status.state, detail: status.detail }, 'a device changed')
       changed()
@@ -254,6 +259,7 @@ export function startAgent(parts: AgentParts): Agent {
     lanes,
     operators,
     feed,
+    pushes,
     counters,
     platform,
     status,

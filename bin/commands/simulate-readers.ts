@@ -1,25 +1,33 @@
 import { createInterface } from 'node:readline'
 import { impinjReader } from '../../simulators/devices/impinj-reader.ts'
+import { pushingReader } from '../../simulators/devices/pushing-reader.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 import type { TcpService } from '../../simulators/devices/serve.ts'
-import type { Values } from '../options.ts'
+import { deadline } from '../../policy/platform.ts'
+import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { SIMULATE_OPTIONS } from '../settings.ts'
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 
-const SERVE = { 'impinj-iot': serveImpinj } as const
+const SERVE = { 'impinj-iot': serveImpinj, 'http-ingest': pushReads } as const
 export type NetworkReaderName = keyof typeof SERVE
 
+/** What runs, and what is printed of it. */
+export interface RunningReader {
+  readonly ready: Readonly<Record<string, string>>
+  close(): Promise<void>
+}
+
 /** A reader that speaks HTTP or MQTT; each line of stdin is an EPC that it sees, with an antenna behind it, or a trouble. */
-export async function serveNetworkReader(name: NetworkReaderName, settings: Settings): Promise<TcpService> {
+export async function runNetworkReader(name: NetworkReaderName, settings: Settings): Promise<RunningReader> {
   return SERVE[name](settings)
 }
 
 const say = (text: string) => void process.stdout.write(`${text}\n`)
 
-/** Reads stdin until the service is closed. */
-function byHand(service: TcpService, see: (epc: string, antenna: number) => void, troubles: Readonly<Record<string, () => void>>): TcpService {
+/** Reads stdin until the reader is closed. */
+function byHand(reader: RunningReader, see: (epc: string, antenna: number) => void, troubles: Readonly<Record<string, () => void>>): RunningReader {
   const lines = createInterface({ input: process.stdin })
   lines.on('line', (line) => {
     const text = line.trim()
@@ -29,25 +37,47 @@ function byHand(service: TcpService, see: (epc: string, antenna: number) => void
     else if (text !== '') process.stderr.write(`give an EPC in hex, or one of: ${Object.keys(troubles).join(', ')}\n`)
   })
   return {
-    ...service,
-    port: service.port,
+    ready: reader.ready,
     close: async () => {
       lines.close()
-      await service.close()
+      await reader.close()
     },
   }
 }
 
+const onTcp = (service: TcpService, host: string): RunningReader => ({ ready: { tcp: `${host}:${service.port}` }, close: service.close })
+
 /** An R700 without TLS; its password is `impinj`, as of every one that is new. */
-async function serveImpinj({ host, port }: Settings): Promise<TcpService> {
+async function serveImpinj({ host, port }: Settings): Promise<RunningReader> {
   const reader = impinjReader({ platform: realPlatform(), password: 'impinj', onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`) })
   const service = await serveTcp({ host, port, serve: (link) => reader.serve(link) })
-  return byHand(service, (epc, antenna) => reader.see(epc, { antenna }), {
+  return byHand(onTcp(service, host), (epc, antenna) => reader.see(epc, { antenna }), {
     reboot: reader.reboot,
     cut: service.cut,
     hang: () => reader.mute(true),
     resume: () => reader.mute(false),
     stop: reader.stopReading,
+    'clock wrong': () => reader.setClock(-3 * 3_600_000),
+    'clock right': () => reader.setClock(0),
+  })
+}
+
+/** A reader that sends its reads to an agent by itself. */
+async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<RunningReader> {
+  if (pushTo === undefined) throw new WrongUsage(['--push-to URL is needed, such as http://127.0.0.1:8090/ingest/gate-1'])
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${pushSecret}` }
+  const platform = realPlatform()
+  const reader = pushingReader({
+    platform,
+    format: pushFormat,
+    async post(body) {
+      const limit = deadline(platform.timers, 5_000)
+      const answer = await fetch(pushTo, { method: 'POST', headers, body, signal: limit.signal }).then((told) => told.status, (error: Error) => error.message).finally(limit.done)
+      if (answer !== 200) process.stderr.write(`not taken: ${answer}\n`)
+      return answer === 200
+    },
+  })
+  return byHand({ ready: { pushTo }, close: async () => reader.stop() }, (epc, antenna) => reader.see(epc, { antenna }), {
     'clock wrong': () => reader.setClock(-3 * 3_600_000),
     'clock right': () => reader.setClock(0),
   })

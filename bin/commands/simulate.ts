@@ -6,12 +6,17 @@ import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { SIMULATE_OPTIONS, SimulatorName } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
-import { serveNetworkReader } from './simulate-readers.ts'
+import { runNetworkReader } from './simulate-readers.ts'
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 
 export async function runSimulate(name: SimulatorName, settings: Settings): Promise<void> {
-  const service = name === 'relay-board' ? await serveBoard(settings) : name === 'scanner' ? await serveScanner(settings) : await serveNetworkReader(name, settings)
+  if (name !== 'relay-board' && name !== 'scanner') {
+    const reader = await runNetworkReader(name, settings)
+    stopOnSignals(reader.close)
+    return void process.stdout.write(`ready ${JSON.stringify(reader.ready)}\n`)
+  }
+  const service = name === 'relay-board' ? await serveBoard(settings) : await serveScanner(settings)
   stopOnSignals(service.close)
   process.stdout.write(`ready ${JSON.stringify({ tcp: `${settings.host}:${service.port}` })}\n`)
 }

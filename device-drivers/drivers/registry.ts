@@ -5,6 +5,7 @@ import type { SharedLinks } from '../transports/shared-links.ts'
 import type { ProtectionDevice } from './device.ts'
 import { anyDriver } from './driver.ts'
 import type { AnyDriver, DeviceSettings } from './driver.ts'
+import { httpIngestDriver } from './http-ingest.ts'
 import { impinjIotDriver } from './impinj-iot.ts'
 import { modbusDriver } from './modbus.ts'
 import { pcscDriver } from './pcsc.ts'
@@ -18,6 +19,7 @@ export const DeviceEntry = z.discriminatedUnion('driver', [
   pcscDriver.settings,
   scannerDriver.settings,
   impinjIotDriver.settings,
+  httpIngestDriver.settings,
 ])
 export type DeviceEntry = z.infer<typeof DeviceEntry>
 
@@ -26,6 +28,7 @@ const DRIVERS: readonly AnyDriver[] = [
   anyDriver(pcscDriver),
   anyDriver(scannerDriver),
   anyDriver(impinjIotDriver),
+  anyDriver(httpIngestDriver),
 ]
 
 /** The words that `driver` may be. */

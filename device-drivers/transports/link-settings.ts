@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { LinkFault } from './byte-link.ts'
 import type { ByteLink } from './byte-link.ts'
 import { openPcscd } from './pcscd.ts'
 import { openTcp } from './tcp.ts'
@@ -88,8 +89,14 @@ export type WebLink = z.infer<typeof WebLink>
 /** One of several connections to the same device. */
 export type WebChannel = WebLink & { readonly channel?: string }
 
+const pushError = { error: 'give the last part of the address that the device sends to: letters, digits and hyphens, such as "gate-1"' }
+
+/** A device that calls the agent: `{ "push": "gate-1" }` for `/ingest/gate-1`. */
+export const PushLink = z.strictObject({ push: z.string(pushError).regex(/^[A-Za-z0-9-]{1,64}$/, pushError) }, { error: 'give {"push": "gate-1"}' })
+export type PushLink = z.infer<typeof PushLink>
+
 /** Every way to reach a device. */
-export type AnyLink = LinkSettings | PcscLink | WebChannel
+export type AnyLink = LinkSettings | PcscLink | WebChannel | PushLink
 
 /** Host and port of a web link. */
 function webAddress(link: WebLink): { scheme: 'http' | 'https'; host: string; port: number; text: string } {
@@ -105,6 +112,7 @@ export function linkKey(settings: AnyLink): string {
     return `${scheme}:${text}${settings.channel === undefined ? '' : ` (${settings.channel})`}`
   }
   if ('pcsc' in settings) return settings.socket === undefined ? `pcsc:${settings.pcsc}` : `pcsc:${settings.pcsc} at ${settings.socket}`
+  if ('push' in settings) return `push:${settings.push.toLowerCase()}`
   return 'tcp' in settings ? `tcp:${settings.tcp.toLowerCase()}` : `serial:${settings.serial}`
 }
 
@@ -130,6 +138,7 @@ export async function openLink(settings: AnyLink, signal: AbortSignal): Promise<
     const { host: name, port } = webAddress(settings)
     return 'https' in settings ? openTls(name, port, settings.fingerprint, signal) : openTcp(name, port, signal)
   }
+  if ('push' in settings) throw new LinkFault('unsupported', 'a device that calls is reached through the agent’s own HTTP only')
   const { openSerial } = await import('./serial.ts')
   const { serial: path, baudRate, dataBits, parity, stopBits } = settings
   return openSerial({ path, baudRate, dataBits, parity, stopBits }, signal)

@@ -10,6 +10,7 @@ import { LedgerFailure, LedgerFull } from '../ledger/commit.ts'
 import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
 import { liveEvent } from '../pages/live-event.ts'
+import { ingestRoutes } from './ingest.ts'
 import { pageRoutes } from '../pages/pages.tsx'
 
 /** The agent's own HTTP (contracts §6): for the pages at the station and for programs beside it. */
@@ -145,6 +146,7 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
     return c.json({ ready: isReady, online, policyVersion, devices: devices.map(({ deviceId, state, detail }) => ({ deviceId, state, detail })) }, isReady ? 200 : 503)
   })
   app.get('/metrics', (c) => c.body(metricsText(agent.status(), agent.counters), 200, { 'content-type': 'text/plain; version=0.0.4' }))
+  ingestRoutes(app, { devices: agent.config.devices, port: agent.pushes, platform: agent.platform, log })
   pageRoutes(app, agent, { mayUse: (c) => isLoopback(c) || isPaired(c) })
 
   function isPaired(c: Context): boolean {

@@ -1,0 +1,112 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Context, Hono } from 'hono'
+import { MOST_PUSHED_BYTES } from '../../device-drivers/drivers/http-ingest.ts'
+import type { HttpIngestSettings } from '../../device-drivers/drivers/http-ingest/settings.ts'
+import type { DeviceEntry } from '../../device-drivers/drivers/registry.ts'
+import type { PushPort } from '../../device-drivers/transports/push-port.ts'
+import { deadline, type Platform } from '../../policy/platform.ts'
+import type { Log } from '../log.ts'
+
+/** Requests of one device that may come at once, and a second. */
+const BURST = 100
+const PER_SECOND = 50
+/** For a driver that is busy, ms. */
+const TAKEN_WITHIN_MS = 2_000
+/** Wrong secrets are told at most so often for a device, ms. */
+const TELL_EVERY_MS = 60_000
+
+export interface IngestParts {
+  devices: readonly DeviceEntry[]
+  port: PushPort
+  platform: Platform
+  log: Log
+}
+
+interface Pusher {
+  readonly settings: HttpIngestSettings
+  tokens: number
+  at: number
+  toldAt: number
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** As bearer token, as password of any user, or in a header of its own: readers can send one of these. */
+function secretIn(c: Context): string | undefined {
+  const authorization = c.req.header('authorization') ?? ''
+  const bearer = /^Bearer (\S{1,200})$/i.exec(authorization)?.[1]
+  if (bearer !== undefined) return bearer
+  const basic = /^Basic ([A-Za-z0-9+/=]{1,600})$/i.exec(authorization)?.[1]
+  const login = basic === undefined ? undefined : Buffer.from(basic, 'base64').toString('utf8')
+  return login?.slice(login.indexOf(':') + 1) ?? c.req.header('x-untag-secret')
+}
+
+/** The body, or null when it is too long, whatever its length said. */
+async function readBody(c: Context): Promise<Buffer | null> {
+  const stream = c.req.raw.body
+  if (!stream || Number(c.req.header('content-length') ?? 0) > MOST_PUSHED_BYTES) return stream ? null : Buffer.alloc(0)
+  const parts: Uint8Array[] = []
+  let size = 0
+  for await (const part of stream as unknown as AsyncIterable<Uint8Array>) {
+    size += part.length
+    if (size > MOST_PUSHED_BYTES) return null
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
+/**
+ * `POST` or `PUT /ingest/NAME`: where readers send their reads. There is no such address unless a device of the driver
+ * `http-ingest` is configured; each has a secret of its own.
+ */
+export function ingestRoutes(app: Hono, { devices, port, platform, log }: IngestParts): void {
+  const now = () => platform.clock.elapsed()
+  const pushers = new Map<string, Pusher>()
+  for (const settings of devices) {
+    if (settings.driver === 'http-ingest') pushers.set(settings.link.push.toLowerCase(), { settings, tokens: BURST, at: now(), toldAt: -Infinity })
+  }
+  if (pushers.size === 0) return
+  const refuse = (c: Context, status: 400 | 401 | 413 | 415 | 429 | 503, code: string, error: string) => c.json({ error, code }, status)
+
+  /** Null for a wrong secret and for a name that is not there alike. */
+  function authenticated(c: Context): Pusher | null {
+    const pusher = pushers.get((c.req.param('name') ?? '').toLowerCase())
+    const isRight = timingSafeEqual(digest(secretIn(c) ?? ''), digest(pusher?.settings.secret ?? 'no such device'))
+    if (pusher && isRight) return pusher
+    if (pusher && now() - pusher.toldAt >= TELL_EVERY_MS) {
+      pusher.toldAt = now()
+      log.warn({ deviceId: pusher.settings.deviceId }, 'somebody sent reads with a wrong secret: compare the reader’s settings with the configuration')
+    }
+    return null
+  }
+
+  function mayPass(pusher: Pusher): boolean {
+    pusher.tokens = Math.min(BURST, pusher.tokens + ((now() - pusher.at) / 1_000) * PER_SECOND)
+    pusher.at = now()
+    if (pusher.tokens < 1) return false
+    pusher.tokens--
+    return true
+  }
+
+  app.on(['POST', 'PUT'], '/ingest/:name', async (c) => {
+    const pusher = authenticated(c)
+    if (!pusher) return refuse(c, 401, 'unauthenticated', 'the secret of the device is missing or wrong')
+    if (!mayPass(pusher)) {
+      c.header('retry-after', '1')
+      return refuse(c, 429, 'rate-limited', `at most ${PER_SECOND} requests a second: let the reader send several reads at a time`)
+    }
+    if (!/^application\/json *(;|$)/i.test(c.req.header('content-type') ?? '')) return refuse(c, 415, 'unsupported-media-type', 'send application/json')
+    const body = await readBody(c)
+    if (!body) return refuse(c, 413, 'payload-too-large', `send at most ${MOST_PUSHED_BYTES} bytes at a time`)
+    const text = body.toString('utf8')
+    try {
+      JSON.parse(text)
+    } catch {
+      return refuse(c, 400, 'invalid-argument', 'the body is not valid JSON')
+    }
+    const limit = deadline(platform.timers, TAKEN_WITHIN_MS)
+    // Line ends stand between values only: within texts JSON has none.
+    const taken = await port.push(pusher.settings.link.push.toLowerCase(), Buffer.from(`${text.replaceAll(/[\r\n]/g, ' ')}\n`), limit.signal).finally(limit.done)
+    return taken ? c.json({ success: true }) : refuse(c, 503, 'unavailable', 'the device is being started, or has too much to do: send it again')
+  })
+}

@@ -1,0 +1,99 @@
+import type { Cancel, Platform } from '../../policy/platform.ts'
+
+/** In whose words a reader sends. */
+export type PushFormat = 'keonn' | 'impinj'
+
+export interface PushingReaderOptions {
+  readonly platform: Platform
+  readonly format: PushFormat
+  /** Sends one body; false when it was not taken, then it is sent again. Must not throw. */
+  post(body: string): Promise<boolean>
+  /** Sends an empty batch when there was nothing to tell for so long, as Impinj readers do; default never. */
+  readonly lingerMs?: number
+}
+
+/** A simulated reader that sends its reads by itself: AdvanNet's HTTP service, or the webhook of an R700. */
+export interface PushingReader {
+  see(epc: string, sighting?: { antenna?: number; rssiDbm?: number }): void
+  /** By how much its clock is wrong, ms. */
+  setClock(offsetMs: number): void
+  /** Reads that were not taken yet. */
+  readonly waiting: number
+  stop(): void
+}
+
+interface Read {
+  readonly epc: string
+  readonly antenna: number
+  readonly rssiDbm: number
+  readonly atMs: number
+}
+
+/** Behind each request so long is waited, and what comes meanwhile goes together (wiki.keonn.com, HTTP service). */
+const BATCH_MS = 100
+const RETRY_MS = 1_000
+const MOST_WAITING = 10_000
+const MOST_IN_BATCH = 500
+
+const BODIES: Readonly<Record<PushFormat, (reads: readonly Read[]) => string>> = {
+  keonn: (reads) =>
+    JSON.stringify({
+      devid: 'AdvanReader-01',
+      devmac: 'b0:d5:cc:9f:fd:f8',
+      reads: reads.map(({ epc, antenna, rssiDbm, atMs }) => ({ epc, antenna: String(antenna), rssi: String(rssiDbm), ts: String(atMs) })),
+    }),
+  impinj: (reads) =>
+    JSON.stringify(
+      reads.map(({ epc, antenna, rssiDbm, atMs }) => ({
+        timestamp: new Date(atMs).toISOString(),
+        hostname: 'impinj-14-00-01',
+        eventType: 'tagInventory',
+        tagInventoryEvent: { epcHex: epc, antennaPort: antenna, peakRssiCdbm: Math.round(rssiDbm * 100), lastSeenTime: new Date(atMs).toISOString() },
+      })),
+    ),
+}
+
+/** Makes a reader that sends from now on. */
+export function pushingReader({ platform, format, post, lingerMs }: PushingReaderOptions): PushingReader {
+  const { clock, timers } = platform
+  let waiting: Read[] = []
+  let offsetMs = 0
+  let isSending = false
+  let isStopped = false
+  let cancelLinger: Cancel = () => {}
+
+  function linger(): void {
+    cancelLinger()
+    if (lingerMs !== undefined && !isStopped) cancelLinger = timers.after(lingerMs, () => void send(true))
+  }
+
+  async function send(evenEmpty = false): Promise<void> {
+    if (isSending || isStopped || (waiting.length === 0 && !evenEmpty)) return
+    isSending = true
+    const batch = waiting.slice(0, MOST_IN_BATCH)
+    const isTaken = await post(BODIES[format](batch))
+    if (isTaken) waiting = waiting.slice(batch.length)
+    linger()
+    timers.after(isTaken ? BATCH_MS : RETRY_MS, () => {
+      isSending = false
+      void send()
+    })
+  }
+
+  linger()
+  return {
+    see(epc, { antenna = 1, rssiDbm = -55 } = {}) {
+      waiting.push({ epc, antenna, rssiDbm, atMs: clock.wall() + offsetMs })
+      if (waiting.length > MOST_WAITING) waiting = waiting.slice(-MOST_WAITING)
+      void send()
+    },
+    setClock: (offset) => void (offsetMs = offset),
+    get waiting() {
+      return waiting.length
+    },
+    stop() {
+      isStopped = true
+      cancelLinger()
+    },
+  }
+}
