@@ -98,7 +98,7 @@ export const START_OPTIONS = {
 }
 
 /** Devices that can be simulated on a TCP port, speaking their real wire protocol. */
-export const SIMULATORS = ['relay-board', 'scanner', 'impinj-iot', 'http-ingest'] as const
+export const SIMULATORS = ['relay-board', 'scanner', 'impinj-iot', 'http-ingest', 'zebra-iotc'] as const
 export type SimulatorName = (typeof SIMULATORS)[number]
 
 export const SIMULATE_OPTIONS = {

@@ -1,8 +1,10 @@
 import { createInterface } from 'node:readline'
 import { impinjReader } from '../../simulators/devices/impinj-reader.ts'
+import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
 import { pushingReader } from '../../simulators/devices/pushing-reader.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 import type { TcpService } from '../../simulators/devices/serve.ts'
+import { zebraReader } from '../../simulators/devices/zebra-reader.ts'
 import { deadline } from '../../policy/platform.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
@@ -10,7 +12,7 @@ import type { SIMULATE_OPTIONS } from '../settings.ts'
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 
-const SERVE = { 'impinj-iot': serveImpinj, 'http-ingest': pushReads } as const
+const SERVE = { 'impinj-iot': serveImpinj, 'http-ingest': pushReads, 'zebra-iotc': serveZebra } as const
 export type NetworkReaderName = keyof typeof SERVE
 
 /** What runs, and what is printed of it. */
@@ -78,6 +80,24 @@ async function pushReads({ pushTo, pushSecret, pushFormat }: Settings): Promise<
     },
   })
   return byHand({ ready: { pushTo }, close: async () => reader.stop() }, (epc, antenna) => reader.see(epc, { antenna }), {
+    'clock wrong': () => reader.setClock(-3 * 3_600_000),
+    'clock right': () => reader.setClock(0),
+  })
+}
+
+/** An FX9600 with its own small broker, which the agent connects to; topics below `zebra/FX9600F0F4B5`. */
+async function serveZebra({ host, port }: Settings): Promise<RunningReader> {
+  const broker = mqttBroker()
+  const reader = zebraReader({ platform: realPlatform(), bus: broker, onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`) })
+  const service = await serveTcp({ host, port, serve: (link) => broker.serve(link) })
+  return byHand(onTcp(service, host), (epc, antenna) => reader.see(epc, { antenna }), {
+    reboot: reader.reboot,
+    cut: service.cut,
+    away: () => reader.disconnect(true),
+    back: () => reader.disconnect(false),
+    hang: () => reader.mute(true),
+    resume: () => reader.mute(false),
+    stop: reader.stopReading,
     'clock wrong': () => reader.setClock(-3 * 3_600_000),
     'clock right': () => reader.setClock(0),
   })

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { SerialLink, TcpLink, WebLink } from '../transports/link-settings.ts'
+import { MqttLink, SerialLink, TcpLink, WebLink } from '../transports/link-settings.ts'
 import type { DeviceSettings } from './driver.ts'
 import { DeviceEntry, DRIVER_NAMES, driverOf } from './registry.ts'
 
@@ -17,7 +17,7 @@ const named = (path: readonly PropertyKey[]): string =>
 /** A link is one of several forms; which one was meant shows in its first key. */
 function linkForm(link: unknown): z.ZodType | null {
   if (typeof link !== 'object' || link === null) return null
-  const web = WebLink.options.find((form) => Object.keys(form.shape).some((key) => key !== 'fingerprint' && key in link))
+  const web = [...WebLink.options, ...MqttLink.options].find((form) => Object.keys(form.shape).slice(0, 1).some((key) => key in link))
   if (web) return web
   return 'tcp' in link ? TcpLink : 'serial' in link ? SerialLink : null
 }

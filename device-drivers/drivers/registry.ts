@@ -10,6 +10,7 @@ import { impinjIotDriver } from './impinj-iot.ts'
 import { modbusDriver } from './modbus.ts'
 import { pcscDriver } from './pcsc.ts'
 import { scannerDriver } from './scanner.ts'
+import { zebraIotcDriver } from './zebra-iotc.ts'
 
 // A new driver is one line in each of these two tables.
 
@@ -20,6 +21,7 @@ export const DeviceEntry = z.discriminatedUnion('driver', [
   scannerDriver.settings,
   impinjIotDriver.settings,
   httpIngestDriver.settings,
+  zebraIotcDriver.settings,
 ])
 export type DeviceEntry = z.infer<typeof DeviceEntry>
 
@@ -29,6 +31,7 @@ const DRIVERS: readonly AnyDriver[] = [
   anyDriver(scannerDriver),
   anyDriver(impinjIotDriver),
   anyDriver(httpIngestDriver),
+  anyDriver(zebraIotcDriver),
 ]
 
 /** The words that `driver` may be. */

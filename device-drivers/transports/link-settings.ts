@@ -95,12 +95,28 @@ const pushError = { error: 'give the last part of the address that the device se
 export const PushLink = z.strictObject({ push: z.string(pushError).regex(/^[A-Za-z0-9-]{1,64}$/, pushError) }, { error: 'give {"push": "gate-1"}' })
 export type PushLink = z.infer<typeof PushLink>
 
-/** Every way to reach a device. */
-export type AnyLink = LinkSettings | PcscLink | WebChannel | PushLink
+const brokerLogin = {
+  user: z.string({ error: 'give the user name at the broker' }).min(1, { error: 'give the user name at the broker' }).max(128).optional(),
+  password: z.string({ error: 'give the password at the broker' }).max(256).optional(),
+}
 
-/** Host and port of a web link. */
-function webAddress(link: WebLink): { scheme: 'http' | 'https'; host: string; port: number; text: string } {
-  const [scheme, given, usual] = 'https' in link ? (['https', link.https, 443] as const) : (['http', link.http, 80] as const)
+/** A device that publishes to an MQTT broker: `{ "mqtt": "10.0.0.5", "user": "…", "password": "…" }`. */
+export const MqttLink = z.union(
+  [
+    z.strictObject({ mqtts: host.meta({ description: 'host of the broker, port 8883 unless told otherwise' }), fingerprint: Fingerprint.optional(), ...brokerLogin }),
+    z.strictObject({ mqtt: host.meta({ description: 'host of the broker, port 1883 unless told otherwise; passwords go unencrypted' }), ...brokerLogin }),
+  ],
+  { error: 'give {"mqtts": "host"} or {"mqtt": "host"} of the broker, with "user" and "password" where it wants them' },
+)
+export type MqttLink = z.infer<typeof MqttLink>
+
+/** Every way to reach a device. */
+export type AnyLink = LinkSettings | PcscLink | WebChannel | PushLink | MqttLink
+
+/** Host and port of a link by name. */
+function hostAndPort(link: WebLink | MqttLink): { scheme: string; host: string; port: number; text: string } {
+  const [scheme, given, usual] =
+    'https' in link ? (['https', link.https, 443] as const) : 'http' in link ? (['http', link.http, 80] as const) : 'mqtts' in link ? (['mqtts', link.mqtts, 8_883] as const) : (['mqtt', link.mqtt, 1_883] as const)
   const { host: name, port } = parts(given) ?? parts(`${given}:${usual}`) ?? { host: given, port: usual }
   return { scheme, host: name, port, text: `${name.includes(':') ? `[${name}]` : name}:${port}`.toLowerCase() }
 }
@@ -108,10 +124,14 @@ function webAddress(link: WebLink): { scheme: 'http' | 'https'; host: string; po
 /** Equal for two settings that mean the same physical link, so that it is opened once. */
 export function linkKey(settings: AnyLink): string {
   if ('https' in settings || 'http' in settings) {
-    const { scheme, text } = webAddress(settings)
+    const { scheme, text } = hostAndPort(settings)
     return `${scheme}:${text}${settings.channel === undefined ? '' : ` (${settings.channel})`}`
   }
   if ('pcsc' in settings) return settings.socket === undefined ? `pcsc:${settings.pcsc}` : `pcsc:${settings.pcsc} at ${settings.socket}`
+  if ('mqtts' in settings || 'mqtt' in settings) {
+    const { scheme, text } = hostAndPort(settings)
+    return `${scheme}:${text}${settings.user === undefined ? '' : ` as ${settings.user}`}`
+  }
   if ('push' in settings) return `push:${settings.push.toLowerCase()}`
   return 'tcp' in settings ? `tcp:${settings.tcp.toLowerCase()}` : `serial:${settings.serial}`
 }
@@ -124,7 +144,7 @@ export function linkMode(settings: LinkSettings): string {
 
 /** What a device that serves HTTP is called in `Host`. */
 export function webHost(link: WebLink): string {
-  return webAddress(link).text
+  return hostAndPort(link).text
 }
 
 /** Opens the real link. Rejects with a `LinkFault`. */
@@ -134,9 +154,9 @@ export async function openLink(settings: AnyLink, signal: AbortSignal): Promise<
     const { host, port } = parts(settings.tcp) ?? { host: settings.tcp, port: 0 }
     return openTcp(host, port, signal)
   }
-  if ('https' in settings || 'http' in settings) {
-    const { host: name, port } = webAddress(settings)
-    return 'https' in settings ? openTls(name, port, settings.fingerprint, signal) : openTcp(name, port, signal)
+  if ('https' in settings || 'http' in settings || 'mqtts' in settings || 'mqtt' in settings) {
+    const { host: name, port } = hostAndPort(settings)
+    return 'https' in settings || 'mqtts' in settings ? openTls(name, port, settings.fingerprint, signal) : openTcp(name, port, signal)
   }
   if ('push' in settings) throw new LinkFault('unsupported', 'a device that calls is reached through the agent’s own HTTP only')
   const { openSerial } = await import('./serial.ts')

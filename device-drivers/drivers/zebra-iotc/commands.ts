@@ -1,0 +1,66 @@
+import type { Cancel, Platform } from '../../../policy/platform.ts'
+import { zebraCommand, zebraResponse } from '../../protocols/zebra-iotc/messages.ts'
+import type { ZebraCommand, ZebraResponse, ZebraTopics } from '../../protocols/zebra-iotc/messages.ts'
+import type { MqttLine } from '../mqtt/line.ts'
+
+export type ZebraAnswer =
+  | { readonly kind: 'answered'; readonly payload: Record<string, unknown> }
+  | { readonly kind: 'refused'; readonly detail: string }
+  /** No answer. `handed`: the reader may have received the command. */
+  | { readonly kind: 'lost'; readonly handed: boolean; readonly detail: string }
+
+/** Commands to one reader and the responses that belong to them. */
+export interface ZebraCommands {
+  /** Never rejects. */
+  ask(by: 'management' | 'control', command: ZebraCommand, payload?: object): Promise<ZebraAnswer>
+  /** A message of a response topic. */
+  onResponse(value: unknown): void
+  /** What waits is lost. */
+  end(reason: string): void
+}
+
+const MOST_WAITING = 64
+
+/** Each command goes out once; its answer is known by its id. */
+export function zebraCommands(line: MqttLine, topics: ZebraTopics, platform: Platform, timeoutMs: number): ZebraCommands {
+  const waiting = new Map<string, { settle: (answer: ZebraAnswer) => void; cancel: Cancel }>()
+  const prefix = Buffer.from(platform.random.bytes(4)).toString('hex')
+  let count = 0
+  let over: string | null = null
+
+  function settle(id: string, answer: ZebraAnswer): void {
+    const open = waiting.get(id)
+    waiting.delete(id)
+    open?.cancel()
+    open?.settle(answer)
+  }
+
+  const answerOf = ({ isSuccess, payload }: ZebraResponse): ZebraAnswer =>
+    isSuccess ? { kind: 'answered', payload } : { kind: 'refused', detail: `the reader refuses: ${JSON.stringify(payload).slice(0, 200)}` }
+
+  return {
+    ask(by, command, payload = {}) {
+      const topic = topics[`${by}Command`]
+      const unsent = (detail: string): Promise<ZebraAnswer> => Promise.resolve({ kind: 'lost', handed: false, detail })
+      if (over !== null) return unsent(over)
+      if (topic === undefined) return unsent(`no topic for ${by} is configured`)
+      if (waiting.size >= MOST_WAITING) return unsent(`${MOST_WAITING} commands wait for this reader already`)
+      const id = `${prefix}-${++count}`
+      return new Promise((settled) => {
+        const late = () => settle(id, { kind: 'lost', handed: true, detail: `no answer to ${command} within ${timeoutMs} ms` })
+        waiting.set(id, { settle: settled, cancel: platform.timers.after(timeoutMs, late) })
+        void line.publish(topic, zebraCommand(command, id, payload)).then((handed) => {
+          if (!handed) settle(id, { kind: 'lost', handed: true, detail: 'the line to the broker broke' })
+        })
+      })
+    },
+    onResponse(value) {
+      const response = zebraResponse(value)
+      if (response) settle(response.id, answerOf(response))
+    },
+    end(reason) {
+      over = reason
+      for (const id of waiting.keys()) settle(id, { kind: 'lost', handed: true, detail: reason })
+    },
+  }
+}

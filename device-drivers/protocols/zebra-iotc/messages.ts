@@ -1,0 +1,95 @@
+import { antennaOf, epcOfHex, objectOf, rssiOf } from '../tag-sighting.ts'
+import type { TagSighting } from '../tag-sighting.ts'
+import { utcUsOf } from '../timestamps.ts'
+
+/**
+ * Messages of Zebra's IoT Connector over MQTT: FX7500, FX9600, ATR7000, FXR90 ("Raw MQTT payloads" 1.0.0,
+ * zebradevs.github.io/rfid-ziotc-docs) and, for their tag data, the handhelds RFD40 and RFD90 (MQTT API 1.22.0, techdocs.zebra.com).
+ */
+
+/** Topics as Zebra's examples have them below one base. */
+export function zebraTopics(base: string): Readonly<Record<keyof ZebraTopics, string>> {
+  return {
+    data: `${base}/data`,
+    managementCommand: `${base}/mgmt/cmd`,
+    managementResponse: `${base}/mgmt/res`,
+    controlCommand: `${base}/ctrl/cmd`,
+    controlResponse: `${base}/ctrl/res`,
+  }
+}
+
+export interface ZebraTopics {
+  readonly data: string
+  readonly managementCommand?: string | undefined
+  readonly managementResponse?: string | undefined
+  readonly controlCommand?: string | undefined
+  readonly controlResponse?: string | undefined
+}
+
+export type ZebraCommand = 'get_version' | 'get_status' | 'set_gpo' | 'start' | 'stop'
+
+/** A command as the reader takes it. */
+export function zebraCommand(command: ZebraCommand, id: string, payload: object): string {
+  return JSON.stringify({ command, command_id: id, payload })
+}
+
+export interface ZebraResponse {
+  readonly command: string
+  readonly id: string
+  readonly isSuccess: boolean
+  readonly payload: Record<string, unknown>
+}
+
+/** Null for what is no response. */
+export function zebraResponse(value: unknown): ZebraResponse | null {
+  const message = objectOf(value)
+  const [command, id, response] = [message?.['command'], message?.['command_id'], message?.['response']]
+  if (typeof command !== 'string' || typeof id !== 'string' || (response !== 'success' && response !== 'failure')) return null
+  return { command, id, isSuccess: response === 'success', payload: objectOf(message?.['payload']) ?? {} }
+}
+
+/** What is in one message of the data topic. */
+export interface ZebraTags {
+  readonly sightings: readonly TagSighting[]
+  /** Things that stand where a tag should be and are none. */
+  readonly strange: number
+}
+
+/** Taken from one message; readers send at most 256 KB. */
+const MOST_TAGS = 5_000
+
+/** Other memory banks than the EPC's: no name of a tag. */
+const OTHER_BANKS: ReadonlySet<unknown> = new Set(['tid', 'user', 'reserved'])
+
+/**
+ * Tags of one event or a list of events, each with one tag, a list of them, or `tagData`: firmwares differ in it. Barcodes
+ * and events without tags count as nothing.
+ */
+export function zebraTags(value: unknown): ZebraTags {
+  const sightings: TagSighting[] = []
+  let strange = 0
+  const events = Array.isArray(value) ? (value as unknown[]) : [value]
+  for (const item of events.slice(0, MOST_TAGS)) {
+    const event = objectOf(item)
+    if (!event) strange++
+    const data = event?.['data'] ?? null
+    const tags = tagsIn(data)
+    for (const tag of tags.slice(0, MOST_TAGS - sightings.length)) {
+      const record = objectOf(tag)
+      if (record && OTHER_BANKS.has(record['format'])) continue
+      const epc = epcOfHex(record?.['idHex']) ?? epcOfHex(record?.['EPCid']) ?? epcOfHex(record?.['EPC'])
+      const utcUs = utcUsOf(record?.['timestamp']) ?? utcUsOf(event?.['timestamp'])
+      if (epc === null) strange++
+      else sightings.push({ epc, ...antennaOf(record?.['antenna']), ...rssiOf(record?.['peakRssi']), ...(utcUs === null ? {} : { utcUs }) })
+    }
+  }
+  return { sightings, strange }
+}
+
+function tagsIn(data: unknown): unknown[] {
+  if (Array.isArray(data)) return data as unknown[]
+  const record = objectOf(data)
+  if (!record) return []
+  if (Array.isArray(record['tagData'])) return record['tagData'] as unknown[]
+  return ['idHex', 'EPCid', 'EPC'].some((key) => key in record) ? [record] : []
+}

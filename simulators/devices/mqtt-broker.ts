@@ -1,0 +1,87 @@
+import { mqttCodec } from '../../device-drivers/protocols/mqtt/packet.ts'
+import type { MqttPacket } from '../../device-drivers/protocols/mqtt/packet.ts'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+
+/** Where a simulated device publishes and listens. */
+export interface MessageBus {
+  publish(topic: string, payload: string | Uint8Array): void
+  subscribe(topic: string, listener: (payload: string) => void): void
+}
+
+/** A small broker for simulations: exact topics, QoS 0 and 1, nothing kept. */
+export interface MqttBroker extends MessageBus {
+  serve(link: ByteLink): Promise<void>
+  /** Hears and says nothing. */
+  mute(on: boolean): void
+  /** Who may connect; without it everybody. */
+  login(user: string, password: string): void
+  readonly clients: number
+}
+
+const MOST_CLIENTS = 64
+const FOR_EVER = new AbortController().signal
+
+/** Makes a broker; its devices use it directly, clients by links. */
+export function mqttBroker(): MqttBroker {
+  const clients = new Map<ByteLink, Set<string>>()
+  const listeners = new Map<string, Set<(payload: string) => void>>()
+  const codec = mqttCodec()
+  let isMute = false
+  let login: { user: string; password: string } | null = null
+  let id = 0
+
+  function publish(topic: string, payload: string | Uint8Array): void {
+    if (isMute) return
+    const bytes = typeof payload === 'string' ? new TextEncoder().encode(payload) : payload
+    id = (id % 65_535) + 1
+    const packet = codec.encode({ kind: 'publish', topic, payload: bytes, qos: 1, retain: false, id })
+    for (const [link, topics] of clients) if (topics.has(topic)) link.write(packet, FOR_EVER).catch(() => {})
+  }
+
+  async function take(link: ByteLink, topics: Set<string>, packet: MqttPacket): Promise<boolean> {
+    const answer = (told: MqttPacket) => link.write(codec.encode(told), FOR_EVER)
+    if (packet.kind === 'connect') {
+      const isWelcome = !login || (packet.user === login.user && packet.password === login.password)
+      await answer({ kind: 'connack', code: isWelcome ? 0 : 4 })
+      if (isWelcome) clients.set(link, topics)
+      return isWelcome
+    }
+    if (!clients.has(link)) return false
+    if (packet.kind === 'subscribe') {
+      for (const topic of packet.topics) topics.add(topic)
+      await answer({ kind: 'suback', id: packet.id, codes: packet.topics.map(() => 1) })
+    } else if (packet.kind === 'pingreq') await answer({ kind: 'pingresp' })
+    else if (packet.kind === 'publish') {
+      if (packet.qos === 1) await answer({ kind: 'puback', id: packet.id })
+      publish(packet.topic, packet.payload)
+      for (const listener of listeners.get(packet.topic) ?? []) listener(new TextDecoder().decode(packet.payload))
+    }
+    return packet.kind !== 'disconnect'
+  }
+
+  return {
+    publish,
+    subscribe: (topic, listener) => void listeners.set(topic, (listeners.get(topic) ?? new Set()).add(listener)),
+    mute: (on) => void (isMute = on),
+    login: (user, password) => void (login = { user, password }),
+    get clients() {
+      return clients.size
+    },
+    async serve(link) {
+      if (clients.size >= MOST_CLIENTS) return link.close()
+      const reading = mqttCodec()
+      const topics = new Set<string>()
+      try {
+        for await (const chunk of link.bytes) {
+          for (const packet of reading.push(chunk)) if (!isMute && !(await take(link, topics, packet))) return
+          if (reading.fault !== null) return
+        }
+      } catch {
+        // The link broke: that is how a client is unplugged.
+      } finally {
+        clients.delete(link)
+        await link.close()
+      }
+    },
+  }
+}
