@@ -50,6 +50,7 @@ const COMMANDS: readonly Command[] = [
     help: async (args) => (await import('./commands/api.ts')).apiHelp(args),
   },
   ...SIMULATORS.map((name) => command(['simulate', name], `a simulated ${name} on a TCP port`, SIMULATE_OPTIONS, async (settings) => (await import('./commands/simulate.ts')).runSimulate(name, settings))),
+  commandWith(['simulate', 'replay'], 'FILE', 'a device on a TCP port that says again what a trace holds', SIMULATE_OPTIONS, async (file, settings) => (await import('./commands/simulate-readers.ts')).runReplay(file, settings)),
   command(['listen'], 'forwards the account’s events to a receiver on this machine', LISTEN_OPTIONS, async (settings) => (await import('./commands/listen.ts')).runListen(settings)),
   commandWith(['trigger'], 'EVENT', 'sends a test event to the webhooks that are registered for it', TRIGGER_OPTIONS, async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings)),
   command(['doctor'], 'what is missing or wrong on this machine, with its fix', DOCTOR_OPTIONS, async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings)),

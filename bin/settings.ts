@@ -73,6 +73,7 @@ export const EDGE_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the pages and the local API; 0 picks one' }, 8090),
   host,
   mqttUrl: url({ flag: 'mqtt-url', env: 'UNTAG_MQTT_URL', help: 'the broker, when it is not where enrolment said' }, ['mqtt:', 'mqtts:']),
+  trace: text({ flag: 'trace', env: 'UNTAG_TRACE_DIR', help: 'folder to write down every byte to and from devices, passwords included; see docs/hardware/traces.md' }, 'DIR', undefined),
   pcscdSocket,
   logLevel: logLevel('info'),
 }

@@ -2,6 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
+import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
+import { tracedLinks } from '../../device-drivers/transports/traced-link.ts'
 import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
@@ -20,6 +22,7 @@ import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
+import { traceFiles } from '../trace-files.ts'
 
 /** How long the first word of the cloud is waited for before the agent serves, ms (contracts §1). */
 const FIRST_CONTACT_MS = 5_000
@@ -99,6 +102,9 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
   try {
     const server = await listen({ host, port: settings.port, flag: 'port' })
     stops.push(server.close)
+    const openDeviceLink: OpenLink = (link, signal) => openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal)
+    const traces = settings.trace === undefined ? undefined : traceFiles(settings.trace, (error) => log.error({ err: error }, 'the traces of the devices cannot be written any more'))
+    if (traces) stops.push(traces.flush)
     const agent = startAgent({
       platform,
       dataDir: data,
@@ -106,7 +112,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       config,
       fetch,
       openLine: openMqttLine,
-      openLink: (link, signal) => openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal),
+      openLink: traces ? tracedLinks(openDeviceLink, traces.write, platform.clock) : openDeviceLink,
       log,
       ...(settings.mqttUrl !== undefined && { mqttUrl: settings.mqttUrl }),
       onFatal(why) {

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { impinjReader } from '../../simulators/devices/impinj-reader.ts'
 import { mqttBroker } from '../../simulators/devices/mqtt-broker.ts'
 import { pushingReader } from '../../simulators/devices/pushing-reader.ts'
+import { replay } from '../../simulators/devices/replay.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
 import type { TcpService } from '../../simulators/devices/serve.ts'
 import { zebraReader } from '../../simulators/devices/zebra-reader.ts'
@@ -9,6 +11,7 @@ import { deadline } from '../../policy/platform.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { SIMULATE_OPTIONS } from '../settings.ts'
+import { stopOnSignals } from '../shutdown.ts'
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 
@@ -48,6 +51,15 @@ function byHand(reader: RunningReader, see: (epc: string, antenna: number) => vo
 }
 
 const onTcp = (service: TcpService, host: string): RunningReader => ({ ready: { tcp: `${host}:${service.port}` }, close: service.close })
+
+/** A device that says again what `untag edge --trace` wrote down. */
+export async function runReplay(file: string, { host, port }: Settings): Promise<void> {
+  const device = replay(readFileSync(file, 'utf8'), realPlatform())
+  if (device.connections === 0) throw new Error(`${file} holds no connection: give a file that untag edge --trace has written`)
+  const service = await serveTcp({ host, port, serve: (link) => device.serve(link) })
+  stopOnSignals(service.close)
+  process.stdout.write(`ready ${JSON.stringify({ tcp: `${host}:${service.port}`, connections: device.connections })}\n`)
+}
 
 /** An R700 without TLS; its password is `impinj`, as of every one that is new. */
 async function serveImpinj({ host, port }: Settings): Promise<RunningReader> {

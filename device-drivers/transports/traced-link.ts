@@ -1,0 +1,55 @@
+import type { Clock } from '../../policy/platform.ts'
+import { traceLine } from '../protocols/trace.ts'
+import type { TraceRecord } from '../protocols/trace.ts'
+import type { ByteLink } from './byte-link.ts'
+import { linkKey } from './link-settings.ts'
+import type { AnyLink } from './link-settings.ts'
+import type { OpenLink } from './shared-links.ts'
+
+/** Takes the lines of one link's trace. Must not throw and must not wait. */
+export type WriteTrace = (link: string, line: string) => void
+
+/**
+ * Opens links as `open` does and writes down every byte on them, in both directions, with its time. Whoever uses a link cannot
+ * tell. Passwords that a protocol sends are in the trace too.
+ */
+export function tracedLinks(open: OpenLink, write: WriteTrace, clock: Clock): OpenLink {
+  const from = clock.elapsed()
+  const nothing: Uint8Array = new Uint8Array(0)
+
+  return async (settings: AnyLink, signal): Promise<ByteLink> => {
+    const name = linkKey(settings)
+    const note = (kind: TraceRecord['kind'], bytes = nothing) => write(name, traceLine({ atMs: clock.elapsed() - from, kind, bytes }))
+    const link = await open(settings, signal)
+    note('open')
+    let isOver = false
+    const over = () => {
+      if (isOver) return
+      isOver = true
+      note('close')
+    }
+
+    async function* bytes(): AsyncGenerator<Uint8Array, void> {
+      try {
+        for await (const chunk of link.bytes) {
+          note('in', chunk)
+          yield chunk
+        }
+      } finally {
+        over()
+      }
+    }
+
+    return {
+      bytes: { [Symbol.asyncIterator]: bytes },
+      write(data, abort) {
+        note('out', data)
+        return link.write(data, abort)
+      },
+      close() {
+        over()
+        return link.close()
+      },
+    }
+  }
+}
