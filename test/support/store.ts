@@ -51,7 +51,7 @@ export type LaneName = keyof typeof LANES
 
 const HOST = '127.0.0.1:8090'
 
-export async function openStore(options: { passageSensor?: boolean; startMs?: number } = {}): Promise<TestStore> {
+export async function openStore(options: { passageSensor?: boolean; startMs?: number; devices?: Json[] } = {}): Promise<TestStore> {
   const world = virtualPlatform({ seed: 5, ...(options.startMs !== undefined && { startMs: options.startMs }) })
   const shop = await openShop('sqlite', { platform: world })
   const dataDir = temporaryFolder('agent')
@@ -81,7 +81,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
       { deviceId: `${lane}-scanner`, driver: 'scanner', link: { tcp: `10.0.0.${i}:4000` }, feeds: deviceId },
     )
   }
-  const checked = readConfig(JSON.stringify({ devices: entries }))
+  const checked = readConfig(JSON.stringify({ devices: [...entries, ...(options.devices ?? [])] }))
   if (!checked.ok) throw new Error(checked.faults.join('\n'))
   const config: AgentConfig = checked.config
 
