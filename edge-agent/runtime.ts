@@ -8,6 +8,7 @@ import { authorizer } from './decisions/authorize.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { newCounters, type Counters } from './health/metrics.ts'
 import type { AgentStatus } from './health/status.ts'
+import { openReplica, type Replica } from './items/replica.ts'
 import { openLanes, type Lanes } from './lanes/lanes.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import { openLedger, type Ledger } from './ledger/ledger.ts'
@@ -33,6 +34,8 @@ export interface Agent {
   readonly ledger: Ledger
   readonly clock: AgentClock
   readonly trust: Trust
+  /** The store's items as they are known here. */
+  readonly items: Replica
   readonly link: Connection
   readonly lanes: Lanes
   readonly operators: Operators
@@ -89,7 +92,8 @@ export function startAgent(parts: AgentParts): Agent {
   const clock = openAgentClock(ledger, platform.clock)
   const recovered = recover(ledger, identity.storeId, clock.now().nowMs, platform)
   if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: somebody must look')
-  const trust = openTrust(identity, ledger, clock)
+  const items = openReplica({ file: join(parts.dataDir, 'items.db'), platform, log })
+  const trust = openTrust(identity, ledger, clock, items)
   const operators = operatorSessions(platform, () => trust.policy?.operators ?? [])
 
   const byId = new Map(config.devices.map((device) => [device.deviceId, device]))
@@ -146,6 +150,7 @@ export function startAgent(parts: AgentParts): Agent {
     clock,
     trust,
     link,
+    items,
     log,
     execute,
   })
@@ -250,6 +255,7 @@ export function startAgent(parts: AgentParts): Agent {
     ledger,
     clock,
     trust,
+    items,
     link,
     lanes,
     operators,
@@ -267,6 +273,7 @@ export function startAgent(parts: AgentParts): Agent {
       await link.stop()
       // Whatever was under way is written down with its outcome.
       await Promise.allSettled(underWay)
+      items.close()
       ledger.close()
     },
   }
