@@ -30,7 +30,7 @@ export interface AuthorizeParts {
   clock: AgentClock
   trust: Trust
   link: CloudLink
-  items: Pick<Replica, 'find'>
+  items: Pick<Replica, 'find' | 'confirmedMs'>
   log: Log
   /** Moves a device; never throws. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
@@ -95,6 +95,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       offline,
       outcome: null,
       ...(verdict.itemStatus && { itemStatus: verdict.itemStatus }),
+      ...(verdict.statusAgeSeconds !== undefined && { statusAgeSeconds: verdict.statusAgeSeconds }),
     }
   }
 
@@ -200,6 +201,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       offline,
       outcome: null,
       ...(verdict.itemStatus && { itemStatus: verdict.itemStatus }),
+      ...(verdict.statusAgeSeconds !== undefined && { statusAgeSeconds: verdict.statusAgeSeconds }),
     }
   }
 }

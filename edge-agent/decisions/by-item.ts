@@ -1,7 +1,7 @@
 import { decide, type DecisionFacts } from '../../policy/decide.ts'
 import { ITEM_IDENTIFIER_KINDS, type ItemIdentifiers } from '../../policy/identifiers.ts'
 import type { KnownItem } from '../items/item-table.ts'
-import type { Replica } from '../items/replica.ts'
+import { STALE_SECONDS, type Replica } from '../items/replica.ts'
 import type { TokenParts } from './by-token.ts'
 import type { Ask, Verdict } from './request.ts'
 
@@ -10,7 +10,7 @@ import type { Ask, Verdict } from './request.ts'
  * rights are still unused: so what it answers moves nothing. A paid item may leave, which needs no actuator;
  * to release its tag takes a receipt, or staff.
  */
-export function decideByItem({ trust, clock }: TokenParts, items: Pick<Replica, 'find'>, { request, device }: Ask): Verdict {
+export function decideByItem({ trust, clock }: TokenParts, items: Pick<Replica, 'find' | 'confirmedMs'>, { request, device }: Ask): Verdict {
   const policy = trust.policy?.policy
   if (!policy) return { granted: false, reason: 'policy_stale' }
   const item = findItem(items, request.identifiers)
@@ -26,7 +26,8 @@ export function decideByItem({ trust, clock }: TokenParts, items: Pick<Replica, 
     operator: request.operatorId !== undefined,
   }
   const decision = decide(facts, policy)
-  const status = item && { itemStatus: item.status }
+  const ageSeconds = Math.round((clock.now().nowMs - items.confirmedMs) / 1_000)
+  const status = item && { itemStatus: item.status, ...(ageSeconds > STALE_SECONDS && { statusAgeSeconds: ageSeconds }) }
   if (!decision.allowed) return { granted: false, reason: decision.reason, ...status }
   const movesNothing = request.action === 'verify_item_status' || request.action === 'authorize_exit'
   return movesNothing ? { granted: true, grant: null, eventId: null, ...status } : { granted: false, reason: 'manual_assistance_required', ...status }

@@ -2,8 +2,8 @@ import Sqlite, { type Database as Connection } from 'better-sqlite3'
 import type { PackedItem } from './item-table.ts'
 
 /**
- * The replica's file. It can be fetched again, so it needs less than the ledger: a commit is whole but not
- * flushed, and a damaged file is begun anew.
+ * The file of the items, and of what lies around the gates. It can be fetched and learnt again, so it needs
+ * less than the ledger: a commit is whole but not flushed.
  */
 export interface ItemFile {
   read(): StoredItems
@@ -11,11 +11,21 @@ export interface ItemFile {
   write(rows: readonly StoredRow[], mark: ItemMark, categories: readonly string[]): void
   /** Forgets every item. */
   clear(mark: ItemMark): void
+  /** What lies around a gate; undefined: the gate is new. */
+  strays(gate: string): StoredStray[] | undefined
+  saveStrays(gate: string, strays: readonly StoredStray[]): void
   close(): void
 }
 
 export interface StoredRow extends PackedItem {
   readonly name: string
+}
+
+/** A tag that lies near a gate (lanes/gate/presence.ts). */
+export interface StoredStray {
+  readonly tag: string
+  readonly longestGapMs: number | undefined
+  readonly wasOutside: boolean
 }
 
 /** How far the replica has come. */
@@ -40,6 +50,8 @@ const SCHEMA_VERSION = 1
 const ITEMS = 'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, category INTEGER NOT NULL) WITHOUT ROWID, STRICT'
 const SCHEMA = `${ITEMS};
   CREATE TABLE category (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;
+  CREATE TABLE gate (gate TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
+  CREATE TABLE stray (gate TEXT NOT NULL, tag TEXT NOT NULL, longest_gap_ms INTEGER, was_outside INTEGER NOT NULL, PRIMARY KEY (gate, tag)) WITHOUT ROWID, STRICT;
   CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, ver INTEGER NOT NULL, base INTEGER NOT NULL, confirmed_ms INTEGER NOT NULL) STRICT;`
 
 /** Opens the file of a replica. One that cannot be read is left alone, and a temporary one takes its place until somebody removes it. */
@@ -62,7 +74,7 @@ function connect(file: string): Connection {
     const version = db.pragma('user_version', { simple: true }) as number
     if (version === SCHEMA_VERSION) return db
     // Of another make: what it holds can be fetched again.
-    db.exec(`DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS category; DROP TABLE IF EXISTS progress; ${SCHEMA}`)
+    db.exec(`DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS category; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS stray; ${SCHEMA}`)
     db.pragma(`user_version = ${SCHEMA_VERSION}`)
     return db
   } catch (error) {
@@ -109,6 +121,17 @@ function itemFile(db: Connection): ItemFile {
       clear.immediate(mark)
       ;[setItem, removeItem] = [set(), remove()]
     },
+    strays(gate) {
+      const isKnown = db.prepare('SELECT gate FROM gate WHERE gate = ?').get(gate) !== undefined
+      const rows = db.prepare<[string], { tag: string; gap: number | null; outside: number }>('SELECT tag, longest_gap_ms AS gap, was_outside AS outside FROM stray WHERE gate = ?').all(gate)
+      return isKnown ? rows.map(({ tag, gap, outside }) => ({ tag, longestGapMs: gap ?? undefined, wasOutside: outside === 1 })) : undefined
+    },
+    saveStrays: db.transaction((gate: string, strays: readonly StoredStray[]) => {
+      db.prepare('INSERT INTO gate (gate) VALUES (?) ON CONFLICT DO NOTHING').run(gate)
+      db.prepare('DELETE FROM stray WHERE gate = ?').run(gate)
+      const insert = db.prepare('INSERT INTO stray (gate, tag, longest_gap_ms, was_outside) VALUES (?, ?, ?, ?)')
+      for (const { tag, longestGapMs, wasOutside } of strays) insert.run(gate, tag, longestGapMs === undefined ? null : Math.round(longestGapMs), wasOutside ? 1 : 0)
+    }),
     close: () => void db.close(),
   }
 }

@@ -1,7 +1,7 @@
 import type { ItemEntry, ItemsClaims, ItemsHead } from '../../policy/documents/item-documents.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
-import { openItemFile, type ItemMark, type StoredRow } from './database.ts'
+import type { ItemFile, ItemMark, StoredRow } from './database.ts'
 import { itemTable, packItem, unpackItem, type KnownItem } from './item-table.ts'
 
 /**
@@ -26,7 +26,7 @@ export interface Replica {
   readonly size: number
   /** Calls back whenever something has changed; answers how to stop that. */
   onChange(listener: () => void): Cancel
-  /** Puts on the disk what waits. */
+  /** Puts on the disk what waits, and lets go of it. */
   close(): void
 }
 
@@ -34,10 +34,13 @@ export interface Replica {
 export type ItemsVerdict = 'taken' | 'known' | 'gap' | 'rollback'
 
 export interface ReplicaParts {
-  file: string
+  disk: ItemFile
   platform: Pick<Platform, 'timers'>
   log: Log
 }
+
+/** Items that were not known to be complete for so long may have been paid since, s (contracts §4). */
+export const STALE_SECONDS = 90
 
 const FLUSH_MS = 50
 /** Rows of one commit: about a millisecond, in which no tag is looked up. */
@@ -56,8 +59,7 @@ interface Waiting {
 }
 
 /** Opens the replica with what is on the disk. */
-export function openReplica({ file, platform, log }: ReplicaParts): Replica {
-  const disk = openItemFile(file, (error) => log.error({ err: error, file }, 'the file of the items cannot be read: remove it; until then they are fetched at every start'))
+export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
   const table = itemTable()
   const categories: string[] = []
   const numbers = new Map<string, number>()
@@ -93,7 +95,7 @@ export function openReplica({ file, platform, log }: ReplicaParts): Replica {
       // What is on the disk stays true as of its own number; the gate goes on by what is in memory.
       isDiskBroken = true
       waiting = []
-      log.error({ err: error, file }, 'items are no longer written to the disk: after a restart they are fetched again')
+      log.error({ err: error }, 'items are no longer written to the disk: after a restart they are fetched again')
     }
   }
 

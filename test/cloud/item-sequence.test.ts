@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { itemPage } from '../../cloud/agents/item-pages.ts'
 import { pruneGone, renumberItems } from '../../cloud/protection/item-sequence.ts'
 import { findStore } from '../../cloud/stores/queries.ts'
+import { openItemFile } from '../../edge-agent/items/database.ts'
 import { openReplica, type Replica } from '../../edge-agent/items/replica.ts'
 import { ItemsClaims } from '../../policy/documents/item-documents.ts'
 import type { FreshClaims } from '../../policy/documents/store-documents.ts'
@@ -24,7 +25,7 @@ onEveryDatabase('the sequence of the items', (kind) => {
   beforeAll(async () => {
     shop = await openShop(kind)
     agent = await enrolTestAgent(shop)
-    replica = openReplica({ file: join(folder, 'items.db'), platform: virtualPlatform(), log })
+    replica = openReplica({ disk: openItemFile(join(folder, 'items.db'), (error) => expect(error).toBeUndefined()), platform: virtualPlatform(), log })
   })
   afterAll(async () => {
     replica.close()

@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
+import { openItemFile } from '../../edge-agent/items/database.ts'
 import { itemTable } from '../../edge-agent/items/item-table.ts'
 import { openReplica, type Replica } from '../../edge-agent/items/replica.ts'
 import type { ItemEntry, ItemsClaims } from '../../policy/documents/item-documents.ts'
@@ -56,6 +57,7 @@ describe('the replica of the items', () => {
   afterEach(() => folders.splice(0).forEach((folder) => rmSync(folder, { recursive: true, force: true })))
   const errors: unknown[] = []
   const log = { info: () => undefined, warn: () => undefined, error: (fields: unknown) => void errors.push(fields) }
+  const diskOf = (file: string) => openItemFile(file, (error) => errors.push(error))
   const newFile = () => {
     const folder = temporaryFolder('items')
     folders.push(folder)
@@ -83,7 +85,7 @@ describe('the replica of the items', () => {
         let world = virtualPlatform()
         const open = () => {
           world = virtualPlatform()
-          return openReplica({ file, platform: world, log })
+          return openReplica({ disk: diskOf(file), platform: world, log })
         }
         let replica = open()
         let sent: ItemsClaims[] = []
@@ -124,7 +126,7 @@ describe('the replica of the items', () => {
   })
 
   it('knows price, category and whether an item is being paid', () => {
-    const replica = openReplica({ file: newFile(), platform: virtualPlatform(), log })
+    const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     const page = { aud: 's', iat: 0, exp: 1, epoch: 0, ver: 2, after: 0, floor: 0, categories: ['Schuhe'] }
     replica.take({ ...page, entries: [{ seq: 1, status: 'sellable', epc: 'ABCD', tagUid: '04A2B3C4', price: 4_999, category: 0, paying: true }, { seq: 2, status: 'paid', tagId: 'HT-1' }] })
     expect(replica.find('epc', 'ABCD')).toEqual({ status: 'sellable', priceCent: 4_999, category: 'Schuhe', paying: true })
@@ -135,7 +137,7 @@ describe('the replica of the items', () => {
   })
 
   it('begins anew with another epoch, and never goes back to one that is over', () => {
-    const replica = openReplica({ file: newFile(), platform: virtualPlatform(), log })
+    const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
     const page = { aud: 's', iat: 0, exp: 1, floor: 0, categories: [] }
     replica.take({ ...page, epoch: 0, ver: 9, after: 0, entries: [{ seq: 9, status: 'paid', epc: 'AAAA' }] })
     expect(replica.take({ ...page, epoch: 1, ver: 4, after: 3, entries: [{ seq: 4, status: 'paid', epc: 'BBBB' }] })).toBe('gap')
@@ -150,7 +152,7 @@ describe('the replica of the items', () => {
   it('leaves a file that is none alone, says so, and goes on without', () => {
     const file = newFile()
     writeFileSync(file, 'this is no database, and it is long enough to be looked at '.repeat(200))
-    const replica = openReplica({ file, platform: virtualPlatform(), log })
+    const replica = openReplica({ disk: diskOf(file), platform: virtualPlatform(), log })
     expect(errors.splice(0)).toHaveLength(1)
     replica.take({ aud: 's', iat: 0, exp: 1, epoch: 0, ver: 1, after: 0, floor: 0, categories: [], entries: [{ seq: 1, status: 'paid', epc: 'AAAA' }] })
     expect(replica.find('epc', 'AAAA')?.status).toBe('paid')
