@@ -43,7 +43,7 @@ describe('a gate with a reader, through the whole agent', () => {
     }
     await store.world.advance(60)
   }
-  const isOn = (coil: number) => store.boards.gate.log.filter((change) => change.coil === coil).at(-1)?.on === true
+  const isOn = (coil: number) => store.boards.gate.log.findLast((change) => change.coil === coil)?.on === true
   const told = async (): Promise<Json[]> => {
     await store.world.advance(300)
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
