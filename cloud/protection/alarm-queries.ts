@@ -2,7 +2,7 @@ import type { ProtectionEvent } from '../../policy/events.ts'
 import type { Db } from '../persistence/database.ts'
 import type { AlarmDispositionRow, ProtectionEventRow } from '../persistence/tables/protection.ts'
 
-const ALARMS = ['gate_alarm', 'gate_bulk_alarm']
+const ALARMS: ReadonlySet<string> = new Set(['gate_alarm', 'gate_bulk_alarm'])
 
 /** The tenant's event with this id, if it is an alarm at a gate. */
 export async function findAlarm(db: Db, tenant: string, eventId: string): Promise<ProtectionEventRow | undefined> {
@@ -14,7 +14,7 @@ export async function findAlarm(db: Db, tenant: string, eventId: string): Promis
     .where('type', '=', 'protection.exception.raised')
     .executeTakeFirst()
   const { reason } = row ? (JSON.parse(row.body) as ProtectionEvent) : {}
-  return reason !== undefined && ALARMS.includes(reason) ? row : undefined
+  return reason !== undefined && ALARMS.has(reason) ? row : undefined
 }
 
 /** What was said of an alarm; the last word counts. */
