@@ -9,13 +9,14 @@ import { productImport } from './catalogue/product-import.ts'
 import { productInsert } from './catalogue/product-insert.ts'
 import { productPage } from './catalogue/product-page.ts'
 import type { Figure, Result } from './figure.ts'
+import { gate } from './gate.ts'
 import { describeMachine } from './machine.ts'
 import { asText } from './report.ts'
 import { verifyAndRedeem } from './verify-and-redeem.ts'
 import { verifyProtectedItem } from './verify-protected-item.ts'
 import { verifyToken } from './verify-token.ts'
 
-const FIGURES: readonly Figure[] = [verifyToken, verifyAndRedeem, verifyProtectedItem, productPage, productByEan, productInsert, memory, catalogueSize, productImport]
+const FIGURES: readonly Figure[] = [verifyToken, verifyAndRedeem, verifyProtectedItem, productPage, productByEan, productInsert, memory, catalogueSize, productImport, gate]
 
 const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.
 

@@ -19,6 +19,7 @@ const FIGURES = [
   'memory',
   'catalogue-size',
   'product-import',
+  'gate',
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))
