@@ -111,6 +111,28 @@ describe('a gate with a reader, through the whole agent', () => {
     expect((await told()).filter((e) => e.reason === 'gate_alarm').map((e) => e.epc)).toEqual([more])
   })
 
+  it('has the shopper told to leave once it knows of the payment, and to show the receipt until then', async () => {
+    await open()
+    const page = async (transactionId: string) => {
+      const { reads } = store.shop.cloud.db.database
+      const { checkout_session_id: id } = await reads.selectFrom('purchase').select('checkout_session_id').where('purchase_id', '=', transactionId).executeTakeFirstOrThrow()
+      return (await store.drive(store.shop.cloud.get(`/checkout/${id}`))).text
+    }
+    const epc = await newItem()
+    const { purchase } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
+    store.network(false)
+    const before = store.world.clock.elapsed()
+    expect(await page(purchase.transactionId)).toContain('Bitte am Ausgang den Beleg zeigen.')
+    expect(store.world.clock.elapsed() - before).toBeGreaterThanOrEqual(2_000)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    await store.world.advance(31_000)
+    expect(await page(purchase.transactionId)).toContain('Sie können gehen.')
+    // Nobody knows which tag was bought: only the receipt says it.
+    const { purchase: unnamed } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    expect(await page(unnamed.transactionId)).toContain('Bitte am Ausgang den Beleg zeigen.')
+  })
+
   it('is silent about reads that the reader had kept', async () => {
     await open()
     const epc = await newItem()
