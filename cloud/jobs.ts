@@ -7,6 +7,7 @@ import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
+import { pruneGone } from './protection/item-sequence.ts'
 import { startDuePayments } from './payments/due-payments.ts'
 import type { Database } from './persistence/database.ts'
 import { cancelUnpaid } from './scan-and-go/approval.ts'
@@ -61,6 +62,7 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => pruneLogins(db, nowMs))
     await database.write((db) => cancelUnpaid({ db, nowMs }))
     await database.write((db) => pruneRequests(db, nowMs))
+    await database.write((db) => pruneGone(db, nowMs))
   })
   every(SETTLING_MS, 'refunds of cancelled purchases', () => database.write((db) => settleRefunds({ db, nowMs: platform.clock.wall() })))
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))

@@ -90,8 +90,11 @@ export interface Call<C extends Caller = Caller> {
   restsOn(basis: Basis): void
   /** The answer is no longer true from this moment on. */
   trueUntil(ms: number): void
-  /** Runs once the transaction is durable: for telling agents, never for work that must not be lost. */
-  afterCommit(task: () => void): void
+  /**
+   * Runs once the transaction is durable: for telling agents, never for work that must not be lost. What it
+   * promises is waited for before the answer is given; it does not reject.
+   */
+  afterCommit(task: () => void | Promise<void>): void
 }
 
 /**

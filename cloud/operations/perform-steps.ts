@@ -55,7 +55,7 @@ function openWork(
     services,
     read: (look) => look(openCall(request, database.reads, services).call),
     async step(change) {
-      let after: (() => void)[] = []
+      let after: (() => void | Promise<void>)[] = []
       const made = await database.write(async (db) => {
         const nowMs = services.platform.clock.wall()
         const opened = openCall(request, db, services)
@@ -66,7 +66,7 @@ function openWork(
         after = opened.after
         return result
       })
-      for (const task of after) task()
+      await Promise.all(after.map((task) => task()))
       return made
     },
     progress: report,

@@ -33,6 +33,8 @@ import {
   verifyProtectedItem,
   verifySecurityTagDeactivation,
 } from '../protection/authorization-operations.ts'
+import { disposeAlarm } from '../protection/dispose-alarm.ts'
+import { updateDevice } from '../protection/update-device.ts'
 import { decommissionDevice, fetchDevices, registerDevice, reportDeviceHeartbeat } from '../protection/device-operations.ts'
 import { fetchProtectionEvents, reportProtectionEvents } from '../protection/event-operations.ts'
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
@@ -117,6 +119,7 @@ export const OPERATIONS = {
   revokeProtectionAuthorization,
   registerDevice,
   fetchDevices,
+  updateDevice,
   decommissionDevice,
   reportDeviceHeartbeat,
   registerProtectedItems,
@@ -129,6 +132,7 @@ export const OPERATIONS = {
   removeOperator,
   reportProtectionEvents,
   fetchProtectionEvents,
+  disposeAlarm,
   createEnrolmentCode,
   enrolEdgeAgent,
   agentLogin,

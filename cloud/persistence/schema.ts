@@ -9,8 +9,11 @@ import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from './tab
 import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
 import type { PaymentRow, PspConfigRow, RefundRow } from './tables/payments.ts'
 import type {
+  AlarmDispositionRow,
   AuthorizationUnitRow,
   DenyEntryRow,
+  ItemGoneRow,
+  ItemHeadRow,
   JournalRowRow,
   ProtectedItemRow,
   ProtectionAuthorizationRow,
@@ -54,6 +57,9 @@ export interface Schema {
   stock_level: StockLevelRow
   stock_reservation: StockReservationRow
   protected_item: ProtectedItemRow
+  item_head: ItemHeadRow
+  item_gone: ItemGoneRow
+  alarm_disposition: AlarmDispositionRow
   agent: AgentRow
   enrolment_code: EnrolmentCodeRow
   agent_challenge: AgentChallengeRow

@@ -15,6 +15,7 @@ import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findItem, updateItem } from './item-queries.ts'
+import { nextItemSeq, tellGates } from './item-sequence.ts'
 
 const ITEMS_LIMIT = 500
 const BULK_BODY_LIMIT = 2 * 1024 * 1024
@@ -66,6 +67,7 @@ export const registerProtectedItems = operation({
       }
     }
     call.changed(storeId)
+    if (registered > 0) tellGates(call, storeId)
     return { success: true as const, registered, errors: errors.map(({ index, field, code, message }) => ({ index, field, code, message })) }
   },
 })
@@ -105,6 +107,7 @@ async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise
       rev: 1,
       created_ms: call.nowMs,
       updated_ms: call.nowMs,
+      item_seq: await nextItemSeq(call.db, store.store_id),
       ...stated,
     })
     .execute()
@@ -226,6 +229,7 @@ export const updateItemStatus = operation({
     }
     call.changed(item.item_id)
     const moved = from === itemStatus ? item : await moveItem(call, item, itemStatus)
+    tellGates(call, storeId)
     return { success: true as const, ...(await describeItem(call, store, moved)) }
   },
 })

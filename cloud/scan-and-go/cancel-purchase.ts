@@ -7,6 +7,7 @@ import { refundWhole, releaseRefund } from '../payments/refunds.ts'
 import { denyReceipt } from '../protection/deny-list.ts'
 import { raiseException } from '../protection/events.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
+import { tellGates } from '../protection/item-sequence.ts'
 import { revoke } from '../protection/leases.ts'
 import { hasAgents } from '../protection/receipt-rights.ts'
 import { endUnpaid } from './end-unpaid.ts'
@@ -27,6 +28,7 @@ export async function cancelPurchase(call: Call, purchase: PurchaseRow, reason: 
   await revokeAll(call, purchase)
   const denySeq = await denyReceipt(call, purchase)
   await takeBackItems(call, purchase)
+  tellGates(call, purchase.store_id)
   // Repeated after a refund that failed, it was counted before.
   if (purchase.refund_status !== 'failed') await countCancelled(call, purchase, await readLines(call.db, purchase.purchase_id))
   const { tenant, purchase_id: transactionId, total_cent: totalCent } = purchase

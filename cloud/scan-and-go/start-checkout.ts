@@ -4,6 +4,7 @@ import { invalid } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { renumberItemsOf, tellGates } from '../protection/item-sequence.ts'
 import { reserveStock } from '../stock/reserve.ts'
 import { approvalNeeded, firstState, stockKeptUntil } from './approval.ts'
 import { priceLines, type PricedLine } from './price-lines.ts'
@@ -48,6 +49,7 @@ export async function startPurchase(
   }
   await db.insertInto('purchase').values(purchase).execute()
   for (const [n, line] of priced.entries()) await insertLine(call, purchase, line, n)
+  if (await renumberItemsOf(db, purchase)) tellGates(call, store.store_id)
   const stock = priced.map(({ productId, name, quantity }, n) => ({ productId, name, quantity, path: `items[${n}]` }))
   await reserveStock(db, { ownerId: purchase.purchase_id, storeId: store.store_id, lines: stock, expiresMs: stockKeptUntil(purchase, nowMs) })
   return purchase

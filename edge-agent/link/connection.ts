@@ -23,6 +23,8 @@ export interface Connection extends CloudLink {
   start(): void
   /** Resolves once the agent has logged in and has the documents as they stand; false when the first try failed or after `limitMs`. */
   ready(limitMs: number): Promise<boolean>
+  /** Asks once for what is newer, and takes it. */
+  look(): Promise<void>
   /** Something was written to the journal. */
   kick(): void
   stop(): Promise<void>
@@ -70,6 +72,7 @@ export function connect(parts: ConnectionParts): Connection {
   const readyWaiters = new Set<(isReady: boolean) => void>()
   let triesFailed = 0
   let running: Promise<void> | undefined
+  let looking: Promise<void> | undefined
 
   const onChange = () => {
     if (!session.isOnline) wake()
@@ -107,6 +110,14 @@ export function connect(parts: ConnectionParts): Connection {
     return taken?.taken ? taken.kind : undefined
   }
 
+  /** One look at what is newer; whoever asks meanwhile gets the same. */
+  async function lookOnce(): Promise<void> {
+    const answer = await session.call('fetchSignedDocuments', { have: trust.have() })
+    if (answer.kind !== 'answered') return
+    for (const document of answer.body['documents'] as unknown[]) take(document)
+    parts.onChange()
+  }
+
   /** Fetches what is newer than here; false when the cloud did not answer. */
   async function fetchDocuments(): Promise<boolean> {
     isDirty = false
@@ -115,7 +126,10 @@ export function connect(parts: ConnectionParts): Connection {
       const answer = await session.call('fetchSignedDocuments', { have: trust.have(), ...(cursor !== undefined && { cursor }) })
       if (answer.kind === 'refused') return session.isOnline
       if (answer.kind === 'unreachable') return false
-      for (const document of answer.body['documents'] as unknown[]) take(document)
+      for (const document of answer.body['documents'] as unknown[]) {
+        // A page of items takes some milliseconds: tags are looked up in between.
+        if (take(document) === 'items') await pause(platform.timers, 0)
+      }
       const next = answer.body['nextCursor']
       if (typeof next !== 'string') break
       cursor = next
@@ -159,7 +173,7 @@ export function connect(parts: ConnectionParts): Connection {
         CALL_MS,
       )
       line = opened
-      const store = STORE_TOPICS.filter((name) => name !== 'items').map((name) => storeTopic(storeId, name))
+      const store = STORE_TOPICS.map((name) => storeTopic(storeId, name))
       opened.subscribe([...store, agentTopic(storeId, agentId, 'ack'), agentTopic(storeId, agentId, 'command')])
       opened.publish(topic, state(true), { retain: true })
     } catch (error) {
@@ -172,9 +186,9 @@ export function connect(parts: ConnectionParts): Connection {
     const isCommand = topic === agentTopic(storeId, agentId, 'command')
     const taken = isCommand ? undefined : take(payload)
     if (!isCommand) parts.onChange()
-    // Of commands only the one that may come unsigned is known so far: look now. A denial is confirmed at
-    // once, by asking with what we have: a refund waits for it.
-    if (isCommand || taken === 'deny' || trust.isBehind) {
+    // Of commands only the one that may come unsigned is known so far: look now. Denials and items that were taken
+    // are confirmed at once, by asking with what we have: a refund or a shopper waits for it.
+    if (isCommand || taken === 'deny' || taken === 'items' || trust.isBehind) {
       isDirty = true
       wake()
     }
@@ -245,6 +259,10 @@ export function connect(parts: ConnectionParts): Connection {
     },
     ask: session.call,
     told: sending.told,
+    look() {
+      looking ??= lookOnce().finally(() => void (looking = undefined))
+      return looking
+    },
     start: () => void (running ??= run()),
     ready(limitMs) {
       if (session.isOnline || triesFailed > 0) return Promise.resolve(session.isOnline)

@@ -23,6 +23,7 @@ const FIGURES = [
   'webhook-fan-out',
   'analytics-read',
   'sales-export',
+  'gate',
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))

@@ -197,7 +197,7 @@ onEveryDatabase('payments', (kind) => {
     const { transactionId } = await paid()
     const nowMs = store.platform.clock.wall()
     const { tenant } = await database.reads.selectFrom('store').select('tenant').where('store_id', '=', store.storeId).executeTakeFirstOrThrow()
-    const agent = { agent_id: 'agt_1', tenant, store_id: store.storeId, name: 'Kasse', x: 'x', ledger_id: 'l', generation: 1, last_seq: 0, head_hash: '', deny_seq: 0, enrolled_ms: nowMs, last_seen_ms: nowMs, revoked_ms: null }
+    const agent = { agent_id: 'agt_1', tenant, store_id: store.storeId, name: 'Kasse', x: 'x', ledger_id: 'l', generation: 1, last_seq: 0, head_hash: '', deny_seq: 0, item_seq: 0, enrolled_ms: nowMs, last_seen_ms: nowMs, revoked_ms: null }
     await database.write((db) => db.insertInto('agent').values(agent).execute())
     expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending', refund: { status: 'pending' } })
     for (let minute = 0; minute < 5; minute++) await store.platform.advance(60_000)

@@ -125,6 +125,9 @@ async function fill(shop: Shop): Promise<void> {
   await shop.ok('redeemProtectionAuthorization', { authorizationToken: grant.authorizationToken, deviceId: shop.devices.self_checkout_detacher, redemptionId: 'redemption-1', outcome: 'confirmed' })
   const stolen = await shop.newItem(product)
   await shop.ok('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', epc: stolen.epc })
+  const alarm = { type: 'protection.exception.raised', eventId: 'evt-alarm', occurredAt: new Date(shop.cloud.platform.clock.wall()).toISOString(), storeId: shop.storeId, reason: 'gate_alarm' }
+  await shop.ok('reportProtectionEvents', { events: [alarm] })
+  await shop.ok('disposeAlarm', { eventId: 'evt-alarm', disposition: 'phantom', operatorId: 'op-1' })
   await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
   await enrolTestAgent(shop)
   await shop.ok('configurePSP', { storeId: shop.storeId, provider: 'custom', config: { baseUrl: 'https://psp.example', webhookSecret: 'a-secret-of-their-own' } })

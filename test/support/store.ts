@@ -1,3 +1,6 @@
+import type { ProtectionDevice } from '../../device-drivers/drivers/device.ts'
+import { openDevice } from '../../device-drivers/drivers/registry.ts'
+import type { Antennas } from '../../edge-agent/lanes/gate/gates.ts'
 import { join } from 'node:path'
 import { rmSync } from 'node:fs'
 import { secretFiles } from '../../bin/secret-files.ts'
@@ -51,7 +54,7 @@ export type LaneName = keyof typeof LANES
 
 const HOST = '127.0.0.1:8090'
 
-export async function openStore(options: { passageSensor?: boolean; startMs?: number } = {}): Promise<TestStore> {
+export async function openStore(options: { passageSensor?: boolean; startMs?: number; reader?: { device: ProtectionDevice; antennas?: Antennas } } = {}): Promise<TestStore> {
   const world = virtualPlatform({ seed: 5, ...(options.startMs !== undefined && { startMs: options.startMs }) })
   const shop = await openShop('sqlite', { platform: world })
   const dataDir = temporaryFolder('agent')
@@ -83,7 +86,9 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
   }
   const checked = readConfig(JSON.stringify({ devices: entries }))
   if (!checked.ok) throw new Error(checked.faults.join('\n'))
-  const config: AgentConfig = checked.config
+  // A reader stands in for the gate's scanner: it feeds the same gate.
+  const reads = (deviceId: string) => options.reader !== undefined && deviceId === 'gate-scanner'
+  const config: AgentConfig = { ...checked.config, devices: checked.config.devices.map((entry) => (reads(entry.deviceId) ? { ...entry, antennas: options.reader?.antennas } : entry)) }
 
   const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
   const enrolled = await enrol({ cloud: shop.cloud.baseUrl, code, platform: world, fetch })
@@ -108,6 +113,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
         const port = ports.get('tcp' in settings ? settings.tcp : '')
         return port ? port.open(signal) : Promise.reject(new Error('no such port'))
       },
+      openDevice: (entry, links, platform) => (options.reader && reads(entry.deviceId) ? options.reader.device : openDevice(entry, links, platform)),
       onFatal: (why) => void errors.push(why),
     })
   }
