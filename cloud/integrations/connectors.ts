@@ -1,9 +1,10 @@
 import { generic } from './connectors/generic.ts'
+import { shopify } from './connectors/shopify.ts'
 import type { Connector } from './connector.ts'
 import { canonical, type Side, type SystemName } from './systems.ts'
 
 /** The systems that are built. A new one is one file and one line here. */
-const CONNECTORS: readonly Connector[] = [generic]
+const CONNECTORS: readonly Connector[] = [generic, shopify]
 
 const BY_NAME: ReadonlyMap<string, Connector> = new Map(CONNECTORS.map((connector) => [connector.name, connector]))
 

@@ -14,6 +14,8 @@ export interface SimulatedVendor {
   readonly requests: readonly VendorRequest[]
   /** Each of the next requests gets one of these instead of its answer. */
   readonly faults: VendorFaultName[]
+  /** Asked before every answer; what it names happens instead. */
+  gate: ((request: VendorRequest) => VendorFaultName | undefined) | undefined
   /** Records that were written to it. */
   readonly written: { kind: string; key: string; record: Record<string, unknown> }[]
   close(): Promise<void>
@@ -68,7 +70,7 @@ export async function serveVendor(api: VendorApi, { goods = SAMPLE_GOODS, host =
 
   function answer(request: VendorRequest, response: ServerResponse): void {
     requests.push(request)
-    const fault = faults.shift()
+    const fault = faults.shift() ?? vendor.gate?.(request)
     if (fault === 'reset') return void response.destroy()
     if (fault === 'garbage') return void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>')
     if (fault === 'unavailable') return send(response, UNAVAILABLE)
@@ -96,6 +98,7 @@ export async function serveVendor(api: VendorApi, { goods = SAMPLE_GOODS, host =
     goods,
     requests,
     faults,
+    gate: undefined,
     written: [],
     close() {
       server.closeAllConnections()
