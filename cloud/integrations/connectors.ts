@@ -1,10 +1,11 @@
 import { generic } from './connectors/generic.ts'
 import { shopify } from './connectors/shopify.ts'
+import { square } from './connectors/square.ts'
 import type { Connector } from './connector.ts'
 import { canonical, type Side, type SystemName } from './systems.ts'
 
 /** The systems that are built. A new one is one file and one line here. */
-const CONNECTORS: readonly Connector[] = [generic, shopify]
+const CONNECTORS: readonly Connector[] = [generic, shopify, square]
 
 const BY_NAME: ReadonlyMap<string, Connector> = new Map(CONNECTORS.map((connector) => [connector.name, connector]))
 

@@ -13,7 +13,7 @@ import { VendorFault } from './vendor-fault.ts'
 const PAGES_LIMIT = 1_000
 const RECORDS_LIMIT = 100_000
 /** Of one page: more are no page. */
-const PAGE_LIMIT = 10_000
+const PAGE_LIMIT = 30_000
 const CURSOR_LIMIT = 4_096
 
 export interface Pulled {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { genericSystem } from '../../simulators/services/generic-system.ts'
 import { shopifySystem } from '../../simulators/services/pos-shopify.ts'
+import { squareSystem } from '../../simulators/services/pos-square.ts'
 import { vendorGoods } from '../../simulators/services/vendor-goods.ts'
 import type { SimulatedVendor, VendorOptions } from '../../simulators/services/vendor-server.ts'
 import type { Json } from '../support/cloud.ts'
@@ -22,6 +23,7 @@ const ROWS: Row[] = [
   { system: 'generic', side: 'pos', start: genericSystem, wrong: { token: 'x' }, pushes: true },
   { system: 'generic', side: 'erp', start: genericSystem, wrong: { token: 'x' }, reads: { orders: 4, suppliers: 2 }, pushes: true },
   { system: 'shopify', side: 'pos', start: shopifySystem, wrong: { clientSecret: 'x' }, pushes: true },
+  { system: 'square', side: 'pos', start: squareSystem, wrong: { accessToken: 'x' }, pushes: true },
 ]
 
 const COUNT = 10
