@@ -1,11 +1,14 @@
+import { clover } from './connectors/clover.ts'
 import { generic } from './connectors/generic.ts'
+import { lightspeed } from './connectors/lightspeed.ts'
 import { shopify } from './connectors/shopify.ts'
 import { square } from './connectors/square.ts'
+import { sumup } from './connectors/sumup.ts'
 import type { Connector } from './connector.ts'
 import { canonical, type Side, type SystemName } from './systems.ts'
 
 /** The systems that are built. A new one is one file and one line here. */
-const CONNECTORS: readonly Connector[] = [generic, shopify, square]
+const CONNECTORS: readonly Connector[] = [generic, shopify, square, lightspeed, clover, sumup]
 
 const BY_NAME: ReadonlyMap<string, Connector> = new Map(CONNECTORS.map((connector) => [connector.name, connector]))
 
