@@ -1,6 +1,10 @@
+import { businesscentral } from './connectors/businesscentral.ts'
 import { clover } from './connectors/clover.ts'
+import { erpnext } from './connectors/erpnext.ts'
 import { generic } from './connectors/generic.ts'
 import { lightspeed } from './connectors/lightspeed.ts'
+import { odoo } from './connectors/odoo.ts'
+import { sapb1 } from './connectors/sapb1.ts'
 import { shopify } from './connectors/shopify.ts'
 import { square } from './connectors/square.ts'
 import { sumup } from './connectors/sumup.ts'
@@ -8,7 +12,7 @@ import type { Connector } from './connector.ts'
 import { canonical, type Side, type SystemName } from './systems.ts'
 
 /** The systems that are built. A new one is one file and one line here. */
-const CONNECTORS: readonly Connector[] = [generic, shopify, square, lightspeed, clover, sumup]
+const CONNECTORS: readonly Connector[] = [generic, shopify, square, lightspeed, clover, sumup, odoo, erpnext, businesscentral, sapb1]
 
 const BY_NAME: ReadonlyMap<string, Connector> = new Map(CONNECTORS.map((connector) => [connector.name, connector]))
 

@@ -75,3 +75,16 @@ export async function sendTransactions(records: readonly PushedRecord[], send: (
 export function decimal(cents: number): string {
   return (cents / 100).toFixed(2)
 }
+
+/** Whether an ERP's prices hold the VAT. */
+export const PricesSetting = z.enum(['gross', 'net'])
+
+/** The price of one unit in EUR, with its VAT or without. */
+export function unitPrice({ unitCent, vat }: TransactionLine, prices: z.output<typeof PricesSetting> = 'gross'): number {
+  return prices === 'gross' ? unitCent / 100 : Math.round((unitCent / (1 + (vat ?? 0) / 100)) * 100) / 10_000
+}
+
+/** A line names no article that the ERP knows by its EAN. */
+export function unknownArticle(index: number, line: number): PushFault {
+  return { index, field: `items.${line}.ean`, code: 'unknown_product', message: 'the system has no article with this EAN' }
+}

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { genericSystem } from '../../simulators/services/generic-system.ts'
+import { businessCentralSystem } from '../../simulators/services/erp-businesscentral.ts'
+import { erpnextSystem } from '../../simulators/services/erp-erpnext.ts'
+import { odooSystem } from '../../simulators/services/erp-odoo.ts'
+import { sapB1System } from '../../simulators/services/erp-sapb1.ts'
 import { cloverSystem } from '../../simulators/services/pos-clover.ts'
 import { lightspeedSystem } from '../../simulators/services/pos-lightspeed.ts'
 import { shopifySystem } from '../../simulators/services/pos-shopify.ts'
@@ -34,12 +38,18 @@ const ROWS: Row[] = [
   { system: 'lightspeed', side: 'pos', start: lightspeedSystem, wrong: { accessToken: 'x' }, pushes: false },
   { system: 'clover', side: 'pos', start: cloverSystem, wrong: { accessToken: 'x' }, pushes: false },
   { system: 'sumup', side: 'pos', start: sumupSystem, wrong: { password: 'x' }, pushes: false, hasNoPages: true, hasOneVat: true },
+  { system: 'odoo', side: 'erp', start: odooSystem, wrong: { apiKey: 'x' }, reads: { orders: 4, suppliers: 2 }, pushes: true },
+  { system: 'odoo', side: 'erp', start: (options) => odooSystem({ ...options, api: 'jsonrpc' }), wrong: { apiKey: 'x' }, reads: { orders: 4, suppliers: 2 }, pushes: true },
+  { system: 'erpnext', side: 'erp', start: erpnextSystem, wrong: { apiSecret: 'x' }, reads: { orders: 4, suppliers: 2 }, pushes: true },
+  { system: 'businesscentral', side: 'erp', start: businessCentralSystem, wrong: { clientSecret: 'x' }, reads: { orders: 4, suppliers: 2 }, pushes: true },
+  { system: 'sapb1', side: 'erp', start: sapB1System, wrong: { password: 'x' }, reads: { orders: 4, suppliers: 2 }, pushes: true },
 ]
 
 const COUNT = 10
+const [FIRST, SECOND] = vendorGoods(2).products.map(({ ean }) => ean)
 const SALES = [
-  { transactionId: 'pur_1', completedAt: '2026-11-20T08:00:00Z', currency: 'EUR', total: 5.97, items: [{ name: 'Artikel 1', ean: '4006381000003', quantity: 3, priceUnit: 1.99, vat: 19 }] },
-  { transactionId: 'pur_2', completedAt: '2026-11-20T08:05:00Z', currency: 'EUR', totalCent: 209, items: [{ name: 'Artikel 2', quantity: 1, priceUnit: 209, vat: 19 }] },
+  { transactionId: 'pur_1', completedAt: '2026-11-20T08:00:00Z', currency: 'EUR', total: 5.97, items: [{ name: 'Artikel 1', ean: FIRST, quantity: 3, priceUnit: 1.99, vat: 19 }] },
+  { transactionId: 'pur_2', completedAt: '2026-11-20T08:05:00Z', currency: 'EUR', totalCent: 209, items: [{ name: 'Artikel 2', ean: SECOND, quantity: 1, priceUnit: 209, vat: 19 }] },
   { total: 3, items: [] },
 ]
 
