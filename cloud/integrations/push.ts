@@ -12,7 +12,7 @@ import { findConnection } from './queries.ts'
 import { sandboxWarnings } from './sandbox.ts'
 import { shown, type SyncError } from './sync-error.ts'
 import { canonical, type Side, type SystemName } from './systems.ts'
-import { vendorClient } from './vendor-client.ts'
+import { everySoOften, vendorClient } from './vendor-client.ts'
 import { failureOf, VendorFault } from './vendor-fault.ts'
 
 export interface PushInput {
@@ -72,7 +72,7 @@ async function pushWith(work: Work, side: Side, connector: Connector, credential
       rules: systemRules(config),
       budget: { bytes: BYTES_LIMIT, signal: time.signal },
       // A step renews the lease of the Idempotency-Key.
-      beat: () => work.step(async () => undefined),
+      beat: everySoOften(platform, () => work.step(async () => undefined)),
     })
     const { push: to } = connector.connect(credentials, client, side)
     checkDataType(connector, to, input.dataType)

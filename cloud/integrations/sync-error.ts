@@ -15,7 +15,8 @@ export type SyncError = z.infer<typeof SyncError>
 /** Errors that are told; the rest are only counted. */
 export const SYNC_ERRORS_LIMIT = 1_000
 
-/** Something short that may be shown of a record. */
+/** Something short that may be shown of a record, and kept: no database takes every character. */
 export function shown(value: unknown): string | null {
-  return typeof value === 'string' || typeof value === 'number' ? String(value).slice(0, 80) : null
+  if (typeof value !== 'string' && typeof value !== 'number') return null
+  return String(value).slice(0, 80).toWellFormed().replaceAll(/[\u0000-\u001f\u007f]/g, '\ufffd')
 }

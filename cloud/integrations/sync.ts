@@ -15,7 +15,7 @@ import { beginRound, connectionOf, type Round } from './round.ts'
 import { MOCK_CATEGORIES, MOCK_COUNTS, MOCK_PRICE_UPDATES, sandboxWarnings, tryRecords } from './sandbox.ts'
 import type { SyncError } from './sync-error.ts'
 import { canonical, DATA_TYPES, type DataType, type Side, type SystemName } from './systems.ts'
-import { vendorClient } from './vendor-client.ts'
+import { everySoOften, vendorClient } from './vendor-client.ts'
 import { failureOf, VendorFault } from './vendor-fault.ts'
 
 export interface SyncInput {
@@ -41,8 +41,9 @@ export type Announce = (call: Parameters<Parameters<Work['step']>[0]>[0], counts
 /** A call has so long, ms; what is left is for the next. */
 const CALL_WITHIN_MS = 240_000
 const BYTES_LIMIT = 256 * 1024 * 1024
-/** After so long without a step the lease is renewed for its own sake, ms. */
-const BEAT_MS = 15_000
+/** Systems that are read at a time; each takes some pages of memory. */
+const AT_WORK_LIMIT = 16
+let atWork = 0
 
 /** Reads a till or an ERP system into a store: from the records of the call, or page by page from the system itself. */
 export async function sync(work: Work, side: Side, input: SyncInput, announce: Announce): Promise<Synced> {
@@ -58,7 +59,9 @@ export async function sync(work: Work, side: Side, input: SyncInput, announce: A
   if (input.records) return syncRecords(work, side, { ...input, records: input.records }, connector, announce)
   if (!kept) throw missingCredentials()
   const read = readCredentials(connector, kept, work.services.config)
+  if (atWork >= AT_WORK_LIMIT) throw new Failure('unavailable', 'too many systems are being read; try again', { retryAfter: 5 })
   const round = await beginRound(work, which, connector.sourceOf(read))
+  atWork++
   try {
     const pulled = await pullWith(work, side, round, connector, { written: kept, read, remember: input.remember !== false })
     await round.step(async (call) => {
@@ -71,6 +74,7 @@ export async function sync(work: Work, side: Side, input: SyncInput, announce: A
   } catch (error) {
     throw error instanceof VendorFault ? failureOf(error) : error
   } finally {
+    atWork--
     await round.release()
   }
 }
@@ -83,12 +87,7 @@ async function pullWith(work: Work, side: Side, round: Round, connector: Connect
   const { platform, outgoing, config } = work.services
   const time = deadline(platform.timers, CALL_WITHIN_MS)
   const budget = { bytes: BYTES_LIMIT, signal: time.signal }
-  let beatAt = platform.clock.elapsed()
-  const beat = async () => {
-    if (platform.clock.elapsed() - beatAt < BEAT_MS) return
-    await round.step(async () => undefined)
-    beatAt = platform.clock.elapsed()
-  }
+  const beat = everySoOften(platform, () => round.step(async () => undefined))
   try {
     const client = vendorClient(connector.addressOf(credentials.read), { outgoing, platform, rules: systemRules(config), budget, beat })
     const connection = connector.connect(credentials.read, client, side)

@@ -68,6 +68,19 @@ const WAIT_LIMIT_MS = 30_000
 /** Answered by what stands before a system, or by one that is starting. */
 const PASSING: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
 
+/** A call that waits for so long says that it is still there, ms. */
+const BEAT_MS = 15_000
+
+/** Runs `task` when it has not been run for 15 seconds: for `beat`. */
+export function everySoOften({ clock }: Platform, task: () => Promise<unknown>): () => Promise<void> {
+  let lastMs = clock.elapsed()
+  return async () => {
+    if (clock.elapsed() - lastMs < BEAT_MS) return
+    await task()
+    lastMs = clock.elapsed()
+  }
+}
+
 /** A client for the systems on the origin of `address`. */
 export function vendorClient(address: string, parts: VendorClientParts): VendorClient {
   const make = (throttled?: (answer: VendorAnswer) => number | undefined): VendorClient => ({

@@ -116,6 +116,24 @@ onEveryDatabase('integrations', (kind) => {
     while (system.requests.length < count) await new Promise((resolve) => setImmediate(resolve))
   }
 
+  it('stops when its time is over, and the next call goes on there', async () => {
+    await serve()
+    const storeId = await store.newStore()
+    const call = { storeId, system: 'generic', credentials: system.credentials }
+    let n = 0
+    system.gate = () => {
+      if (++n !== 3) return undefined
+      store.platform.sleep(300_000)
+      return 'rate_limit'
+    }
+    const cut = await store.ok('syncPOS', call)
+    expect(cut).toMatchObject({ hasMore: true, synced: { products: 6 } })
+    expect((await store.events('integration.pos.synced')).filter((e) => e.storeId === storeId)).toEqual([])
+    const { hasMore, synced } = await store.ok('syncPOS', call)
+    expect([hasMore, synced.products, system.requests.at(-2)?.query.get('cursor')]).toEqual([undefined, 10, 'c6'])
+    expect((await store.events('integration.pos.synced')).filter((e) => e.storeId === storeId)).toHaveLength(1)
+  })
+
   it('begins anew when the place where it stopped is forgotten, of another source, or a day old', async () => {
     await serve()
     const storeId = await store.newStore()
