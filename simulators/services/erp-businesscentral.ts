@@ -12,6 +12,7 @@ const COMPANY = '3f2504e0-4f89-11d3-9a0c-0305e82c3303'
 const TOKEN = 'eyJ0eXAiOiJKV1QifQ.entra.simulated'
 const BASE = `/v2.0/${TENANT}/Production/api/v2.0/companies(${COMPANY})/`
 
+/** A company of Business Central on a port of this machine. */
 export function businessCentralSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const salesOrders: OdataRow[] = []

@@ -7,6 +7,7 @@ import { serveVendor, type SimulatedVendor, type VendorAnswer, type VendorApi, t
 type Row = Record<string, unknown>
 type Filter = [string, string, unknown]
 
+/** An ERPNext on a port of this machine. */
 export function erpnextSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const orders: Row[] = []

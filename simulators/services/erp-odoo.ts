@@ -10,6 +10,7 @@ const DATABASE = 'hafenkante'
 type Row = Record<string, unknown>
 type Term = [string, string, unknown]
 
+/** An Odoo on a port of this machine; `api` is what its credentials are for. */
 export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' } = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const orders: Row[] = []

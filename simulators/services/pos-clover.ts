@@ -7,6 +7,7 @@ import { serveVendor, type SimulatedVendor, type VendorApi, type VendorOptions }
 const TOKEN = '0a1b2c3d-0000-1111-2222-333344445555'
 const MERCHANT = 'HAFENKANTE001'
 
+/** A merchant at Clover on a port of this machine. */
 export function cloverSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const api: VendorApi = {

@@ -6,6 +6,7 @@ import { serveVendor, type SimulatedVendor, type VendorApi, type VendorOptions }
  */
 const TOKEN = 'lsxs_pt_0123456789'
 
+/** A Lightspeed shop on a port of this machine. */
 export function lightspeedSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const api: VendorApi = {

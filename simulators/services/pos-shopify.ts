@@ -12,6 +12,7 @@ const TOKEN = 'shpat_0123456789abcdef'
 
 const COST = { requestedQueryCost: 52, actualQueryCost: 12, throttleStatus: { maximumAvailable: 1_000, currentlyAvailable: 948, restoreRate: 50 } }
 
+/** A Shopify shop on a port of this machine. */
 export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const orders = new Map<string, string>()

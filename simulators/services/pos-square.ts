@@ -11,6 +11,7 @@ const LOCATION = 'L1HAFEN'
 
 type Objects = readonly Record<string, unknown>[]
 
+/** A seller at Square on a port of this machine. */
 export function squareSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const pageSize = options.pageSize ?? 3
   const answered = new Map<string, { text: string; answer: VendorAnswer }>()

@@ -7,6 +7,7 @@ import { serveVendor, type SimulatedVendor, type VendorApi, type VendorOptions }
  */
 const TOKEN = 'eyJ0eXAiOiJKV1QifQ.simulated'
 
+/** A SumUp POS shop on a port of this machine. */
 export function sumupSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
   const api: VendorApi = {
     credentials: (baseUrl) => ({ baseUrl, subdomain: 'hafenkante', username: 'untag', password: 'geheim' }),
