@@ -116,6 +116,19 @@ onEveryDatabase('integrations', (kind) => {
     while (system.requests.length < count) await new Promise((resolve) => setImmediate(resolve))
   }
 
+  it('takes a page of many in several transactions, and lets nobody else read meanwhile', async () => {
+    await serve({ goods: vendorGoods(1_203), pageSize: 1_203 })
+    const storeId = await store.newStore()
+    const call = { storeId, system: 'generic', credentials: system.credentials }
+    const answers = await Promise.all([store.call('syncPOS', call), store.call('syncPOS', call), store.call('syncERP', call)])
+    expect(answers.slice(0, 2).map(({ status }) => status).sort()).toEqual([200, 409])
+    expect(answers.find(({ status }) => status === 409)?.body).toMatchObject({ code: 'already-exists', reason: 'sync_in_progress' })
+    expect(answers[2]?.status).toBe(200)
+    expect((await store.ok('fetchProducts', { storeId, limit: 1 })).total).toBe(1_203)
+    const { synced, errors, errorCount } = await store.ok('syncERP', call)
+    expect([synced.stock, errors, errorCount]).toEqual([1_203, [], 0])
+  })
+
   it('stops when its time is over, and the next call goes on there', async () => {
     await serve()
     const storeId = await store.newStore()
@@ -201,7 +214,7 @@ onEveryDatabase('integrations', (kind) => {
     expect((await store.ok('fetchERPRecords', { storeId, dataType: 'suppliers' })).records[1]).toMatchObject({ externalId: '72', name: 'Lieferant 2' })
     expect((await store.events('integration.erp.synced')).at(-1)).toEqual({ storeId, system: 'generic', synced: synced.synced, failed: 1 })
     expect(await store.ok('syncERP', { ...erp, records: [{ external_id: 'S-9', supplier_name: 'Neu' }], dataType: 'suppliers' })).toMatchObject({ synced: { suppliers: 1 } })
-    expect(await rows('erp_record')).toHaveLength(7)
+    expect((await rows('erp_record')).filter((row) => row.store_id === storeId)).toHaveLength(7)
   })
 
   it('takes records in the call, under names of the merchant’s own', async () => {

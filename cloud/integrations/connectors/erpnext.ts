@@ -9,7 +9,8 @@ import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
  * ERPNext over the REST API of Frappe 15 (https://docs.frappe.io/framework/user/en/api/rest). Stock is in the bins of one
  * warehouse; the EANs of an item are a table of their own, and an item without any may be called by its EAN.
  */
-const PAGE = 200
+/** The codes of one page stand in the address of the question for their EANs. */
+const PAGE = 100
 
 const ErpnextCredentials = z.strictObject({
   baseUrl: z.string().min(1).max(2_048),

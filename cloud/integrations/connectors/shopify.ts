@@ -130,6 +130,7 @@ function orderOf({ id, completedAt, currency, totalCent, lines }: Transaction): 
   const money = (cents: number) => ({ shopMoney: { amount: decimal(cents), currencyCode: currency } })
   return {
     currency,
+    taxesIncluded: true,
     sourceIdentifier: id,
     ...(completedAt !== undefined && { processedAt: completedAt }),
     lineItems: lines.map(({ name, quantity, unitCent, ean }) => ({ title: name, quantity, priceSet: money(unitCent), ...(ean !== undefined && { sku: ean }) })),

@@ -145,6 +145,8 @@ function pushTo(client: VendorClient, credentials: SquareCredentials): Push {
     const made = await post('v2/orders', { idempotency_key: key('order'), order: { location_id: locationId, reference_id: id.slice(0, 40), line_items } })
     if (made.status === 400) return faultOf(made.json, index)
     const order_id = readAnswer(Ordered, made.json, 'CreateOrder').order.id
+    // What cost nothing was paid by nobody.
+    if (totalCent === 0) return undefined
     const external_details = { type: 'OTHER', source: 'untag', source_id: id }
     const paid = await post('v2/payments', { idempotency_key: key('payment'), source_id: 'EXTERNAL', amount_money: money(totalCent), order_id, location_id: locationId, external_details })
     return paid.status === 400 ? faultOf(paid.json, index) : undefined
