@@ -109,6 +109,8 @@ export const SIMULATE_OPTIONS = {
   lockInput: wholeNumber({ flag: 'lock-input', env: 'UNTAG_SIMULATOR_LOCK_INPUT', help: 'relay-board: input that shows that it moved' }, 'N', 0, 0, 7),
 }
 
+export const SIMULATE_VENDOR_OPTIONS = { port: SIMULATE_OPTIONS.port, host }
+
 /** Where `untag cloud` listens when nothing else is said. */
 export const DEFAULT_BASE_URL = 'http://127.0.0.1:8080/api/v1'
 

@@ -13,6 +13,7 @@ import { ANALYTICS } from './migrations/0010-analytics.ts'
 import { ASSISTANCE } from './migrations/0011-assistance.ts'
 import { AUDIT_CHAIN } from './migrations/0012-audit-chain.ts'
 import { PAYMENTS } from './migrations/0013-payments.ts'
+import { INTEGRATIONS } from './migrations/0014-integrations.ts'
 import { ITEM_SEQUENCE } from './migrations/0017-item-sequence.ts'
 import { REFUNDS_UNDER_WAY } from './migrations/0018-refunds-under-way.ts'
 import type { Migration } from './migrations/migration.ts'
@@ -32,6 +33,7 @@ const MIGRATIONS: readonly Migration[] = [
   ASSISTANCE,
   AUDIT_CHAIN,
   PAYMENTS,
+  INTEGRATIONS,
   ITEM_SEQUENCE,
   REFUNDS_UNDER_WAY,
 ]
