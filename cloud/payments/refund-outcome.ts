@@ -18,7 +18,8 @@ import { settleRefund, unsettleRefund } from './settle-refund.ts'
 export async function noteDone(call: Call, refundId: string, providerRef: string): Promise<RefundRow | undefined> {
   const { db, nowMs } = call
   const refund = await findRefund(db, refundId)
-  if (!refund || refund.state === 'done' || refund.state === 'held') return refund
+  // Told to have failed, while the answer to the request was on its way: that is newer.
+  if (!refund || refund.state === 'done' || refund.state === 'held' || (refund.state === 'failed' && refund.in_doubt === 0)) return refund
   const done = await updateRefund(db, refund, { state: 'done', in_doubt: 0, due_ms: null, provider_ref: providerRef, finished_ms: nowMs })
   if (!done) return refund
   call.changed(refund.purchase_id)

@@ -2,12 +2,16 @@ import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import { connectionOf } from './connection.ts'
 import { ProviderFault } from './provider.ts'
-import { findPayment, findRefund, readConfig, updateRefund } from './queries.ts'
+import { PROVIDERS } from './providers.ts'
+import { findPayment, findRefund, readConfig, siblingsOf, updateRefund } from './queries.ts'
 import { noteDone, noteFailed } from './refund-outcome.ts'
 import type { Runner } from './runner.ts'
 
 /** Minutes until the next try, after each one that nobody answered; after the last one people must look. */
 const RETRY_MINUTES = [1, 5, 30, 120, 720] as const
+
+/** How long one waits for another of the same payment, ms. */
+const QUEUE_MS = 60_000
 
 /**
  * Sends a refund that is due once, and notes what became of it. Safe to run twice and after a crash: the refund's id is
@@ -16,9 +20,9 @@ const RETRY_MINUTES = [1, 5, 30, 120, 720] as const
 export async function sendRefund(run: Runner, refundId: string): Promise<RefundRow | undefined> {
   const begun = await run.step((call) => beginTry(call, refundId))
   if (!begun) return undefined
-  const { refund, payment, config } = begun
+  const { refund, payment, config, doneCents } = begun
   try {
-    const wish = { refundId, sessionId: payment.provider_ref ?? '', chargeId: payment.charge_ref, amountCent: refund.amount_cent, currency: refund.currency }
+    const wish = { refundId, sessionId: payment.provider_ref ?? '', chargeId: payment.charge_ref, amountCent: refund.amount_cent, currency: refund.currency, isRepeated: refund.attempts > 1, doneCents }
     const providerRef = await connectionOf(config, run.services).refund(wish)
     return await run.step((call) => noteDone(call, refundId, providerRef))
   } catch (error) {
@@ -29,6 +33,11 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
   }
 }
 
+/** Whether another refund of the same payment was sent, and nobody knows yet what became of it. */
+function isUnderWay(other: RefundRow, due: RefundRow): boolean {
+  return other.state === 'due' && other.attempts > 0 && (due.attempts === 0 || other.refund_id < due.refund_id)
+}
+
 /** Notes the try before it is made: a crash in the middle leaves a refund that is due again. */
 async function beginTry(call: Call, refundId: string) {
   const { db, nowMs } = call
@@ -36,9 +45,15 @@ async function beginTry(call: Call, refundId: string) {
   const payment = due && (await findPayment(db, due.payment_id ?? ''))
   if (!due || !payment || due.state !== 'due' || (due.due_ms ?? nowMs) > nowMs) return undefined
   call.changed(due.purchase_id)
+  const siblings = await siblingsOf(db, due)
+  if (PROVIDERS.get(payment.provider)?.refundsOneByOne === true && siblings.some((other) => isUnderWay(other, due))) {
+    await updateRefund(db, due, { due_ms: nowMs + QUEUE_MS })
+    return null
+  }
   const minutes = RETRY_MINUTES[Math.min(due.attempts, RETRY_MINUTES.length - 1)] ?? 720
   const refund = await updateRefund(db, due, { attempts: due.attempts + 1, due_ms: nowMs + minutes * 60_000 })
-  return refund && { refund, payment, config: await readConfig(db, payment.config_id) }
+  const doneCents = siblings.filter((other) => other.state === 'done').map((other) => other.amount_cent)
+  return refund && { refund, payment, config: await readConfig(db, payment.config_id), doneCents }
 }
 
 /** Notes the failure of the try that is still the last one. */
