@@ -7,7 +7,7 @@ import { applyNotice, changesAnything } from '../payments/apply-notice.ts'
 import { connectionOf } from '../payments/connection.ts'
 import { processPayment } from '../payments/process-payment.ts'
 import { ProviderFault, type Notice } from '../payments/provider.ts'
-import { PROVIDERS } from '../payments/providers.ts'
+import { providerNamed } from '../payments/providers.ts'
 import { configsOf, findNoticed, findNoticedRefund } from '../payments/queries.ts'
 import { applyRefundNotice, changesRefund } from '../payments/refund-outcome.ts'
 import { refundPayment } from '../payments/refund-payment.ts'
@@ -32,7 +32,7 @@ export function notificationRoutes(app: Hono, base: string, database: Database, 
     if (genuine === 'unknown') return c.json({ error: 'the provider does not answer; send it again', code: 'unavailable' }, 503, { 'retry-after': '60' })
     if (!genuine) return c.json({ error: 'the notification is not signed as this store’s provider signs', code: 'invalid-argument' }, 400)
     for (const notice of genuine.notices) await apply(genuine.config, notice)
-    const heard = PROVIDERS.get(genuine.config.provider)?.heard
+    const heard = providerNamed(genuine.config.provider)?.heard
     return heard === undefined ? c.json({ received: true }) : c.text(heard)
   })
 
@@ -40,7 +40,7 @@ export function notificationRoutes(app: Hono, base: string, database: Database, 
   async function verify(c: Context, body: string): Promise<{ config: PspConfigRow; notices: readonly Notice[] } | undefined> {
     const storeId = c.req.param('storeId') ?? ''
     const provider = c.req.param('provider') ?? ''
-    if (!isIdShaped(storeId) || !PROVIDERS.has(provider)) return undefined
+    if (!isIdShaped(storeId) || !providerNamed(provider)) return undefined
     const notification = { header: (name: string) => c.req.header(name), body, nowMs: services.platform.clock.wall() }
     for (const config of await configsOf(database.reads, storeId, provider)) {
       const isOurs = async (sessionId: string, paymentId: string | null = null) => (await findNoticed(database.reads, config.config_id, { sessionId, paymentId })) !== undefined

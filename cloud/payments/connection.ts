@@ -6,7 +6,7 @@ import type { TargetRules } from '../outgoing/address-guard.ts'
 import { OutgoingFault } from '../outgoing/outgoing-http.ts'
 import type { PspConfigRow } from '../persistence/tables/payments.ts'
 import { ProviderFault, type ProviderConnection, type SendToProvider } from './provider.ts'
-import { PROVIDERS } from './providers.ts'
+import { providerNamed } from './providers.ts'
 
 /** A provider has so long for one answer, ms: a shopper is waiting. */
 export const ANSWER_WITHIN_MS = 10_000
@@ -26,7 +26,7 @@ export function sealConfig({ authority }: Services, configId: string, config: un
 
 /** The provider behind these settings. */
 export function connectionOf(row: PspConfigRow, services: Services): ProviderConnection {
-  const provider = PROVIDERS.get(row.provider)
+  const provider = providerNamed(row.provider)
   assert(provider, `${row.provider} is configured and not built`)
   const config = provider.config.parse(JSON.parse(services.authority.sealer.open(row.sealed, contextOf(row.config_id)).toString('utf8')))
   return provider.connect(config, sender(services), () => services.platform.clock.wall())

@@ -2,7 +2,7 @@ import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import { connectionOf } from './connection.ts'
 import { ProviderFault } from './provider.ts'
-import { PROVIDERS } from './providers.ts'
+import { providerNamed } from './providers.ts'
 import { findPayment, findRefund, readConfig, siblingsOf, updateRefund } from './queries.ts'
 import { noteDone, noteFailed } from './refund-outcome.ts'
 import type { Runner } from './runner.ts'
@@ -46,7 +46,7 @@ async function beginTry(call: Call, refundId: string) {
   if (!due || !payment || due.state !== 'due' || (due.due_ms ?? nowMs) > nowMs) return undefined
   call.changed(due.purchase_id)
   const siblings = await siblingsOf(db, due)
-  if (PROVIDERS.get(payment.provider)?.refundsOneByOne === true && siblings.some((other) => isUnderWay(other, due))) {
+  if (providerNamed(payment.provider)?.refundsOneByOne === true && siblings.some((other) => isUnderWay(other, due))) {
     await updateRefund(db, due, { due_ms: nowMs + QUEUE_MS })
     return null
   }

@@ -2,15 +2,18 @@ import { createServer, request, type IncomingMessage, type ServerResponse } from
 import type { PspAnswer, PspDesk, PspDialect, PspNotification, SimulatedRefund, SimulatedSession } from './psp-desk.ts'
 import { ADYEN } from './psps/adyen.ts'
 import { CUSTOM } from './psps/custom.ts'
+import { KLARNA } from './psps/klarna.ts'
 import { MOLLIE } from './psps/mollie.ts'
+import { PAYPAL } from './psps/paypal.ts'
 import { STRIPE } from './psps/stripe.ts'
+import { SUMUP } from './psps/sumup.ts'
 import { WORLDLINE } from './psps/worldline.ts'
 
 /**
  * A payment service provider that takes no money, over real HTTP. It speaks as one of these; their files name the public
  * documentation that they were written from. Like real ones it answers the same idempotency key the same way, and does a thing once.
  */
-const DIALECTS = { custom: CUSTOM, stripe: STRIPE, mollie: MOLLIE, adyen: ADYEN, worldline: WORLDLINE } satisfies Record<string, PspDialect>
+const DIALECTS = { custom: CUSTOM, stripe: STRIPE, mollie: MOLLIE, adyen: ADYEN, paypal: PAYPAL, klarna: KLARNA, sumup: SUMUP, worldline: WORLDLINE } satisfies Record<string, PspDialect>
 export type PspName = keyof typeof DIALECTS
 export const PSP_NAMES = Object.keys(DIALECTS) as PspName[]
 

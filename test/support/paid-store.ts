@@ -31,7 +31,7 @@ export interface PaidStore {
 export const PRODUCT = { ean: '4012345678901', name: 'Leinenhemd', priceCent: 4_990 }
 const SECRET = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
 const API_KEYS: Partial<Record<PspName, string>> = { stripe: 'sk_test_51abcdefgh', mollie: 'test_51abcdefgh' }
-const SECRETS: Partial<Record<PspName, string>> = { adyen: '44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056' }
+const SECRETS: Partial<Record<PspName, string>> = { adyen: '44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056', paypal: '1JE4291016473214C' }
 
 export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'custom'): Promise<PaidStore> {
   const platform = virtualPlatform({ startMs: Date.parse('2026-11-20T09:00:00Z') })
