@@ -64,6 +64,8 @@ export interface PspDesk {
 
 /** How one provider speaks. */
 export interface PspDialect {
+  /** Credentials of the right form, for tests and demonstrations. No secret: its notifications are not signed. */
+  readonly example: { readonly apiKey: string; readonly secret: string }
   /** The header of its idempotency keys; none: it knows none. */
   readonly keyHeader?: string
   /** What `configurePSP` is told. */

@@ -54,10 +54,9 @@ export interface PspSwitches {
 
 export interface PspOptions {
   readonly dialect: PspName
-  /** What it signs notifications with. */
-  readonly secret: string
-  /** What requests must bear. */
-  readonly apiKey: string
+  /** What it signs notifications with, and what requests must bear; by default an example. */
+  readonly secret?: string
+  readonly apiKey?: string
   /** Where notifications go. */
   notifyUrl(): string
   /** For signatures, ms since 1970. */
@@ -180,7 +179,7 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
   return psp
 }
 
-function newDesk({ secret, apiKey, nowMs }: PspOptions) {
+function newDesk({ dialect, nowMs, secret = DIALECTS[dialect].example.secret, apiKey = DIALECTS[dialect].example.apiKey }: PspOptions) {
   const sessions = new Map<string, SimulatedSession>()
   const refunds: SimulatedRefund[] = []
   let count = 0

@@ -142,7 +142,7 @@ onEveryDatabase('refunds that are settled', (kind) => {
     await store.ok('refundPayment', { transactionId })
     expect((await look()).points).toBe(0)
     await store.platform.advance(60_000)
-    const [refund] = store.psp.refunds.filter((each) => each.sessionId === session)
+    const refund = store.psp.refunds.find((each) => each.sessionId === session)
     store.psp.switches.copies = 3
     expect(await store.psp.failRefund(refund?.id ?? '')).toEqual([200, 200, 200])
     store.psp.switches.copies = 1

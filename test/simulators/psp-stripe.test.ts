@@ -4,7 +4,7 @@ import { simulatedPsp, type SimulatedPsp } from '../../simulators/services/psp.t
 
 /** Stripe's own client against our simulator of it: what that client sends is understood, and what it is answered it can read. */
 
-const KEY = 'sk_test_51abcdefgh'
+const KEY = 'sk_test_of_this_test'
 let psp: SimulatedPsp
 let stripe: Stripe
 

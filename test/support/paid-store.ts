@@ -29,9 +29,6 @@ export interface PaidStore {
 }
 
 export const PRODUCT = { ean: '4012345678901', name: 'Leinenhemd', priceCent: 4_990 }
-const SECRET = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
-const API_KEYS: Partial<Record<PspName, string>> = { stripe: 'sk_test_51abcdefgh', mollie: 'test_51abcdefgh' }
-const SECRETS: Partial<Record<PspName, string>> = { adyen: '44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056', paypal: '1JE4291016473214C' }
 
 export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'custom'): Promise<PaidStore> {
   const platform = virtualPlatform({ startMs: Date.parse('2026-11-20T09:00:00Z') })
@@ -41,8 +38,7 @@ export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'cust
   const key = await cloud.key('secret', 'live')
   const [storeId = ''] = await liveStores(cloud, key, { products: [PRODUCT] })
   const notifyUrl = `http://127.0.0.1:${server.port}/api/v1/notify/${dialect}/${storeId}`
-  const apiKey = API_KEYS[dialect] ?? 'key-of-the-shop'
-  const psp = await simulatedPsp({ dialect, secret: SECRETS[dialect] ?? SECRET, apiKey, notifyUrl: () => notifyUrl, nowMs: () => platform.clock.wall() })
+  const psp = await simulatedPsp({ dialect, notifyUrl: () => notifyUrl, nowMs: () => platform.clock.wall() })
   const config = psp.config()
   const ok: PaidStore['ok'] = (operation, body, headers) => cloud.ok(key, operation, body, headers)
   const { reads } = cloud.db.database

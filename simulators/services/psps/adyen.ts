@@ -52,6 +52,7 @@ function signed({ eventCode, success, pspReference, originalReference, merchantR
 }
 
 export const ADYEN: PspDialect = {
+  example: { apiKey: 'AQEyhmfxK4nMaRxDw0m', secret: '44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056' },
   keyHeader: 'idempotency-key',
   configOf: ({ baseUrl, apiKey, secret }) => ({ baseUrl, apiKey, merchantAccount: ACCOUNT, hmacKey: secret }),
   isAllowed: ({ headers }, { apiKey }) => headers['x-api-key'] === apiKey,

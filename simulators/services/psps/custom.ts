@@ -23,6 +23,7 @@ function signed(body: string, { secret, nowMs }: PspDesk) {
 }
 
 export const CUSTOM: PspDialect = {
+  example: { apiKey: 'key-of-the-shop', secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=' },
   keyHeader: 'idempotency-key',
   configOf: ({ baseUrl, apiKey, secret }) => ({ baseUrl, apiKey, webhookSecret: secret }),
   isAllowed: ({ headers }, { apiKey }) => headers.authorization === `Bearer ${apiKey}`,

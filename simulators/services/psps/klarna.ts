@@ -36,6 +36,7 @@ function begunAt(desk: PspDesk): Map<string, Partial<Wish>> {
 }
 
 export const KLARNA: PspDialect = {
+  example: { apiKey: 'klarna-password', secret: '' },
   keyHeader: 'klarna-idempotency-key',
   configOf: ({ baseUrl, apiKey }) => ({ baseUrl, username: USERNAME, password: apiKey }),
   isAllowed: ({ headers }, { apiKey }) => headers.authorization === `Basic ${Buffer.from(`${USERNAME}:${apiKey}`).toString('base64')}`,

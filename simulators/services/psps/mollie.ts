@@ -35,6 +35,7 @@ function error(status: number, title: string, detail: string): PspAnswer {
 const notification = (id: string) => ({ body: `id=${id}`, headers: { 'content-type': 'application/x-www-form-urlencoded' } })
 
 export const MOLLIE: PspDialect = {
+  example: { apiKey: 'test_51abcdefgh', secret: '' },
   keyHeader: 'idempotency-key',
   configOf: ({ baseUrl, apiKey }) => ({ baseUrl, apiKey }),
   isAllowed: ({ headers }, { apiKey }) => headers.authorization === `Bearer ${apiKey}`,

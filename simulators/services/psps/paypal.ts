@@ -72,6 +72,7 @@ function isGenuine(body: string, { secret }: PspDesk): boolean {
 }
 
 export const PAYPAL: PspDialect = {
+  example: { apiKey: 'EGnHDxD_qRPdaLdZz8iCr8N7', secret: '1JE4291016473214C' },
   keyHeader: 'paypal-request-id',
   capturesLater: true,
   configOf: ({ baseUrl, apiKey, secret }) => ({ baseUrl, clientId: CLIENT, clientSecret: apiKey, webhookId: secret }),

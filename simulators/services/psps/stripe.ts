@@ -41,6 +41,7 @@ function signed(type: string, object: object, desk: PspDesk) {
 }
 
 export const STRIPE: PspDialect = {
+  example: { apiKey: 'sk_test_51abcdefgh', secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=' },
   keyHeader: 'idempotency-key',
   configOf: ({ baseUrl, apiKey, secret }) => ({ baseUrl, secretKey: apiKey, webhookSecret: secret }),
   isAllowed: ({ headers }, { apiKey }) => headers.authorization === `Bearer ${apiKey}`,

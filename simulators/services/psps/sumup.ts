@@ -41,6 +41,7 @@ function eventsOf(session: SimulatedSession, desk: PspDesk): object[] {
 }
 
 export const SUMUP: PspDialect = {
+  example: { apiKey: 'sup_sk_51abcdefgh', secret: '' },
   configOf: ({ baseUrl, apiKey }) => ({ baseUrl, apiKey, merchantCode: MERCHANT }),
   isAllowed: ({ headers }, { apiKey }) => headers.authorization === `Bearer ${apiKey}`,
   errorOf: (status) => ({ type: 'https://developer.sumup.com/problem/unauthorized', title: 'Refused', status }),

@@ -45,6 +45,7 @@ function signed(type: string, content: object, desk: PspDesk) {
 }
 
 export const WORLDLINE: PspDialect = {
+  example: { apiKey: '6Kj5HT0MQKC6D8eb7W3lTg71kVKVDSt1', secret: 'webhook-secret-of-the-shop' },
   keyHeader: 'x-gcs-idempotence-key',
   configOf: ({ baseUrl, apiKey, secret }) => ({ baseUrl, merchantId: MERCHANT, apiKeyId: KEY_ID, secretApiKey: apiKey, webhookSecret: secret }),
   isAllowed({ method, path, headers }, { apiKey, nowMs }) {
