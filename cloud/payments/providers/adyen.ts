@@ -80,8 +80,9 @@ export const adyen = paymentProvider({
         const read = Body.safeParse(parseJson(body))
         if (!read.success) return undefined
         const items = read.data.notificationItems.map((each) => each.NotificationRequestItem)
-        if (!items.every((item) => item.merchantAccountCode === merchantAccount && isAdyenSigned(item, hmacKey))) return undefined
-        return items.flatMap(noticesOf)
+        if (!items.every((item) => isAdyenSigned(item, hmacKey))) return undefined
+        // A company's webhook tells of all its merchant accounts.
+        return items.filter((item) => item.merchantAccountCode === merchantAccount).flatMap(noticesOf)
       },
     }
   },

@@ -21,6 +21,8 @@ const PageState = z.object({ session_id: KlarnaId, status: z.string(), order_id:
 const Order = z.object({ order_id: KlarnaId, captured_amount: z.int(), purchase_currency: z.string(), merchant_reference1: z.string().max(255).nullish() })
 const Body = z.object({ session: z.object({ session_id: KlarnaId }) })
 
+/** Where its page is in German; elsewhere it is in English. */
+const GERMAN = new Set(['DE', 'AT', 'CH'])
 /** After FAILED and BACK the shopper may try again. */
 const ENDED = new Set(['CANCELLED', 'DISABLED', 'TIMEOUT'])
 
@@ -47,7 +49,7 @@ export const klarna = paymentProvider({
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, notifyUrl, title }) {
         const line = { name: title, quantity: 1, unit_price: amountCent, total_amount: amountCent, tax_rate: 0, total_tax_amount: 0 }
-        const wish = { intent: 'buy', purchase_country: country, purchase_currency: currency, locale: `de-${country}`, order_amount: amountCent, order_tax_amount: 0, order_lines: [line], merchant_reference1: paymentId }
+        const wish = { intent: 'buy', purchase_country: country, purchase_currency: currency, locale: `${GERMAN.has(country) ? 'de' : 'en'}-${country}`, order_amount: amountCent, order_tax_amount: 0, order_lines: [line], merchant_reference1: paymentId }
         const payment = readAnswer(await post('/payments/v1/sessions', wish), PaymentSession)
         const urls = { success: returnUrl, cancel: returnUrl, back: returnUrl, failure: returnUrl, error: returnUrl, status_update: notifyUrl }
         const page = readAnswer(await post('/hpp/v1/sessions', { payment_session_url: `${baseUrl}/payments/v1/sessions/${payment.session_id}`, merchant_urls: urls, options: { place_order_mode: 'CAPTURE_ORDER' } }), Page)

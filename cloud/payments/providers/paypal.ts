@@ -120,10 +120,11 @@ export const paypal = paymentProvider({
         const event = Event.safeParse(parseJson(notification.body))
         if (!transmission || !event.success) return undefined
         const order = isRefund(event.data.event_type) ? undefined : orderOf(event.data)
-        if (order && !(await notification.isOurs(order.id, order.paymentId))) return undefined
         // The event goes back letter by letter: its sum is part of what is signed.
         const question = JSON.stringify({ ...transmission, webhook_id: webhookId }).replace(/\}$/, `,"webhook_event":${notification.body}}`)
         if (readAnswer(await call('POST', '/v1/notifications/verify-webhook-signature', question), Verdict).verification_status !== 'SUCCESS') return undefined
+        // A webhook tells of all orders of an application.
+        if (order && !(await notification.isOurs(order.id, order.paymentId))) return []
         if (order) {
           const notice = await find(order.id)
           return notice ? [{ ...notice, paymentId: notice.paymentId ?? order.paymentId }] : []
