@@ -105,6 +105,7 @@ async function sellSome(db: Db, store: StoreRow, product: ProductRow, count: num
         item_id: itemId,
         bound: 1,
         receipt_index: 0,
+        taken_back: null,
       })),
     )
     .execute()

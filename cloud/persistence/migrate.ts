@@ -14,6 +14,7 @@ import { ASSISTANCE } from './migrations/0011-assistance.ts'
 import { AUDIT_CHAIN } from './migrations/0012-audit-chain.ts'
 import { PAYMENTS } from './migrations/0013-payments.ts'
 import { INTEGRATIONS } from './migrations/0014-integrations.ts'
+import { REFUNDS_SETTLED } from './migrations/0015-refunds-settled.ts'
 import { ITEM_SEQUENCE } from './migrations/0017-item-sequence.ts'
 import { REFUNDS_UNDER_WAY } from './migrations/0018-refunds-under-way.ts'
 import type { Migration } from './migrations/migration.ts'
@@ -34,6 +35,7 @@ const MIGRATIONS: readonly Migration[] = [
   AUDIT_CHAIN,
   PAYMENTS,
   INTEGRATIONS,
+  REFUNDS_SETTLED,
   ITEM_SEQUENCE,
   REFUNDS_UNDER_WAY,
 ]

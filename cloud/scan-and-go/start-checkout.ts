@@ -93,6 +93,7 @@ async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: P
     item_id: line.items[i]?.item_id ?? null,
     bound: 0,
     receipt_index: null,
+    taken_back: null,
   }))
   for (let i = 0; i < units.length; i += UNIT_ROWS_AT_ONCE) {
     await db.insertInto('purchase_unit').values(units.slice(i, i + UNIT_ROWS_AT_ONCE)).execute()

@@ -62,6 +62,7 @@ type Step =
   | { do: 'check in' }
   | { do: 'buy'; session: number; units: number; vat: 7 | 19; cents: number; paid: boolean }
   | { do: 'cancel'; purchase: number }
+  | { do: 'refund'; purchase: number; cents: number }
   | { do: 'engage'; type: string; user: number | undefined; offer: number }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -79,6 +80,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('cancel' as const), purchase: fc.nat() }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('refund' as const), purchase: fc.nat(), cents: fc.integer({ min: 1, max: 3_000 }) }) },
   {
     weight: 5,
     arbitrary: fc.record({
@@ -152,6 +154,7 @@ onEveryDatabase('analytics', (kind) => {
         await shop.ok('completeTestCheckout', { transactionId, result: s.paid ? 'paid' : 'declined' })
         if (s.paid) paid.push(transactionId)
       } else if (s.do === 'cancel' && paid.length > 0) await shop.call('markPurchaseCancelled', { purchaseId: paid[s.purchase % paid.length] })
+      else if (s.do === 'refund' && paid.length > 0) await shop.call('refundPayment', { purchaseId: paid[s.purchase % paid.length], amount: s.cents / 100 })
       else if (s.do === 'engage') {
         const user = s.user === undefined ? undefined : `${users}${s.user}`
         const offer = offers[s.offer]?.id ?? ''
@@ -171,6 +174,8 @@ onEveryDatabase('analytics', (kind) => {
     const sessions = await reads.selectFrom('shopping_session').selectAll().where('store_id', '=', storeId).execute()
     const purchases = (await reads.selectFrom('purchase').selectAll().where('store_id', '=', storeId).execute()).filter((p) => p.completed_ms !== null && p.status !== 'CANCELLED')
     const lines = await reads.selectFrom('purchase_line').selectAll().execute()
+    const parts = await reads.selectFrom('refund').selectAll().where('kind', '=', 'part').execute()
+    const partsOf = (purchaseId: string) => parts.filter((part) => part.purchase_id === purchaseId).reduce((sum, part) => sum + part.amount_cent, 0)
     const following = new Map<string, string>()
     const liked = new Map<string, string>()
     const count = new Map<string, number>()
@@ -199,7 +204,7 @@ onEveryDatabase('analytics', (kind) => {
       const own = sessions.filter((s) => berlin(s.created_ms) === day)
       const lost = own.filter((s) => !purchases.some((p) => p.session_id === s.session_id)).length
       const done = purchases.filter((p) => berlin(p.completed_ms ?? 0) === day)
-      const revenueCent = done.reduce((sum, p) => sum + p.total_cent, 0)
+      const revenueCent = done.reduce((sum, p) => sum + p.total_cent - partsOf(p.purchase_id), 0)
       const clicks = of('offer_click')
       const favorites = Math.max(0, of('favorite'))
       followers += of('all')
@@ -236,6 +241,8 @@ onEveryDatabase('analytics', (kind) => {
     const { reads } = shop.cloud.db.database
     const purchases = (await reads.selectFrom('purchase').selectAll().where('store_id', '=', storeId).execute()).filter((p) => p.completed_ms !== null)
     const cancelled = purchases.filter((p) => p.status === 'CANCELLED')
+    const parts = await reads.selectFrom('refund').selectAll().where('store_id', '=', storeId).where('kind', '=', 'part').execute()
+    const partCent = parts.filter((part) => !cancelled.some((p) => p.purchase_id === part.purchase_id)).reduce((total, part) => total + part.amount_cent, 0)
     const vat: Record<string, number> = {}
     for (const p of purchases.filter((purchase) => purchase.status !== 'CANCELLED')) {
       const { receipt } = await shop.ok('fetchPurchase', { transactionId: p.purchase_id })
@@ -246,10 +253,13 @@ onEveryDatabase('analytics', (kind) => {
     }
     const sum = (of: (c: Json) => number) => closings.reduce((total: number, c: Json) => total + of(c), 0)
     expect(sum((c) => c.receiptCount)).toBe(purchases.length)
-    expect(sum((c) => c.refundCount)).toBe(cancelled.length)
+    expect(sum((c) => c.refundCount)).toBe(cancelled.length + parts.length)
     expect(sum((c) => c.salesCent)).toBe(purchases.reduce((total, p) => total + p.total_cent, 0))
-    expect(sum((c) => c.refundCent)).toBe(cancelled.reduce((total, p) => total + p.total_cent, 0))
-    for (const rate of ['7', '19']) {
+    expect(sum((c) => c.refundCent)).toBe(cancelled.reduce((total, p) => total + p.total_cent, 0) + partCent)
+    // Of amounts, how they fall on the rates is refund-shares.test.ts.
+    const grossOf = (of: (key: string) => number) => ['7 net', '7 tax', '19 net', '19 tax'].reduce((total, key) => total + of(key), 0)
+    expect(grossOf((key) => sum((c) => c.vatBreakdown[key.split(' ')[0] ?? '']?.[key.split(' ')[1] ?? ''] ?? 0))).toBe(grossOf((key) => vat[key] ?? 0) - partCent)
+    if (partCent === 0) for (const rate of ['7', '19']) {
       expect(sum((c) => c.vatBreakdown[rate]?.net ?? 0)).toBe(vat[`${rate} net`] ?? 0)
       expect(sum((c) => c.vatBreakdown[rate]?.tax ?? 0)).toBe(vat[`${rate} tax`] ?? 0)
     }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expireEarnings } from '../../cloud/loyalty/expire.ts'
 import { LOYALTY_EVENTS } from '../../cloud/loyalty/events.ts'
 import { earnedByPurchase, expiryOf, openProgram, type Program } from '../../cloud/loyalty/program.ts'
-import { reverseEarnings } from '../../cloud/loyalty/earn-automatically.ts'
+import { adjustEarnings } from '../../cloud/loyalty/earn-automatically.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { movablePlatform } from '../support/movable-platform.ts'
@@ -147,7 +147,7 @@ onEveryDatabase('loyalty', (kind) => {
     const { database } = shop.cloud.db
     const back = (remainingCent: number) =>
       database.write((db) =>
-        reverseEarnings(
+        adjustEarnings(
           { db, nowMs: platform.clock.wall(), services: shop.cloud.cloud.services, emit: () => undefined },
           { tenant: tenant, transactionId: `part-${user}`, remainingCent, totalCent: 10_000 },
         ),

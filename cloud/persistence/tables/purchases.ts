@@ -62,4 +62,6 @@ export interface PurchaseUnitRow {
   item_id: string | null
   bound: number
   receipt_index: number | null
+  /** The status that a cancellation gave to its item. */
+  taken_back: string | null
 }
