@@ -38,8 +38,9 @@ export async function countCancelled({ db, nowMs }: Moment, purchase: PurchaseRo
   await countInSession(db, purchase, -1)
 }
 
+/** Pieces of goods: nobody scans a deposit. */
 function unitsOf(lines: readonly PurchaseLineRow[]): number {
-  return lines.reduce((sum, line) => sum + line.quantity, 0)
+  return lines.reduce((sum, line) => sum + (line.deposit_of === null ? line.quantity : 0), 0)
 }
 
 /** Gross and tax of each rate, as they stand on the receipt. */

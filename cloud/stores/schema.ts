@@ -12,6 +12,8 @@ const ProtectionDimensions = {
   workflowType: z.enum(WORKFLOW_TYPES).optional(),
 }
 
+const Scales = { inStoreCodes: z.array(z.string()).optional().describe('Layouts of the codes that the store’s scales print, where they are not the usual ones.') }
+
 /** Store, API form. */
 export const Store = z.strictObject({
   storeId: z.string(),
@@ -22,6 +24,7 @@ export const Store = z.strictObject({
   hasScanAndGo: z.boolean(),
   package: z.enum(PACKAGES),
   ...ProtectionDimensions,
+  ...Scales,
 })
 export type Store = z.infer<typeof Store>
 
@@ -45,6 +48,7 @@ export const StoreMasterData = z.strictObject({
   pspAccountId: z.string().optional(),
   receiptCount: z.int(),
   ...ProtectionDimensions,
+  ...Scales,
 })
 export type StoreMasterData = z.infer<typeof StoreMasterData>
 
@@ -60,6 +64,10 @@ function protectionDimensions(row: StoreRow) {
   }
 }
 
+function scales(row: StoreRow) {
+  return present({ inStoreCodes: parsed<string[]>(row.in_store_codes) })
+}
+
 /** A store as lists show it. */
 export function toStore(row: StoreRow): Store {
   return {
@@ -71,6 +79,7 @@ export function toStore(row: StoreRow): Store {
     hasScanAndGo: row.has_scan_and_go === 1,
     package: row.package as Package,
     ...protectionDimensions(row),
+    ...scales(row),
   }
 }
 
@@ -101,5 +110,6 @@ export function toMasterData(row: StoreRow): StoreMasterData {
     rating: 0,
     receiptCount: row.receipt_count,
     ...protectionDimensions(row),
+    ...scales(row),
   }
 }
