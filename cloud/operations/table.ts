@@ -34,6 +34,7 @@ import {
   verifySecurityTagDeactivation,
 } from '../protection/authorization-operations.ts'
 import { decommissionDevice, fetchDevices, registerDevice, reportDeviceHeartbeat } from '../protection/device-operations.ts'
+import { exportEpcisEvents } from '../epcis/operations.ts'
 import { fetchProtectionEvents, reportProtectionEvents } from '../protection/event-operations.ts'
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../protection/operator-operations.ts'
@@ -129,6 +130,7 @@ export const OPERATIONS = {
   removeOperator,
   reportProtectionEvents,
   fetchProtectionEvents,
+  exportEpcisEvents,
   createEnrolmentCode,
   enrolEdgeAgent,
   agentLogin,

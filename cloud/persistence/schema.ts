@@ -11,6 +11,7 @@ import type { PaymentRow, PspConfigRow, RefundRow } from './tables/payments.ts'
 import type {
   AuthorizationUnitRow,
   DenyEntryRow,
+  ItemMoveRow,
   JournalRowRow,
   ProtectedItemRow,
   ProtectionAuthorizationRow,
@@ -54,6 +55,7 @@ export interface Schema {
   stock_level: StockLevelRow
   stock_reservation: StockReservationRow
   protected_item: ProtectedItemRow
+  item_move: ItemMoveRow
   agent: AgentRow
   enrolment_code: EnrolmentCodeRow
   agent_challenge: AgentChallengeRow

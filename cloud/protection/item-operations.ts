@@ -14,6 +14,7 @@ import { operation, type Call } from '../operations/operation.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
+import { noteMoves } from './item-moves.ts'
 import { findItem, updateItem } from './item-queries.ts'
 
 const ITEMS_LIMIT = 500
@@ -95,7 +96,7 @@ async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise
     await updateItem(call.db, known, stated as Partial<ProtectedItemRow>, call.nowMs)
     return
   }
-  await call.db
+  const registered = await call.db
     .insertInto('protected_item')
     .values({
       item_id: newId('itm', call.services.platform),
@@ -107,7 +108,9 @@ async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise
       updated_ms: call.nowMs,
       ...stated,
     })
-    .execute()
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await noteMoves(call.db, [registered], null, call.nowMs)
 }
 
 /** The product of an item, which must be one that the store sells; it may be left open. */

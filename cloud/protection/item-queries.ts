@@ -3,6 +3,7 @@ import { invalid } from '../operations/failure.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
+import { noteMoves } from './item-moves.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 
 const byEpc = prepared((db, p: { tenant: string; id: string }) =>
@@ -40,12 +41,14 @@ export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow
   return row
 }
 
-/** Writes changed columns of an item and raises its revision. */
+/** Writes changed columns of an item, raises its revision, and notes a move where its status changes. */
 export async function updateItem(db: Db, item: ProtectedItemRow, change: Partial<ProtectedItemRow>, nowMs: number): Promise<ProtectedItemRow> {
-  return db
+  const changed = await db
     .updateTable('protected_item')
     .set((eb) => ({ ...change, updated_ms: nowMs, rev: eb('rev', '+', 1) }))
     .where('item_id', '=', item.item_id)
     .returningAll()
     .executeTakeFirstOrThrow()
+  await noteMoves(db, [changed], item.item_status, nowMs)
+  return changed
 }

@@ -12,7 +12,10 @@ const ProtectionDimensions = {
   workflowType: z.enum(WORKFLOW_TYPES).optional(),
 }
 
-const Scales = { inStoreCodes: z.array(z.string()).optional().describe('Layouts of the codes that the store’s scales print, where they are not the usual ones.') }
+const Additions = {
+  gln: z.string().optional().describe('Global Location Number.'),
+  inStoreCodes: z.array(z.string()).optional().describe('Layouts of the codes that the store’s scales print, where they are not the usual ones.'),
+}
 
 /** Store, API form. */
 export const Store = z.strictObject({
@@ -24,7 +27,7 @@ export const Store = z.strictObject({
   hasScanAndGo: z.boolean(),
   package: z.enum(PACKAGES),
   ...ProtectionDimensions,
-  ...Scales,
+  ...Additions,
 })
 export type Store = z.infer<typeof Store>
 
@@ -48,7 +51,7 @@ export const StoreMasterData = z.strictObject({
   pspAccountId: z.string().optional(),
   receiptCount: z.int(),
   ...ProtectionDimensions,
-  ...Scales,
+  ...Additions,
 })
 export type StoreMasterData = z.infer<typeof StoreMasterData>
 
@@ -64,8 +67,8 @@ function protectionDimensions(row: StoreRow) {
   }
 }
 
-function scales(row: StoreRow) {
-  return present({ inStoreCodes: parsed<string[]>(row.in_store_codes) })
+function additions(row: StoreRow) {
+  return present({ gln: row.gln, inStoreCodes: parsed<string[]>(row.in_store_codes) })
 }
 
 /** A store as lists show it. */
@@ -79,7 +82,7 @@ export function toStore(row: StoreRow): Store {
     hasScanAndGo: row.has_scan_and_go === 1,
     package: row.package as Package,
     ...protectionDimensions(row),
-    ...scales(row),
+    ...additions(row),
   }
 }
 
@@ -110,6 +113,6 @@ export function toMasterData(row: StoreRow): StoreMasterData {
     rating: 0,
     receiptCount: row.receipt_count,
     ...protectionDimensions(row),
-    ...scales(row),
+    ...additions(row),
   }
 }

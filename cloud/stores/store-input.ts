@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { DEVICE_TYPES, PROTECTION_TECHNOLOGIES, SECURITY_TAG_MODES, WORKFLOW_TYPES } from '../../policy/vocabulary.ts'
 import { InStoreCodes } from '../catalogue/in-store-code.ts'
 import { text } from '../operations/fields.ts'
@@ -35,6 +36,7 @@ export type StoreFields = Partial<
     | 'device_type'
     | 'workflow_type'
     | 'in_store_codes'
+    | 'gln'
   >
 >
 
@@ -106,6 +108,7 @@ export const STORE_INPUT_SHAPE = {
   deviceType: z.enum(DEVICE_TYPES).nullish(),
   workflowType: z.enum(WORKFLOW_TYPES).nullish(),
   inStoreCodes: InStoreCodes.nullish(),
+  gln: z.string().regex(/^\d{13}$/, 'must be 13 digits').refine(hasValidCheckDigit, 'has a wrong check digit').nullish().describe('Its GS1 Global Location Number: EPCIS exports name the store by it.'),
 }
 const StoreInput = z.strictObject(STORE_INPUT_SHAPE)
 export type StoreInput = z.output<typeof StoreInput>
@@ -148,6 +151,7 @@ export function storeFieldsOf(input: StoreInput, faults: Faults): StoreFields {
     device_type: input.deviceType,
     workflow_type: input.workflowType,
     in_store_codes: asText(input.inStoreCodes),
+    gln: input.gln,
   }
   return Object.fromEntries(Object.entries(set).filter(([, value]) => value !== undefined)) as StoreFields
 }

@@ -90,6 +90,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   removeOperator: () => ({ operatorId: 'op_x' }),
   reportProtectionEvents: () => ({ events: [] }),
   fetchProtectionEvents: ({ storeId }) => ({ storeId }),
+  exportEpcisEvents: ({ storeId }) => ({ storeId }),
   createEnrolmentCode: ({ storeId }) => ({ storeId }),
   enrolEdgeAgent: () => ({ code: 'X', publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'x' }, proof: 'x' }),
   agentLogin: () => ({ agentId: 'agt_x' }),
@@ -316,12 +317,12 @@ onEveryDatabase('every operation', (kind) => {
     const over = async (name: string, body: Json) => {
       const headers = { authorization: `Bearer ${shop.key}`, 'content-type': 'application/json' }
       const answer = await fetch(`http://127.0.0.1:${server.port}/api/v1/${name}`, { method: 'POST', headers, body: JSON.stringify(body) })
-      const { requestId: _id, ...rest } = (await answer.json()) as Json
+      const { requestId: _id, creationDate: _now, ...rest } = (await answer.json()) as Json
       return { status: answer.status, ...rest }
     }
     const within = async (name: string, body: Json) => {
       const answer = await shop.call(name, body)
-      const { requestId: _id, ...rest } = answer.body
+      const { requestId: _id, creationDate: _now, ...rest } = answer.body
       return { status: answer.status, ...rest }
     }
     for (const { name, changes } of posts) {

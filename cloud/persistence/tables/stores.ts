@@ -34,6 +34,8 @@ export interface StoreRow {
   created_ms: number
   /** JSON; null for the usual. */
   in_store_codes: string | null
+  /** 13 digits. */
+  gln: string | null
 }
 
 export interface ProductRow {
