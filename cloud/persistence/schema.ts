@@ -5,7 +5,7 @@ import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, Store
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
 import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from './tables/click-and-collect.ts'
-import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from './tables/loyalty.ts'
+import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyMonthRow, LoyaltyProgramRow } from './tables/loyalty.ts'
 import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
 import type { PaymentRow, PspConfigRow, RefundRow } from './tables/payments.ts'
 import type {
@@ -49,6 +49,7 @@ export interface Schema {
   loyalty_program: LoyaltyProgramRow
   loyalty_member: LoyaltyMemberRow
   loyalty_entry: LoyaltyEntryRow
+  loyalty_month: LoyaltyMonthRow
   pickup_order: PickupOrderRow
   pickup_order_line: PickupOrderLineRow
   pickup_order_item: PickupOrderItemRow

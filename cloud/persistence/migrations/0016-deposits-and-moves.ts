@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts'
 
-/** Deposits as lines of their own, goods that a scale priced, and what became of items, to be told as EPCIS. */
+/** Deposits as lines of their own, goods that a scale priced, what became of items, to be told as EPCIS, and what loyalty comes to. */
 export const DEPOSITS_AND_MOVES: Migration = {
   name: '0016-deposits-and-moves',
   statements: [
@@ -22,6 +22,14 @@ export const DEPOSITS_AND_MOVES: Migration = {
       item_id text NOT NULL, rev bigint NOT NULL, tenant text NOT NULL, store_id text NOT NULL, from_status text, to_status text NOT NULL,
       epc text, tag_uid text, tag_id text, ean text, purchase_id text, line_id text, at_ms bigint NOT NULL, PRIMARY KEY (item_id, rev))`,
     `CREATE INDEX item_move_by_store ON item_move (store_id, at_ms, item_id, rev)`,
+    // What the ledger comes to by month and kind of entry ('join': new members), kept by the transactions that write it.
+    `CREATE TABLE loyalty_month (
+      program_id text NOT NULL, month text NOT NULL, kind text NOT NULL, amount bigint NOT NULL, entries bigint NOT NULL,
+      PRIMARY KEY (program_id, month, kind))`,
+    `INSERT INTO loyalty_month (program_id, month, kind, amount, entries)
+      SELECT program_id, month, kind, SUM(amount), COUNT(*) FROM loyalty_entry GROUP BY program_id, month, kind`,
+    `INSERT INTO loyalty_month (program_id, month, kind, amount, entries)
+      SELECT program_id, month, 'join', 0, COUNT(*) FROM loyalty_member GROUP BY program_id, month`,
     `CREATE INDEX item_move_by_purchase ON item_move (purchase_id) WHERE purchase_id IS NOT NULL`,
   ],
 }
