@@ -17,6 +17,10 @@ export const exportEpcisEvents = operation({
     'The same event has the same `eventID` in every export: capturing it twice does no harm. `format` `ndjson` gives one event a line. With a `limit` there may be `untag:nextCursor`. ' +
     'With `format` `json-ld` the document is as the schema of EPCIS 2.0 has it, so without `success`. Nothing of shoppers or staff is in it.',
   changes: false,
+  forms: [
+    { format: 'json-ld', contentType: 'application/ld+json', description: 'With `format` `json-ld`: an EPCISDocument as the schema of EPCIS 2.0 has it.' },
+    { format: 'ndjson', contentType: 'application/x-ndjson', description: 'With `format` `ndjson`: one event a line, each with its own `@context`.' },
+  ],
   request: z.strictObject({
     storeId: Id,
     type: z.enum(SOURCE_TYPES).optional().describe('What the events are made from.'),
