@@ -47,9 +47,9 @@ export async function countRefund({ db, nowMs }: Moment, purchase: PurchaseRow, 
   if (isWhole) await countInSession(db, purchase, sign === 1 ? -1 : 1)
 }
 
-/** Units of these lines. */
+/** Pieces of goods: nobody scans a deposit. */
 export function unitsOf(lines: readonly PurchaseLineRow[]): number {
-  return lines.reduce((sum, line) => sum + line.quantity, 0)
+  return lines.reduce((sum, line) => sum + (line.deposit_of === null ? line.quantity : 0), 0)
 }
 
 /** Gross and tax of each rate, as they stand on the receipt. */

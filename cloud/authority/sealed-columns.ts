@@ -16,6 +16,7 @@ const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'sealed_secret', id: 'name', column: 'sealed', contextOf: (name) => name },
   { table: 'signing_key', id: 'kid', column: 'sealed', contextOf: (kid) => `signing_key/${kid}` },
   { table: 'psp_config', id: 'config_id', column: 'sealed', contextOf: (id) => `psp_config/${id}` },
+  { table: 'integration_connection', id: 'connection_id', column: 'sealed', contextOf: (id) => `integration_connection/${id}` },
   { table: 'webhook', id: 'webhook_id', column: 'secret', contextOf: (id) => `webhook/${id}` },
   { table: 'webhook', id: 'webhook_id', column: 'old_secret', contextOf: (id) => `webhook/${id}` },
 ]

@@ -124,6 +124,13 @@ export interface StreamedAnswer {
   readonly chunks: AsyncIterable<string>
 }
 
+/** Another type of a streamed answer than JSON, for requests with this `format`. */
+export interface AnswerForm {
+  readonly format: string
+  readonly contentType: string
+  readonly description: string
+}
+
 /** What an operation with a streamed answer works with: every part looks for itself at what is committed. */
 export type Reading = Pick<Work, 'operation' | 'caller' | 'services' | 'read'>
 
@@ -180,6 +187,8 @@ export interface Operation {
   readonly steps: ((work: Work, input: unknown) => Promise<object>) | undefined
   /** Instead of `run`, for what changes nothing: an answer of any length. `response` describes its JSON form. */
   readonly stream: ((reading: Reading, input: unknown) => Promise<StreamedAnswer>) | undefined
+  /** In which other types it is streamed. */
+  readonly forms: readonly AnswerForm[]
 }
 
 const JSON_BODY_LIMIT = 1024 * 1024
@@ -213,6 +222,7 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   get?: OlderForm
   getOnly?: boolean
   multipart?: Multipart
+  forms?: readonly AnswerForm[]
 }
 
 type Running<I extends z.ZodType, O extends z.ZodType> =
@@ -236,6 +246,7 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     get: undefined,
     getOnly: false,
     multipart: undefined,
+    forms: [],
     ...declaration,
     run: 'run' in declaration ? (declaration.run as Operation['run']) : otherwise,
     steps: 'steps' in declaration ? (declaration.steps as Operation['steps']) : undefined,

@@ -39,6 +39,7 @@ import {
 import { disposeAlarm } from '../protection/dispose-alarm.ts'
 import { updateDevice } from '../protection/update-device.ts'
 import { decommissionDevice, fetchDevices, registerDevice, reportDeviceHeartbeat } from '../protection/device-operations.ts'
+import { exportEpcisEvents } from '../epcis/operations.ts'
 import { fetchProtectionEvents, reportProtectionEvents } from '../protection/event-operations.ts'
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../protection/operator-operations.ts'
@@ -136,6 +137,7 @@ export const OPERATIONS = {
   reportProtectionEvents,
   fetchProtectionEvents,
   disposeAlarm,
+  exportEpcisEvents,
   createEnrolmentCode,
   enrolEdgeAgent,
   agentLogin,

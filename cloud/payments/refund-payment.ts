@@ -4,6 +4,7 @@ import { centsOf, Euros, eurosOf, Id, Success, text } from '../operations/fields
 import { operation, type Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import { cancelPurchase } from '../scan-and-go/cancel-purchase.ts'
+import { depositsOn } from '../scan-and-go/deposit.ts'
 import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'
 import { toPurchase, type WholePurchase } from '../scan-and-go/present.ts'
 import { Purchase } from '../scan-and-go/schema.ts'
@@ -106,7 +107,7 @@ async function refundPart(call: Call, { purchase, lines }: WholePurchase, refund
   if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') {
     throw precondition('purchase_not_refundable', `a purchase that is ${purchase.status} cannot be refunded`, { allowedNext: [] })
   }
-  const lineIds = input.itemLineIds && [...new Set(input.itemLineIds)].sort()
+  const lineIds = input.itemLineIds && linesToRefund(lines, refunds, [...new Set(input.itemLineIds)])
   const named = lineIds?.map((lineId) => lines.find((line) => line.line_id === lineId) ?? notFoundLine())
   const costCent = named?.reduce((sum, line) => sum + line.price_cent * line.quantity, 0)
   const amountCent = input.amount === undefined ? (costCent ?? 0) : centsOf(input.amount)
@@ -126,6 +127,13 @@ async function refundPart(call: Call, { purchase, lines }: WholePurchase, refund
   await settleRefund(call, purchase, refund)
   emitRefunded(call, refund, payment?.provider)
   return refund
+}
+
+/** The named lines, and the deposits on them that have not gone back by themselves. */
+function linesToRefund(lines: WholePurchase['lines'], refunds: readonly RefundRow[], named: readonly string[]): string[] {
+  const gone = returnedLines(refunds.filter((refund) => refund.state !== 'failed'))
+  const deposits = depositsOn(named, lines).filter((lineId) => !gone.has(lineId))
+  return [...new Set([...named, ...deposits])].sort()
 }
 
 function notFoundLine(): never {

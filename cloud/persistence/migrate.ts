@@ -15,6 +15,7 @@ import { AUDIT_CHAIN } from './migrations/0012-audit-chain.ts'
 import { PAYMENTS } from './migrations/0013-payments.ts'
 import { INTEGRATIONS } from './migrations/0014-integrations.ts'
 import { REFUNDS_SETTLED } from './migrations/0015-refunds-settled.ts'
+import { DEPOSITS_AND_MOVES } from './migrations/0016-deposits-and-moves.ts'
 import { ITEM_SEQUENCE } from './migrations/0017-item-sequence.ts'
 import { REFUNDS_UNDER_WAY } from './migrations/0018-refunds-under-way.ts'
 import type { Migration } from './migrations/migration.ts'
@@ -36,6 +37,7 @@ const MIGRATIONS: readonly Migration[] = [
   PAYMENTS,
   INTEGRATIONS,
   REFUNDS_SETTLED,
+  DEPOSITS_AND_MOVES,
   ITEM_SEQUENCE,
   REFUNDS_UNDER_WAY,
 ]

@@ -6,7 +6,7 @@ import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tabl
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
 import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from './tables/click-and-collect.ts'
 import type { ErpRecordRow, IntegrationConnectionRow, IntegrationPullRow } from './tables/integrations.ts'
-import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from './tables/loyalty.ts'
+import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyMonthRow, LoyaltyProgramRow } from './tables/loyalty.ts'
 import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
 import type { PaymentRow, PspConfigRow, RefundRow } from './tables/payments.ts'
 import type {
@@ -15,6 +15,7 @@ import type {
   DenyEntryRow,
   ItemGoneRow,
   ItemHeadRow,
+  ItemMoveRow,
   JournalRowRow,
   ProtectedItemRow,
   ProtectionAuthorizationRow,
@@ -52,6 +53,7 @@ export interface Schema {
   loyalty_program: LoyaltyProgramRow
   loyalty_member: LoyaltyMemberRow
   loyalty_entry: LoyaltyEntryRow
+  loyalty_month: LoyaltyMonthRow
   pickup_order: PickupOrderRow
   pickup_order_line: PickupOrderLineRow
   pickup_order_item: PickupOrderItemRow
@@ -61,6 +63,7 @@ export interface Schema {
   item_head: ItemHeadRow
   item_gone: ItemGoneRow
   alarm_disposition: AlarmDispositionRow
+  item_move: ItemMoveRow
   agent: AgentRow
   enrolment_code: EnrolmentCodeRow
   agent_challenge: AgentChallengeRow

@@ -14,6 +14,7 @@ import { operation, type Call } from '../operations/operation.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
+import { noteMoves } from './item-moves.ts'
 import { findItem, updateItem } from './item-queries.ts'
 import { nextItemSeq, tellGates } from './item-sequence.ts'
 
@@ -97,7 +98,7 @@ async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise
     await updateItem(call.db, known, stated as Partial<ProtectedItemRow>, call.nowMs)
     return
   }
-  await call.db
+  const registered = await call.db
     .insertInto('protected_item')
     .values({
       item_id: newId('itm', call.services.platform),
@@ -110,7 +111,9 @@ async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise
       item_seq: await nextItemSeq(call.db, store.store_id),
       ...stated,
     })
-    .execute()
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await noteMoves(call.db, [registered], null, call.nowMs)
 }
 
 /** The product of an item, which must be one that the store sells; it may be left open. */

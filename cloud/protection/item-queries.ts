@@ -3,6 +3,7 @@ import { invalid } from '../operations/failure.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
+import { noteMoves } from './item-moves.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { numberOfChange } from './item-sequence.ts'
 
@@ -41,13 +42,15 @@ export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow
   return row
 }
 
-/** Writes changed columns of an item, raises its revision and gives the change its number for the gates. */
+/** Writes changed columns of an item, raises its revision, gives the change its number for the gates, and notes a move where its status changes. */
 export async function updateItem(db: Db, item: ProtectedItemRow, change: Partial<ProtectedItemRow>, nowMs: number): Promise<ProtectedItemRow> {
   const seq = await numberOfChange(db, item, change, nowMs)
-  return db
+  const changed = await db
     .updateTable('protected_item')
     .set((eb) => ({ ...change, item_seq: seq, updated_ms: nowMs, rev: eb('rev', '+', 1) }))
     .where('item_id', '=', item.item_id)
     .returningAll()
     .executeTakeFirstOrThrow()
+  await noteMoves(db, [changed], item.item_status, nowMs)
+  return changed
 }

@@ -5,6 +5,7 @@ import { LOYALTY_EVENTS } from '../../cloud/loyalty/events.ts'
 import { earnedByPurchase, expiryOf, openProgram, type Program } from '../../cloud/loyalty/program.ts'
 import { adjustEarnings } from '../../cloud/loyalty/earn-automatically.ts'
 import type { Json } from '../support/cloud.ts'
+import { assertLoyaltyMonths } from '../support/loyalty-months.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { movablePlatform } from '../support/movable-platform.ts'
 import { readQr } from '../support/qr.ts'
@@ -44,6 +45,7 @@ onEveryDatabase('loyalty', (kind) => {
       expect(entries.reduce((sum, e) => sum + e.amount, 0)).toBe(member.balance)
       expect(member.balance).toBeGreaterThanOrEqual(0)
     }
+    await assertLoyaltyMonths(shop.cloud.db.database)
   }
 
   it('makes, answers, lists and changes programs of all types', async () => {

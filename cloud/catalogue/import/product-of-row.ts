@@ -18,6 +18,8 @@ export function productOfRow(cells: readonly Cell[], places: ColumnPlaces): Reco
     description: asText(cell('description')),
     isOrganic: asFlag(cell('is_organic')),
     isVegan: asFlag(cell('is_vegan')),
+    deposit: asPrice(cell('deposit')),
+    depositVat: asVat(cell('deposit_vat')),
   }
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 }

@@ -53,6 +53,25 @@ export interface AlarmDispositionRow {
   disposed_ms: number
 }
 
+/** A change of an item's status, with its names as they were then. */
+export interface ItemMoveRow {
+  item_id: string
+  /** The item's, after it. */
+  rev: number
+  tenant: string
+  store_id: string
+  /** null: it was registered. */
+  from_status: string | null
+  to_status: string
+  epc: string | null
+  tag_uid: string | null
+  tag_id: string | null
+  ean: string | null
+  purchase_id: string | null
+  line_id: string | null
+  at_ms: number
+}
+
 export interface ProtectionAuthorizationRow {
   nonce: string
   tenant: string
