@@ -5,6 +5,7 @@ import type { SharedLinks } from '../transports/shared-links.ts'
 import type { ProtectionDevice } from './device.ts'
 import { anyDriver } from './driver.ts'
 import type { AnyDriver, DeviceSettings } from './driver.ts'
+import { llrpDriver } from './llrp.ts'
 import { modbusDriver } from './modbus.ts'
 import { scannerDriver } from './scanner.ts'
 
@@ -12,12 +13,14 @@ import { scannerDriver } from './scanner.ts'
 
 /** One entry of `devices` in the agent's configuration. */
 export const DeviceEntry = z.discriminatedUnion('driver', [
+  llrpDriver.settings,
   modbusDriver.settings,
   scannerDriver.settings,
 ])
 export type DeviceEntry = z.infer<typeof DeviceEntry>
 
 const DRIVERS: readonly AnyDriver[] = [
+  anyDriver(llrpDriver),
   anyDriver(modbusDriver),
   anyDriver(scannerDriver),
 ]
