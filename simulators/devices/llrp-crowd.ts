@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { fraction, pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { encodeSgtin } from '../../policy/gs1/sgtin.ts'
@@ -64,6 +65,8 @@ export function crowd(options: CrowdOptions): Crowd {
   const epcs = epcsOfShop(options.tags)
   const stopping = new AbortController()
   const { signal } = stopping
+  // Everybody on the way listens for the end.
+  setMaxListeners(0, signal)
   const below = (n: number) => Math.floor(fraction(random) * n)
 
   function look(epc: string, antenna: number, distance: number): void {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import type { AnyParameter, Message } from '../../device-drivers/protocols/llrp/elements.ts'
 import type { FieldKind, FieldValue, FieldValues } from '../../device-drivers/protocols/llrp/fields.ts'
+import type { Count } from '../../device-drivers/protocols/llrp/layout.ts'
 import type { MessageName } from '../../device-drivers/protocols/llrp/messages.ts'
 import { MESSAGE_ROWS, PARAMETER_ROWS } from '../../device-drivers/protocols/llrp/tables.ts'
 import type { Row } from '../../device-drivers/protocols/llrp/tables.ts'
@@ -30,38 +31,55 @@ const VALUES: { [K in keyof FieldValues]: fc.Arbitrary<FieldValues[K]> } = {
   rest: bytes(20),
 }
 
-const fieldsOf = (row: Row<string>) =>
-  fc.record(
-    Object.fromEntries(
-      row.fields.filter((field): field is readonly [string, Exclude<FieldKind, 'r8'>] => field[1] !== 'r8').map(([name, kind]) => [name, VALUES[kind] as fc.Arbitrary<FieldValue>]),
-    ),
-  )
+/** What a field may be; a test may narrow it. */
+export type ValuesOf = (element: string, field: string, kind: keyof FieldValues) => fc.Arbitrary<FieldValue>
+
+const anything: ValuesOf = (_element, _field, kind) => VALUES[kind] as fc.Arbitrary<FieldValue>
 
 const unknown: fc.Arbitrary<AnyParameter> = fc.record({ name: fc.constant('unknown' as const), type: whole(900, 1_000), bytes: bytes(10) })
 
-function paramsOf(row: Row<string>, depth: number): fc.Arbitrary<AnyParameter[]> {
-  const groups = [...row.params].map(([name, count]) => {
-    const least = count === '1' || count === '+' ? 1 : 0
-    const most = depth > 2 ? least : count === '1' || count === '?' ? 1 : 3
-    if (most === 0) return fc.constant([])
-    return fc.array(parameterOf(name as ParameterName, depth + 1), { minLength: least, maxLength: most })
-  })
-  // What no table knows may follow what it knows; a field to the end swallows it.
-  const endless = row.fields.some(([, kind]) => kind === 'rest')
-  return fc.tuple(...groups, fc.array(unknown, { maxLength: depth === 1 && !endless ? 1 : 0 })).map((parts) => parts.flat())
+/** How often a parameter is made; a test may narrow it to null, which is never. */
+export type CountOf = (element: string, param: string, count: Count) => Count | null
+
+/** What no table knows is made only where `countOf` is not given. */
+export function generator(valuesOf: ValuesOf = anything, countOf?: CountOf) {
+  const fieldsOf = (row: Row<string>) =>
+    fc.record(
+      Object.fromEntries(
+        row.fields
+          .filter((field): field is readonly [string, Exclude<FieldKind, 'r8'>] => field[1] !== 'r8')
+          .map(([name, kind]) => [name, valuesOf(row.name, name, kind)]),
+      ),
+    )
+
+  function paramsOf(row: Row<string>, depth: number): fc.Arbitrary<AnyParameter[]> {
+    const groups = [...row.params].map(([name, usual]) => {
+      const count = countOf ? countOf(row.name, name, usual) : usual
+      const least = count === '1' || count === '+' ? 1 : 0
+      const most = depth > 2 ? least : count === '1' || count === '?' ? 1 : 3
+      if (most === 0 || count === null) return fc.constant([])
+      return fc.array(parameterOf(name as ParameterName, depth + 1), { minLength: least, maxLength: most })
+    })
+    // What no table knows may follow what it knows; a field to the end swallows it.
+    const endless = row.fields.some(([, kind]) => kind === 'rest')
+    return fc.tuple(...groups, fc.array(unknown, { maxLength: depth === 1 && !endless && !countOf ? 1 : 0 })).map((parts) => parts.flat())
+  }
+
+  function parameterOf(name: ParameterName, depth: number): fc.Arbitrary<AnyParameter> {
+    const row = PARAMETER_ROWS.get(name)!
+    // Short parameters hold no others.
+    return fc
+      .tuple(fieldsOf(row), row.type < 128 ? fc.constant([]) : paramsOf(row, depth))
+      .map(([fields, params]) => ({ name, fields, params }) as unknown as AnyParameter)
+  }
+
+  return function messageOf<N extends MessageName>(name: N): fc.Arbitrary<Message<N>> {
+    const row = MESSAGE_ROWS.get(name)!
+    return fc.tuple(whole(0, 0xffffffff), fieldsOf(row), paramsOf(row, 1)).map(([id, fields, params]) => ({ name, id, fields, params }) as unknown as Message<N>)
+  }
 }
 
-/** One parameter of that name. */
-export function parameterOf(name: ParameterName, depth = 1): fc.Arbitrary<AnyParameter> {
-  const row = PARAMETER_ROWS.get(name)!
-  // Short parameters hold no others.
-  return fc.tuple(fieldsOf(row), row.type < 128 ? fc.constant([]) : paramsOf(row, depth)).map(([fields, params]) => ({ name, fields, params }) as unknown as AnyParameter)
-}
-
-/** One message of that name. */
-export function messageOf<N extends MessageName>(name: N): fc.Arbitrary<Message<N>> {
-  const row = MESSAGE_ROWS.get(name)!
-  return fc.tuple(whole(0, 0xffffffff), fieldsOf(row), paramsOf(row, 1)).map(([id, fields, params]) => ({ name, id, fields, params }) as unknown as Message<N>)
-}
+/** One message of that name, of any form that the tables allow. */
+export const messageOf = generator()
 
 export const anyMessage: fc.Arbitrary<Message> = fc.constantFrom(...MESSAGE_ROWS.keys()).chain((name) => messageOf(name))

@@ -44,7 +44,7 @@ export const PARAMETERS = {
       ModelName: 'u32',
       ReaderFirmwareVersion: 'utf8v',
     },
-    params: { ReceiveSensitivityTableEntry: '*', GPIOCapabilities: '1', PerAntennaAirProtocol: '*' },
+    params: { ReceiveSensitivityTableEntry: '+', GPIOCapabilities: '1', PerAntennaAirProtocol: '+' },
   },
   ReceiveSensitivityTableEntry: { type: 139, fields: { Index: 'u16', ReceiveSensitivityValue: 's16' }, params: {} },
   PerAntennaAirProtocol: { type: 140, fields: { AntennaID: 'u16', ProtocolID: 'u8v' }, params: {} },
