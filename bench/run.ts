@@ -11,11 +11,12 @@ import { productPage } from './catalogue/product-page.ts'
 import type { Figure, Result } from './figure.ts'
 import { describeMachine } from './machine.ts'
 import { asText } from './report.ts'
+import { tagReads } from './tag-reads.ts'
 import { verifyAndRedeem } from './verify-and-redeem.ts'
 import { verifyProtectedItem } from './verify-protected-item.ts'
 import { verifyToken } from './verify-token.ts'
 
-const FIGURES: readonly Figure[] = [verifyToken, verifyAndRedeem, verifyProtectedItem, productPage, productByEan, productInsert, memory, catalogueSize, productImport]
+const FIGURES: readonly Figure[] = [verifyToken, verifyAndRedeem, verifyProtectedItem, productPage, productByEan, productInsert, memory, catalogueSize, productImport, tagReads]
 
 const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.
 

@@ -42,7 +42,7 @@ function readParameter(cursor: Cursor, depth: number): AnyParameter {
   const header = isShort ? 1 : 4
   if (length < header || at + length > cursor.end) throw new Malformed(`a parameter of type ${type} claims ${length} bytes`)
   cursor.at = at + length
-  const row = PARAMETER_ROWS_BY_TYPE.get(type)
+  const row = PARAMETER_ROWS_BY_TYPE[type]
   if (!row || isShort !== type < FIRST_TLV) return { name: 'unknown', type, bytes: bytes.slice(at + header, at + length) }
   return { name: row.name, ...readElement(row, { bytes, at: at + header, end: at + length, bit: 0 }, depth) } as unknown as AnyParameter
 }
@@ -65,7 +65,7 @@ function readElement(row: Row<string>, cursor: Cursor, depth: number): { fields:
  * differ, and whoever asks takes what it needs. Reserved bits are not looked at, as the standard demands.
  */
 export function decodeMessage({ type, id, body }: LlrpFrame): Decoded {
-  const row = MESSAGE_ROWS_BY_TYPE.get(type)
+  const row = MESSAGE_ROWS_BY_TYPE[type]
   if (!row) return { name: 'unknown', type, id, bytes: body.slice() }
   try {
     return { name: row.name, id, ...readElement(row, { bytes: body, at: 0, end: body.length, bit: 0 }, 0) } as unknown as Message

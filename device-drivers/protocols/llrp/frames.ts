@@ -42,7 +42,7 @@ function areParameters(bytes: Uint8Array, from: number, end: number, depth: numb
       if (at + 4 > end || head > 3 || word(bytes, at) < FIRST_TLV) return false
       length = word(bytes, at + 2)
       if (length < 4 || at + length > end) return false
-      const row = PARAMETER_ROWS_BY_TYPE.get(word(bytes, at))
+      const row = PARAMETER_ROWS_BY_TYPE[word(bytes, at)]
       if (row && !fits(row, bytes, at + 4, at + length, depth)) return false
     }
     at += length
@@ -63,7 +63,7 @@ function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): 
   const there = end - at
   if ((bytes[at] ?? 0) >> 2 !== VERSION) return -1
   if (there < 2) return 0
-  const row = MESSAGE_ROWS_BY_TYPE.get(word(bytes, at) & 0x3ff)
+  const row = MESSAGE_ROWS_BY_TYPE[word(bytes, at) & 0x3ff]
   // Messages of later versions and of vendors pass, but none of them is taken for a new beginning.
   if (!row && isLost) return -1
   if (there < 6) return 0
@@ -134,8 +134,15 @@ export function llrpCodec(): ResyncingCodec<LlrpFrame> {
   return {
     push(chunk) {
       if (filled === 0) return scan(chunk, chunk.length, false)
-      append(chunk)
-      return scan(held, filled, false)
+      // Only what the message lacks is moved; the rest of the chunk is looked at where it lies.
+      const lacks = filled < 6 || isLost ? chunk.length : Math.min(chunk.length, Math.max(0, long(held, 2) - filled))
+      append(chunk.subarray(0, lacks))
+      const frames = scan(held, filled, false)
+      if (lacks === chunk.length) return frames
+      const rest = chunk.subarray(lacks)
+      if (filled === 0) return [...frames, ...scan(rest, rest.length, false)]
+      append(rest)
+      return [...frames, ...scan(held, filled, false)]
     },
     silence: () => (isLost ? scan(held, filled, true) : []),
     takeNoise(): Noise | null {

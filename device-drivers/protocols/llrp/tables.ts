@@ -36,8 +36,15 @@ function rowsOf<Name extends string>(table: Readonly<Record<Name, Layout>>): Rea
   return new Map((Object.entries(table) as [Name, Layout][]).map(([name, layout]) => [name, rowOf(name, layout)]))
 }
 
-const byType = <Name extends string>(rows: ReadonlyMap<Name, Row<Name>>): ReadonlyMap<number, Row<Name>> =>
-  new Map([...rows.values()].map((row) => [row.type, row]))
+/** Types have 10 bits. */
+const TYPES = 1_024
+
+/** An array with a place for every type: every message on the wire is looked up here. */
+function byType<Name extends string>(rows: ReadonlyMap<Name, Row<Name>>): readonly (Row<Name> | undefined)[] {
+  const all: (Row<Name> | undefined)[] = Array.from({ length: TYPES }, () => undefined)
+  for (const row of rows.values()) all[row.type] = row
+  return all
+}
 
 export const MESSAGE_ROWS = rowsOf(MESSAGES)
 export const MESSAGE_ROWS_BY_TYPE = byType(MESSAGE_ROWS)
@@ -49,7 +56,7 @@ export const FIRST_TLV = 128
 
 /** Bytes of each short parameter with its one byte of type; 0 for a type that no table knows, whose length nobody can tell. */
 export const TV_LENGTHS: Uint8Array = Uint8Array.from({ length: FIRST_TLV }, (_, type) => {
-  const row = PARAMETER_ROWS_BY_TYPE.get(type)
+  const row = PARAMETER_ROWS_BY_TYPE[type]
   return row ? 1 + row.fieldBytes : 0
 })
 
