@@ -13,16 +13,16 @@ import { scannerDriver } from './scanner.ts'
 
 /** One entry of `devices` in the agent's configuration. */
 export const DeviceEntry = z.discriminatedUnion('driver', [
-  llrpDriver.settings,
   modbusDriver.settings,
   scannerDriver.settings,
+  llrpDriver.settings,
 ])
 export type DeviceEntry = z.infer<typeof DeviceEntry>
 
 const DRIVERS: readonly AnyDriver[] = [
-  anyDriver(llrpDriver),
   anyDriver(modbusDriver),
   anyDriver(scannerDriver),
+  anyDriver(llrpDriver),
 ]
 
 /** The words that `driver` may be. */
