@@ -1,5 +1,5 @@
 import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
-import { choice, flag, port, text, url, wholeNumber, type Option } from './options.ts'
+import { choice, flag, perMinute, port, text, url, wholeNumber, type Option } from './options.ts'
 
 /** Every setting of every command, once: the help, docs/configuration.md and the checks come from here. */
 
@@ -108,7 +108,7 @@ export const START_OPTIONS = {
 }
 
 /** Devices that can be simulated on a TCP port, speaking their real wire protocol. */
-export const SIMULATORS = ['relay-board', 'scanner'] as const
+export const SIMULATORS = ['relay-board', 'scanner', 'gate'] as const
 export type SimulatorName = (typeof SIMULATORS)[number]
 
 export const SIMULATE_OPTIONS = {
@@ -117,6 +117,8 @@ export const SIMULATE_OPTIONS = {
   framing: choice({ flag: 'framing', env: 'UNTAG_SIMULATOR_FRAMING', help: 'relay-board: framing on the wire' }, ['tcp', 'rtu'], 'tcp'),
   lockOutput: wholeNumber({ flag: 'lock-output', env: 'UNTAG_SIMULATOR_LOCK_OUTPUT', help: 'relay-board: output that moves a lock' }, 'N', 0, 0, 7),
   lockInput: wholeNumber({ flag: 'lock-input', env: 'UNTAG_SIMULATOR_LOCK_INPUT', help: 'relay-board: input that shows that it moved' }, 'N', 0, 0, 7),
+  tags: wholeNumber({ flag: 'tags', env: 'UNTAG_SIMULATOR_TAGS', help: 'gate: tags in the shop' }, 'N', 200, 1, 100_000),
+  walkers: perMinute({ flag: 'walkers', env: 'UNTAG_SIMULATOR_WALKERS', help: 'gate: people who go through' }, 30, 600),
 }
 
 export const SIMULATE_VENDOR_OPTIONS = { port: SIMULATE_OPTIONS.port, host }

@@ -203,7 +203,7 @@ export function startAgent(parts: AgentParts): Agent {
     },
     hasPassageSensor: (deviceId) => {
       const device = byId.get(deviceId)
-      return device?.driver === 'modbus' && device.passageInput !== undefined
+      return device !== undefined && 'passageInput' in device && device.passageInput !== undefined
     },
     onResult: (deviceId, told) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: told }),
     onOperator: (deviceId, name) => feed.publish({ type: 'operator', deviceId, name }),

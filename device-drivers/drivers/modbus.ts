@@ -11,15 +11,17 @@ import type { Driver } from './driver.ts'
 import { eitherSignal } from './either-signal.ts'
 import { eventQueue } from './event-queue.ts'
 import { auditOutputs } from './modbus/audit.ts'
+import { answerText } from './modbus/board.ts'
 import { MODBUS_BUS } from './modbus/bus.ts'
 import type { ModbusBus } from './modbus/bus.ts'
 import { readInputs, watchInputs } from './modbus/inputs.ts'
-import { wantedOutputs } from './modbus/outputs.ts'
 import { startRelease } from './modbus/release.ts'
 import { beginSession, misfit } from './modbus/session.ts'
 import type { Session } from './modbus/session.ts'
 import { claimsOf, framingOf, linkUseOf, ModbusSettings, signalOutputs } from './modbus/settings.ts'
 import { noiseReport } from './noise-report.ts'
+import { wantedOutputs } from './wanted-outputs.ts'
+import type { WriteAnswer } from './wanted-outputs.ts'
 
 const MOST_RELEASES_WAITING = 8
 const CLOSE_WITHIN_MS = 2_000
@@ -42,10 +44,16 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
   const outputs = wantedOutputs({
     release: settings.output,
     signals: signalOutputs(settings),
+    setting: 'output',
     platform,
-    write: async (output, on) =>
-      session && !session.over.aborted ? session.board.writeCoil(output, on) : { kind: 'lost', handed: false, detail: NOT_CONNECTED },
+    write,
   })
+
+  async function write(output: number, on: boolean): Promise<WriteAnswer> {
+    if (!session || session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
+    const answer = await session.board.writeCoil(output, on)
+    return answer.kind === 'exception' ? { kind: 'refused', detail: answerText(answer) } : answer
+  }
 
   function onInput(input: number, on: boolean): void {
     queue.put({ type: 'input', input, on })

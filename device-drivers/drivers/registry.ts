@@ -5,6 +5,7 @@ import type { SharedLinks } from '../transports/shared-links.ts'
 import type { ProtectionDevice } from './device.ts'
 import { anyDriver } from './driver.ts'
 import type { AnyDriver, DeviceSettings } from './driver.ts'
+import { llrpDriver } from './llrp.ts'
 import { modbusDriver } from './modbus.ts'
 import { pcscDriver } from './pcsc.ts'
 import { scannerDriver } from './scanner.ts'
@@ -16,6 +17,7 @@ export const DeviceEntry = z.discriminatedUnion('driver', [
   modbusDriver.settings,
   pcscDriver.settings,
   scannerDriver.settings,
+  llrpDriver.settings,
 ])
 export type DeviceEntry = z.infer<typeof DeviceEntry>
 
@@ -23,6 +25,7 @@ const DRIVERS: readonly AnyDriver[] = [
   anyDriver(modbusDriver),
   anyDriver(pcscDriver),
   anyDriver(scannerDriver),
+  anyDriver(llrpDriver),
 ]
 
 /** The words that `driver` may be. */

@@ -180,11 +180,13 @@ describe('the command line', () => {
     expect(stdout).not.toMatch(/✗ /)
   })
 
-  it('serves a simulated board and scanner on their wire protocols', async () => {
+  it('serves a simulated board, scanner and gate on their wire protocols', async () => {
     const board = await start(['simulate', 'relay-board', '--port', '0'])
     expect(board.ready).toMatchObject({ tcp: expect.stringMatching(/^127\.0\.0\.1:\d+$/) })
     const scanner = await start(['simulate', 'scanner', '--port', '0'])
     expect(scanner.ready).toMatchObject({ tcp: expect.stringMatching(/^127\.0\.0\.1:\d+$/) })
+    const gate = await start(['simulate', 'gate', '--port', '0', '--tags', '200', '--walkers', '30/min'])
+    expect(gate.ready).toMatchObject({ tcp: expect.stringMatching(/^127\.0\.0\.1:\d+$/) })
   })
 
   it('serves a simulated till with the credentials that it takes, and refuses one that there is not', async () => {

@@ -88,7 +88,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
   if (!checked.ok) throw new Error(checked.faults.join('\n'))
   // A reader stands in for the gate's scanner: it feeds the same gate.
   const reads = (deviceId: string) => options.reader !== undefined && deviceId === 'gate-scanner'
-  const config: AgentConfig = { ...checked.config, devices: checked.config.devices.map((entry) => (reads(entry.deviceId) ? { ...entry, antennas: options.reader?.antennas } : entry)) }
+  const config: AgentConfig = { ...checked.config, devices: checked.config.devices.map((entry) => (reads(entry.deviceId) ? ({ ...entry, antennas: options.reader?.antennas } as typeof entry) : entry)) }
 
   const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
   const enrolled = await enrol({ cloud: shop.cloud.baseUrl, code, platform: world, fetch })
