@@ -151,7 +151,7 @@ function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttle
   }
   if (PASSING.has(status)) {
     const fault = new VendorFault('system_unavailable', `the system answered ${status}`, { status, json })
-    return { fault, waitMs: retryAfterMs(headers['retry-after'], nowMs), mayHaveArrived: status !== 503 }
+    return { fault, waitMs: retryAfterMs(headers['retry-after'], nowMs), mayHaveArrived: true }
   }
   if (status === 401 || status === 403) throw new VendorFault('credentials_refused', `the system refuses the credentials (${status})`, { status, json })
   const path = new URL(request.url).pathname.slice(0, 100)

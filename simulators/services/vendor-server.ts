@@ -37,8 +37,8 @@ export interface VendorAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** `garbage`: 200 with a page that is no JSON. `reset`: no answer. */
-export const VENDOR_FAULTS = ['rate_limit', 'unavailable', 'unauthorized', 'garbage', 'reset'] as const
+/** `garbage`: 200 with a page that is no JSON. `reset`: no answer. `lost_write`: no answer to what was written; all else is as always. */
+export const VENDOR_FAULTS = ['rate_limit', 'unavailable', 'unauthorized', 'garbage', 'reset', 'lost_write'] as const
 export type VendorFaultName = (typeof VENDOR_FAULTS)[number]
 
 /** One vendor's API. */
@@ -76,7 +76,10 @@ export async function serveVendor(api: VendorApi, { goods = SAMPLE_GOODS, host =
     if (fault === 'unavailable') return send(response, UNAVAILABLE)
     if (fault === 'rate_limit') return send(response, api.rateLimited)
     if (fault === 'unauthorized' || !api.isAuthorized(request)) return send(response, api.unauthorized)
-    send(response, api.serve(request, vendor))
+    const before = vendor.written.length
+    const served = api.serve(request, vendor)
+    if (fault === 'lost_write' && vendor.written.length > before) response.destroy()
+    else send(response, served)
   }
 
   const server = createServer((incoming, response) => {

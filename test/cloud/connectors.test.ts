@@ -186,4 +186,16 @@ describe.each(ROWS)('$system ($side)', ({ system, side, start, wrong, reads, pus
       expect((await store.call(push, body, headers)).body).toEqual(first.body)
       expect(vendor.written).toHaveLength(2)
     }))
+
+  it.runIf(pushes)('writes nothing twice when the answer to what it wrote is lost', () =>
+    using(async (storeId, call) => {
+      const push = side === 'pos' ? 'pushToPOS' : 'pushToERP'
+      const body = { ...call, storeId, dataType: 'transactions', records: SALES }
+      const headers = { 'idempotency-key': `lost-${system}-${side}` }
+      vendor.gate = () => (vendor.written.length === 0 ? 'lost_write' : undefined)
+      const first = await store.call(push, body, headers)
+      expect([200, 503]).toContain(first.status)
+      expect((await store.ok(push, body, headers)).pushed).toBe(2)
+      expect(vendor.written.map(({ record }) => JSON.stringify(record).match(/pur_\d/)?.[0])).toEqual(['pur_1', 'pur_2'])
+    }))
 })

@@ -82,10 +82,11 @@ export const generic = connector<GenericCredentials>({
       batch: 500,
       async send(dataType, records, key): Promise<PushFault[]> {
         const headers = { ...authorization(credentials), 'idempotency-key': key }
-        const { json } = await client.ask({ method: 'POST', url: at(credentials, dataType), headers, json: { records }, repeatable: true, expected: [207, 422] })
+        const { status, json } = await client.ask({ method: 'POST', url: at(credentials, dataType), headers, json: { records }, repeatable: true, expected: [207, 422] })
         const answered = PushAnswer.safeParse(json ?? {})
         if (!answered.success) throw new VendorFault('answer_not_understood', `the answer to POST /${dataType} is not {"errors"?: [{"index", …}]}`)
         const errors = answered.data.errors ?? []
+        if (status === 422 && errors.length === 0) throw new VendorFault('system_refused', `the system answered 422 to POST /${dataType}`, { status })
         if (errors.some(({ index }) => index >= records.length)) throw new VendorFault('answer_not_understood', 'an error is about a record that was not sent')
         return errors.map(({ index, field, code, message }) => ({ index, field: field ?? '', code: code ?? 'refused', message: message ?? 'the system did not take it' }))
       },
