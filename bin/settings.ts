@@ -1,3 +1,4 @@
+import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
 import { choice, flag, port, text, url, wholeNumber, type Option } from './options.ts'
 
 /** Every setting of every command, once: the help, docs/configuration.md and the checks come from here. */
@@ -9,6 +10,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as cons
 export type LogLevel = (typeof LOG_LEVELS)[number]
 const logLevel = (fallback: LogLevel) => choice({ flag: 'log-level', env: 'UNTAG_LOG_LEVEL', help: 'what is logged, as JSON lines on stderr' }, LOG_LEVELS, fallback)
 const databaseUrl = url({ flag: 'database-url', env: 'UNTAG_DATABASE_URL', help: 'PostgreSQL instead of SQLite' }, ['postgres:', 'postgresql:'])
+const pcscdSocket = text({ flag: 'pcscd-socket', env: 'PCSCLITE_CSOCK_NAME', help: 'socket of pcscd, which drives NFC readers' }, 'FILE', PCSCD_SOCKET)
 const json = flag({ flag: 'json', env: 'UNTAG_JSON', help: 'answer as JSON' })
 
 const allowPrivateTargets = flag({ flag: 'allow-private-targets', env: 'UNTAG_ALLOW_PRIVATE_TARGETS', help: 'webhooks and merchants’ systems may be in private networks or on this machine; for tests and demonstrations' })
@@ -80,6 +82,7 @@ export const EDGE_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the pages and the local API; 0 picks one' }, 8090),
   host,
   mqttUrl: url({ flag: 'mqtt-url', env: 'UNTAG_MQTT_URL', help: 'the broker, when it is not where enrolment said' }, ['mqtt:', 'mqtts:']),
+  pcscdSocket,
   logLevel: logLevel('info'),
 }
 
@@ -152,4 +155,6 @@ export const TRIGGER_OPTIONS = {
 export const DOCTOR_OPTIONS = {
   data: dataDir('var/edge'),
   config: text({ flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'configuration file to check' }, 'FILE', undefined),
+  pcscdSocket,
+  json,
 }

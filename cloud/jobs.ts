@@ -18,6 +18,7 @@ import { lapseReservations } from './stock/lapse.ts'
 const REFRESH_MS = 30_000
 const HOUSEKEEPING_MS = 60_000
 const SEALING_MS = 10_000
+const SETTLING_MS = 5_000
 
 export interface Jobs {
   stop(): Promise<void>
@@ -61,7 +62,7 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => cancelUnpaid({ db, nowMs }))
     await database.write((db) => pruneRequests(db, nowMs))
   })
-  every(HOUSEKEEPING_MS, 'held refunds', () => releaseRefunds(database, services))
+  every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
   every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))

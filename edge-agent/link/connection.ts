@@ -100,9 +100,11 @@ export function connect(parts: ConnectionParts): Connection {
     if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(`time: ${taken.detail}`)
   }
 
-  function take(document: unknown): void {
+  /** What kind of document was taken; undefined when it was not. */
+  function take(document: unknown): string | undefined {
     const taken = typeof document === 'string' ? trust.accept(document) : undefined
     if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(taken.detail)
+    return taken?.taken ? taken.kind : undefined
   }
 
   /** Fetches what is newer than here; false when the cloud did not answer. */
@@ -168,12 +170,11 @@ export function connect(parts: ConnectionParts): Connection {
   function onMessage(topic: string, payload: string): void {
     if (topic === agentTopic(storeId, agentId, 'ack')) return sending.onAck(payload)
     const isCommand = topic === agentTopic(storeId, agentId, 'command')
-    if (!isCommand) {
-      take(payload)
-      parts.onChange()
-    }
-    // Of commands only the one that may come unsigned is known so far: look now.
-    if (isCommand || trust.isBehind) {
+    const taken = isCommand ? undefined : take(payload)
+    if (!isCommand) parts.onChange()
+    // Of commands only the one that may come unsigned is known so far: look now. A denial is confirmed at
+    // once, by asking with what we have: a refund waits for it.
+    if (isCommand || taken === 'deny' || trust.isBehind) {
       isDirty = true
       wake()
     }
@@ -243,6 +244,7 @@ export function connect(parts: ConnectionParts): Connection {
       return line !== undefined
     },
     ask: session.call,
+    told: sending.told,
     start: () => void (running ??= run()),
     ready(limitMs) {
       if (session.isOnline || triesFailed > 0) return Promise.resolve(session.isOnline)
