@@ -64,7 +64,7 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => pruneRequests(db, nowMs))
     await database.write((db) => pruneGone(db, nowMs))
   })
-  every(SETTLING_MS, 'held refunds', () => releaseRefunds(database, services))
+  every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
   every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))

@@ -14,19 +14,37 @@ const READ_LIMIT = 100
 
 /** Lets the refunds of cancelled purchases go that have waited long enough: every token of theirs has ended, and so has what a home may still accept. */
 export async function releaseRefunds(database: Database, services: Services): Promise<void> {
-  const sent = database.reads.selectFrom('refund').select('purchase_id').where('kind', '=', 'whole').where('state', '=', 'due')
-  const waiting = await database.reads.selectFrom('purchase').selectAll().where('refund_status', '=', 'pending').where('purchase_id', 'not in', sent).limit(READ_LIMIT).execute()
-  for (const { purchase_id: purchaseId, tenant } of waiting) {
-    await taskRunner(refundPayment, tenant as Tenant, database, services).step((call) => releaseOne(call, purchaseId))
+  const nowMs = services.platform.clock.wall()
+  let after: string | undefined = ''
+  while (after !== undefined) {
+    const page = await waitingAfter(database.reads, after)
+    for (const purchase of page) {
+      if (!(await mayGo(database.reads, purchase, nowMs))) continue
+      await taskRunner(refundPayment, purchase.tenant as Tenant, database, services).step((call) => releaseOne(call, purchase.purchase_id))
+    }
+    after = page.length === READ_LIMIT ? page.at(-1)?.purchase_id : undefined
   }
+}
+
+/** Cancelled purchases whose refund was not let go yet: page by page, for some wait long, and must not hold up the others. */
+function waitingAfter(db: Db, after: string): Promise<PurchaseRow[]> {
+  const sent = db.selectFrom('refund').select('purchase_id').where('kind', '=', 'whole').where('state', '=', 'due')
+  return db
+    .selectFrom('purchase')
+    .selectAll()
+    .where('refund_status', '=', 'pending')
+    .where('purchase_id', '>', after)
+    .where('purchase_id', 'not in', sent)
+    .orderBy('purchase_id')
+    .limit(READ_LIMIT)
+    .execute()
 }
 
 async function releaseOne(call: Call, purchaseId: string): Promise<true | undefined> {
   const { db, nowMs } = call
   const purchase = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).executeTakeFirstOrThrow()
   if (purchase.status !== 'CANCELLED' || purchase.refund_status !== 'pending') return undefined
-  const isOver = (await authorizationsOf(call, purchaseId)).every((row) => row.voided_ms !== null || row.exp * 1_000 + GUARD_MS <= nowMs)
-  if (!isOver || !(await denialTaken(db, purchase))) return undefined
+  if (!(await mayGo(db, purchase, nowMs))) return undefined
   const state = await releaseRefund(call, purchase)
   // Sent already: the provider has the word.
   if (state === 'sent') return undefined
@@ -34,6 +52,12 @@ async function releaseOne(call: Call, purchaseId: string): Promise<true | undefi
   if (state === 'none') await settleWhole(call, purchase)
   else call.afterCommit(() => call.services.paymentsDue.give())
   return true
+}
+
+/** Whether nobody can use a token of this purchase any more. */
+async function mayGo(db: Db, purchase: PurchaseRow, nowMs: number): Promise<boolean> {
+  const rows = await authorizationsOf({ db }, purchase.purchase_id)
+  return rows.every((row) => row.voided_ms !== null || row.exp * 1_000 + GUARD_MS <= nowMs) && denialTaken(db, purchase)
 }
 
 /** Every agent of the store has taken the list of denials up to the one of this receipt. */
