@@ -7,6 +7,7 @@ import { anyDriver } from './driver.ts'
 import type { AnyDriver, DeviceSettings } from './driver.ts'
 import { llrpDriver } from './llrp.ts'
 import { modbusDriver } from './modbus.ts'
+import { pcscDriver } from './pcsc.ts'
 import { scannerDriver } from './scanner.ts'
 
 // A new driver is one line in each of these two tables.
@@ -14,6 +15,7 @@ import { scannerDriver } from './scanner.ts'
 /** One entry of `devices` in the agent's configuration. */
 export const DeviceEntry = z.discriminatedUnion('driver', [
   modbusDriver.settings,
+  pcscDriver.settings,
   scannerDriver.settings,
   llrpDriver.settings,
 ])
@@ -21,6 +23,7 @@ export type DeviceEntry = z.infer<typeof DeviceEntry>
 
 const DRIVERS: readonly AnyDriver[] = [
   anyDriver(modbusDriver),
+  anyDriver(pcscDriver),
   anyDriver(scannerDriver),
   anyDriver(llrpDriver),
 ]

@@ -19,6 +19,11 @@ const FIGURES = [
   'memory',
   'catalogue-size',
   'product-import',
+  'checkout-journey',
+  'webhook-fan-out',
+  'analytics-read',
+  'sales-export',
+  'gate',
   'tag-reads',
 ]
 
