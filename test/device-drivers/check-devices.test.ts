@@ -84,7 +84,7 @@ describe('devices of the configuration', () => {
 
   test('the schema can be published', () => {
     const schema = z.toJSONSchema(DeviceEntry, { io: 'input' })
-    expect(schema.oneOf).toHaveLength(3)
+    expect(schema.oneOf).toHaveLength(4)
     expect(schema.oneOf?.[0]).toMatchObject({ additionalProperties: false, required: ['deviceId', 'driver', 'link', 'output'] })
   })
 })

@@ -15,7 +15,7 @@ const between = (unit: string, from: number, to: number) => {
 }
 const gpo = (what: string) => numbered(`output (GPO) of the ${what}`)
 const gpi = (what: string) => numbered(`input (GPI) of the ${what}`)
-const antennaList = z.array(numbered('antenna'), { error: 'give a list of antennas, such as [1, 2]' }).max(64).default([])
+const antennaList = z.array(numbered('antenna'), { error: 'give a list of antennas, such as [1, 2]' }).max(64).readonly().default([])
 
 const Lamp = z.strictObject({ gpo: gpo('lamp') }, { error: 'give { "gpo": … }' })
 const secondsError = { error: `give seconds, 1 to ${LONGEST_SIGNAL_S}` }
