@@ -6,11 +6,12 @@ import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { SIMULATE_OPTIONS, SimulatorName } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
+import { serveSerialSimulator } from './simulate-serial.ts'
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 
 export async function runSimulate(name: SimulatorName, settings: Settings): Promise<void> {
-  const service = name === 'relay-board' ? await serveBoard(settings) : await serveScanner(settings)
+  const service = name === 'relay-board' ? await serveBoard(settings) : name === 'scanner' ? await serveScanner(settings) : await serveSerialSimulator(name, settings)
   stopOnSignals(service.close)
   process.stdout.write(`ready ${JSON.stringify({ tcp: `${settings.host}:${service.port}` })}\n`)
 }

@@ -7,6 +7,7 @@ import { anyDriver } from './driver.ts'
 import type { AnyDriver, DeviceSettings } from './driver.ts'
 import { modbusDriver } from './modbus.ts'
 import { scannerDriver } from './scanner.ts'
+import { m100Driver } from './uhf-m100.ts'
 
 // A new driver is one line in each of these two tables.
 
@@ -14,12 +15,14 @@ import { scannerDriver } from './scanner.ts'
 export const DeviceEntry = z.discriminatedUnion('driver', [
   modbusDriver.settings,
   scannerDriver.settings,
+  m100Driver.settings,
 ])
 export type DeviceEntry = z.infer<typeof DeviceEntry>
 
 const DRIVERS: readonly AnyDriver[] = [
   anyDriver(modbusDriver),
   anyDriver(scannerDriver),
+  anyDriver(m100Driver),
 ]
 
 /** The words that `driver` may be. */

@@ -1,6 +1,7 @@
 import ModbusRTU from 'modbus-serial'
 import { afterEach, describe, expect, test } from 'vitest'
 import { linkKey, LinkSettings, openLink } from '../../device-drivers/transports/link-settings.ts'
+import { m100Pad } from '../../simulators/devices/m100-pad.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
 import { realPlatform } from './platform.ts'
 import { hasPty, ptyPair } from './pty-pair.ts'
@@ -80,6 +81,26 @@ describe.skipIf(!hasPty)(`serial ports of the operating system${hasPty ? '' : ' 
     pair.unplug()
     const lost = await bench.untilState('scanner', 'absent')
     expect(lost.detail).toContain(pair.near)
+  })
+
+  test('a UHF pad on it: ready, a tag read, the tag killed, absent when unplugged', async () => {
+    const pair = await ports()
+    const pad = m100Pad({ platform: realPlatform })
+    const far = await openLink({ ...settings(pair.far), baudRate: 115_200 }, forEver())
+    void pad.serve(far)
+    cleanups.push(() => far.close())
+    const link = { serial: pair.near, baudRate: 115_200 }
+    const bench = realBench([{ deviceId: 'pad', driver: 'uhf-m100', link, deactivate: { method: 'kill', password: '12345678' } }])
+    cleanups.push(() => bench.supervisor.stop())
+    await bench.untilState('pad', 'ready')
+    const tag = { epc: '3074257BF7194E4000001A85' }
+    pad.put({ ...tag, killPassword: '12345678' })
+    expect(await bench.untilEvent((event) => event.type === 'tags')).toMatchObject({ reads: [{ tag }] })
+    expect(await bench.supervisor.execute('pad', { kind: 'release', tag }, forEver())).toMatchObject({ outcome: 'confirmed' })
+    expect(pad.tag(tag.epc)?.alive).toBe(false)
+    pair.unplug()
+    await bench.untilState('pad', 'absent')
+    pad.restart()
   })
 
   test('our Modbus RTU driver against the serial board of modbus-serial', async () => {

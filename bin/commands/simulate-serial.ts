@@ -1,0 +1,50 @@
+import { createInterface } from 'node:readline'
+import { m100Pad } from '../../simulators/devices/m100-pad.ts'
+import { serveTcp, type TcpService, type TcpServiceOptions } from '../../simulators/devices/serve.ts'
+import { realPlatform } from '../platform.ts'
+
+/** Devices with a serial line, which a TCP port stands for here as behind a serial device server. */
+export const SERIAL_SIMULATORS = ['uhf-m100'] as const
+export type SerialSimulator = (typeof SERIAL_SIMULATORS)[number]
+
+type Where = Pick<TcpServiceOptions, 'host' | 'port'>
+type Orders = Record<string, (...words: string[]) => void>
+
+const say = (line: string) => void process.stdout.write(`${line}\n`)
+
+/** Each line of stdin is an order and its words. */
+async function serveWithOrders(where: Where, serve: TcpServiceOptions['serve'], orders: Orders): Promise<TcpService> {
+  const service = await serveTcp({ ...where, serve })
+  const lines = createInterface({ input: process.stdin })
+  lines.on('line', (line) => {
+    const [order = '', ...words] = line.trim().split(/\s+/)
+    const carryOut = orders[order]
+    if (carryOut) carryOut(...words)
+    else if (order !== '') say(`orders: ${Object.keys(orders).join(', ')}`)
+  })
+  return {
+    ...service,
+    port: service.port,
+    async close() {
+      lines.close()
+      await service.close()
+    },
+  }
+}
+
+const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
+  /** `put EPC [KILL-PASSWORD]`, `take EPC`, `show EPC`. */
+  'uhf-m100': (where) => {
+    const pad = m100Pad({ platform: realPlatform() })
+    return serveWithOrders(where, pad.serve, {
+      put: (epc = '', killPassword = '00000000') => (/^(?:[0-9A-F]{4})+$/.test(epc) ? pad.put({ epc, killPassword }) : say('an EPC is upper-case hex')),
+      take: (epc = '') => pad.take(epc),
+      show: (epc = '') => say(JSON.stringify(pad.tag(epc))),
+    })
+  },
+}
+
+/** Serves one of them until it is closed. */
+export function serveSerialSimulator(name: SerialSimulator, where: Where): Promise<TcpService> {
+  return MAKERS[name](where)
+}
