@@ -10,16 +10,19 @@ import type { CommandResult, DeviceIdentity, ProtectionDevice } from './device.t
 import type { Driver } from './driver.ts'
 import { eitherSignal } from './either-signal.ts'
 import { eventQueue } from './event-queue.ts'
+import { watchInputs } from './input-watch.ts'
 import { auditOutputs } from './modbus/audit.ts'
 import { MODBUS_BUS } from './modbus/bus.ts'
 import type { ModbusBus } from './modbus/bus.ts'
-import { readInputs, watchInputs } from './modbus/inputs.ts'
+import { switchAnswer } from './modbus/board.ts'
+import { readInputs } from './modbus/inputs.ts'
 import { wantedOutputs } from './modbus/outputs.ts'
-import { startRelease } from './modbus/release.ts'
 import { beginSession, misfit } from './modbus/session.ts'
 import type { Session } from './modbus/session.ts'
 import { claimsOf, framingOf, linkUseOf, ModbusSettings, signalOutputs } from './modbus/settings.ts'
 import { noiseReport } from './noise-report.ts'
+import { startRelease } from './release.ts'
+import type { SwitchOutput } from './release.ts'
 
 const MOST_RELEASES_WAITING = 8
 const CLOSE_WITHIN_MS = 2_000
@@ -91,7 +94,11 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
       if (begun.over.aborted) throw new Error('the link was lost')
       member.heard()
       const common = { board: begun.board, signal: begun.over }
-      begun.inputs = watchInputs({ ...common, platform, inputs: watched, pollMs: settings.pollMs, before, onChange: onInput })
+      const read = async () => {
+        const found = await readInputs(begun.board, watched)
+        return found instanceof Map ? found : null
+      }
+      begun.inputs = watchInputs({ platform, signal: begun.over, read, pollMs: settings.pollMs, before, onChange: onInput })
       void auditOutputs({ ...common, timers, outputs, release: settings.output, alone: watched.length === 0, onFault })
     } catch (error) {
       begun.end('not identified')
@@ -107,7 +114,8 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     }
     const { board, inputs, over } = current
     const { output, pulseMs } = settings
-    return startRelease({ board, inputs, over, timers, output, confirmInput, pulseMs, signal, onPulse: outputs.pulse, onFault })
+    const switchOutput: SwitchOutput = async (on, options) => switchAnswer(await board.writeCoil(output, on, options))
+    return startRelease({ switchOutput, inputs, over, timers, output, confirmInput, pulseMs, signal, onPulse: outputs.pulse, onFault })
   }
 
   async function execute(command: Parameters<ProtectionDevice['execute']>[0], signal: AbortSignal): Promise<CommandResult> {

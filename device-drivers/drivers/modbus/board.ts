@@ -1,5 +1,6 @@
 import { exceptionText } from '../../protocols/modbus/functions.ts'
 import type { ModbusMessage } from '../../protocols/modbus/pdu.ts'
+import type { SwitchAnswer } from '../release.ts'
 import type { BusAnswer, BusRequest, FailedAnswer, ModbusBus } from './bus.ts'
 
 /** One unit on a bus, as its driver sees it: coils and inputs, and whether it still answers. */
@@ -35,3 +36,12 @@ export function answerText(answer: FailedAnswer): string {
   return answer.kind === 'exception' ? exceptionText(answer.code) : answer.detail
 }
 
+/** Exceptions that leave open whether the coil moved: "still working on it", and a gateway that heard nothing. */
+const UNDECIDED_EXCEPTIONS: ReadonlySet<number> = new Set([5, 11])
+
+/** The same answer, as a release wants it. */
+export function switchAnswer(answer: BusAnswer): SwitchAnswer {
+  if (answer.kind === 'answered') return { kind: 'done' }
+  if (answer.kind === 'lost') return answer
+  return { kind: 'refused', detail: answerText(answer), undecided: UNDECIDED_EXCEPTIONS.has(answer.code) }
+}
