@@ -1,10 +1,12 @@
 import { createInterface } from 'node:readline'
+import { bytesOfHex } from '../../device-drivers/protocols/hex.ts'
 import { m100Pad } from '../../simulators/devices/m100-pad.ts'
+import { osdpDevice } from '../../simulators/devices/osdp-device.ts'
 import { serveTcp, type TcpService, type TcpServiceOptions } from '../../simulators/devices/serve.ts'
 import { realPlatform } from '../platform.ts'
 
 /** Devices with a serial line, which a TCP port stands for here as behind a serial device server. */
-export const SERIAL_SIMULATORS = ['uhf-m100'] as const
+export const SERIAL_SIMULATORS = ['uhf-m100', 'osdp'] as const
 export type SerialSimulator = (typeof SERIAL_SIMULATORS)[number]
 
 type Where = Pick<TcpServiceOptions, 'host' | 'port'>
@@ -40,6 +42,15 @@ const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
       put: (epc = '', killPassword = '00000000') => (/^(?:[0-9A-F]{4})+$/.test(epc) ? pad.put({ epc, killPassword }) : say('an EPC is upper-case hex')),
       take: (epc = '') => pad.take(epc),
       show: (epc = '') => say(JSON.stringify(pad.tag(epc))),
+    })
+  },
+  /** Address 0, the default key until the panel gives it another. `card HEX`, `input N on|off`, `tamper on|off`. */
+  osdp: (where) => {
+    const device = osdpDevice({ platform: realPlatform(), onChange: (output, on) => say(`output ${output} ${on ? 'on' : 'off'}`) })
+    return serveWithOrders(where, device.serve, {
+      card: (hex = '') => (/^(?:[0-9A-Fa-f]{2}){1,32}$/.test(hex) ? device.card(bytesOfHex(hex)) : say('a card is 1 to 32 bytes in hex')),
+      input: (input = '', on = '') => device.setInput(Number(input), on === 'on'),
+      tamper: (on = '') => device.tamper(on === 'on'),
     })
   },
 }

@@ -6,6 +6,7 @@ import type { ProtectionDevice } from './device.ts'
 import { anyDriver } from './driver.ts'
 import type { AnyDriver, DeviceSettings } from './driver.ts'
 import { modbusDriver } from './modbus.ts'
+import { osdpDriver } from './osdp.ts'
 import { scannerDriver } from './scanner.ts'
 import { m100Driver } from './uhf-m100.ts'
 
@@ -16,6 +17,7 @@ export const DeviceEntry = z.discriminatedUnion('driver', [
   modbusDriver.settings,
   scannerDriver.settings,
   m100Driver.settings,
+  osdpDriver.settings,
 ])
 export type DeviceEntry = z.infer<typeof DeviceEntry>
 
@@ -23,6 +25,7 @@ const DRIVERS: readonly AnyDriver[] = [
   anyDriver(modbusDriver),
   anyDriver(scannerDriver),
   anyDriver(m100Driver),
+  anyDriver(osdpDriver),
 ]
 
 /** The words that `driver` may be. */

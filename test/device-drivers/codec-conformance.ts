@@ -14,6 +14,8 @@ export interface CodecRig<Frame> {
   readonly mostHeld: number
   /** A byte that begins a frame; noise is tried with many of it. */
   readonly begin: number
+  /** Bytes in front of a frame that its check does not cover; default 0. */
+  readonly unchecked?: number
 }
 
 /** What every framing must do on a line that carries noise. */
@@ -53,7 +55,7 @@ export function describeCodec<Frame>(name: string, rig: CodecRig<Frame>): void {
       const codec = rig.make()
       const good = codec.encode(rig.sample(1))
       const next = codec.encode(rig.sample(2))
-      for (let bit = 0; bit < good.length * 8; bit++) {
+      for (let bit = (rig.unchecked ?? 0) * 8; bit < good.length * 8; bit++) {
         const wrong = good.slice()
         wrong[bit >> 3] = (wrong[bit >> 3] ?? 0) ^ (1 << (bit & 7))
         const got = [...codec.push(wrong), ...codec.silence(), ...codec.push(next), ...codec.silence()]
