@@ -95,7 +95,7 @@ export const START_OPTIONS = {
 }
 
 /** Devices that can be simulated on a TCP port, speaking their real wire protocol. */
-export const SIMULATORS = ['relay-board', 'scanner', 'uhf-m100', 'osdp'] as const
+export const SIMULATORS = ['relay-board', 'scanner', 'uhf-m100', 'osdp', 'thingmagic'] as const
 export type SimulatorName = (typeof SIMULATORS)[number]
 
 export const SIMULATE_OPTIONS = {

@@ -3,15 +3,17 @@ import { bytesOfHex } from '../../device-drivers/protocols/hex.ts'
 import { m100Pad } from '../../simulators/devices/m100-pad.ts'
 import { osdpDevice } from '../../simulators/devices/osdp-device.ts'
 import { serveTcp, type TcpService, type TcpServiceOptions } from '../../simulators/devices/serve.ts'
+import { thingMagicReader } from '../../simulators/devices/thingmagic-reader.ts'
 import { realPlatform } from '../platform.ts'
 
 /** Devices with a serial line, which a TCP port stands for here as behind a serial device server. */
-export const SERIAL_SIMULATORS = ['uhf-m100', 'osdp'] as const
+export const SERIAL_SIMULATORS = ['uhf-m100', 'osdp', 'thingmagic'] as const
 export type SerialSimulator = (typeof SERIAL_SIMULATORS)[number]
 
 type Where = Pick<TcpServiceOptions, 'host' | 'port'>
 type Orders = Record<string, (...words: string[]) => void>
 
+const EPC = /^(?:[0-9A-F]{4}){1,31}$/
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
 /** Each line of stdin is an order and its words. */
@@ -39,9 +41,17 @@ const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
   'uhf-m100': (where) => {
     const pad = m100Pad({ platform: realPlatform() })
     return serveWithOrders(where, pad.serve, {
-      put: (epc = '', killPassword = '00000000') => (/^(?:[0-9A-F]{4})+$/.test(epc) ? pad.put({ epc, killPassword }) : say('an EPC is upper-case hex')),
+      put: (epc = '', killPassword = '00000000') => (EPC.test(epc) ? pad.put({ epc, killPassword }) : say('an EPC is upper-case hex')),
       take: (epc = '') => pad.take(epc),
       show: (epc = '') => say(JSON.stringify(pad.tag(epc))),
+    })
+  },
+  /** `put EPC`, `take EPC`. */
+  thingmagic: (where) => {
+    const reader = thingMagicReader({ platform: realPlatform() })
+    return serveWithOrders(where, reader.serve, {
+      put: (epc = '') => (EPC.test(epc) ? reader.put({ epc }) : say('an EPC is upper-case hex')),
+      take: (epc = '') => reader.take(epc),
     })
   },
   /** Address 0, the default key until the panel gives it another. `card HEX`, `input N on|off`, `tamper on|off`. */

@@ -8,6 +8,7 @@ import type { AnyDriver, DeviceSettings } from './driver.ts'
 import { modbusDriver } from './modbus.ts'
 import { osdpDriver } from './osdp.ts'
 import { scannerDriver } from './scanner.ts'
+import { thingMagicDriver } from './thingmagic.ts'
 import { m100Driver } from './uhf-m100.ts'
 
 // A new driver is one line in each of these two tables.
@@ -18,6 +19,7 @@ export const DeviceEntry = z.discriminatedUnion('driver', [
   scannerDriver.settings,
   m100Driver.settings,
   osdpDriver.settings,
+  thingMagicDriver.settings,
 ])
 export type DeviceEntry = z.infer<typeof DeviceEntry>
 
@@ -26,6 +28,7 @@ const DRIVERS: readonly AnyDriver[] = [
   anyDriver(scannerDriver),
   anyDriver(m100Driver),
   anyDriver(osdpDriver),
+  anyDriver(thingMagicDriver),
 ]
 
 /** The words that `driver` may be. */

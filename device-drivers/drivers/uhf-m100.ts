@@ -2,7 +2,7 @@ import type { Platform } from '../../policy/platform.ts'
 import { m100Codec } from '../protocols/m100/frame.ts'
 import type { M100Frame } from '../protocols/m100/frame.ts'
 import {
-  decodeTag, M100, m100Command, M100_INFORMATION, M100_REGIONS, NO_TAG, refusalOf, refusalText, setPower,
+  decodeTag, M100, m100Command, M100_INFORMATION, M100_REGIONS, NO_TAG, pollMany, refusalOf, refusalText, setPower,
 } from '../protocols/m100/messages.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
@@ -13,13 +13,13 @@ import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import { startExchange } from './exchange.ts'
 import type { Exchange } from './exchange.ts'
+import { keepReading } from './keep-reading.ts'
+import type { KeptReading } from './keep-reading.ts'
 import { linkDevice, settled } from './link-device.ts'
 import type { LinkSession } from './link-device.ts'
 import { askOn } from './m100/ask.ts'
 import type { AskM100 } from './m100/ask.ts'
 import { deactivateTag } from './m100/deactivate.ts'
-import { keepPolling } from './m100/polling.ts'
-import type { Polling } from './m100/polling.ts'
 import { M100Settings } from './m100/settings.ts'
 import { noiseReport } from './noise-report.ts'
 import { tagPresence } from './tag-presence.ts'
@@ -29,14 +29,23 @@ type Line = Exchange<M100Frame>
 /** The EPC is as long as a select can name it: its length has 8 bits. */
 const LONGEST_EPC_DIGITS = 62
 
+const MOST_POLLS = 65_535
+/** A full round of polls without a tag takes some 10 ms. */
+const QUIET_MS = 500
+
 const printable = (bytes: Uint8Array): string => String.fromCharCode(...bytes.subarray(0, 64)).replace(/[^\x20-\x7e]/g, '').trim()
 
 function openM100(settings: M100Settings, links: SharedLinks, platform: Platform): ProtectionDevice {
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
   const presence = tagPresence({ platform, repeatMs: settings.repeatMs, goneMs: settings.goneMs, tell: queue.put })
-  let polling: Polling | null = null
+  let polling: KeptReading | null = null
   let ask: AskM100 | null = null
+
+  const setUp = [
+    ...(settings.region ? [{ frame: m100Command(M100.setRegion, [M100_REGIONS[settings.region]]), what: `region ${settings.region}` }] : []),
+    ...(settings.powerDbm === undefined ? [] : [{ frame: setPower(settings.powerDbm), what: `a power of ${settings.powerDbm} dBm` }]),
+  ]
 
   function onStray(frame: M100Frame) {
     polling?.heard()
@@ -80,10 +89,20 @@ function openM100(settings: M100Settings, links: SharedLinks, platform: Platform
     await asked(m100Command(M100.stop), 'to stop')
     const hardware = await asked(m100Command(M100.information, [M100_INFORMATION.hardware]), 'to tell its model')
     const software = await asked(m100Command(M100.information, [M100_INFORMATION.software]), 'to tell its version')
-    if (settings.region) await asked(m100Command(M100.setRegion, [M100_REGIONS[settings.region]]), `region ${settings.region}`)
-    if (settings.powerDbm !== undefined) await asked(setPower(settings.powerDbm), `a power of ${settings.powerDbm} dBm`)
+    for (const { frame, what } of setUp) await asked(frame, what)
     ask = asking
-    polling = keepPolling({ ask: asking, platform, over: session.over, onSilent: session.silent })
+    polling = keepReading({
+      platform,
+      quietMs: QUIET_MS,
+      over: session.over,
+      stop: () => asking(m100Command(M100.stop)),
+      async start() {
+        // It may have been without power for a moment and have forgotten them.
+        for (const { frame } of setUp) await asking(frame)
+        return asking(pollMany(MOST_POLLS))
+      },
+      onSilent: session.silent,
+    })
     await polling.go()
     const model = printable(hardware.parameters.subarray(1))
     const firmwareVersion = printable(software.parameters.subarray(1))

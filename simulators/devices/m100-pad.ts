@@ -45,7 +45,7 @@ export interface M100Pad {
   readonly polling: boolean
   /** Answers are refused with an `exception` fault's code. */
   readonly faults: FaultSwitches
-  /** As when its power fails for a moment: it polls no more and has forgotten what was selected. */
+  /** As when its power fails for a moment: it polls no more and has forgotten its power and what was selected. */
   restart(): void
   /** Answers on this link until it ends. */
   serve(link: ByteLink): Promise<void>
@@ -181,6 +181,7 @@ export function m100Pad({ platform, pollMs = 10, mostDbm = 26 }: M100PadOptions)
     restart() {
       stop()
       selected = null
+      centiDbm = 2_000
     },
     async serve(link) {
       const hears = m100Codec('reader')

@@ -89,10 +89,11 @@ describe('an M100 pad', () => {
   })
 
   test('polls that end, and a pad that lost its power, are started again within a second', async () => {
-    const { world, pad, events, supervisor } = await ready()
+    const { world, pad, events, supervisor } = await ready({ powerDbm: 18 })
     pad.restart()
     pad.put({ epc: EPC })
     await world.advance(1_000)
+    expect(pad.powerDbm).toBe(18)
     expect(events.some((event) => event.type === 'tags')).toBe(true)
     // 65,535 polls are over after 11 minutes.
     await world.advance(12 * 60_000)

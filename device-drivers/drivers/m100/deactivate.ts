@@ -3,14 +3,14 @@ import type { Platform } from '../../../policy/platform.ts'
 import { changeEas, killTag, refusalOf, refusalText, selectTag, tagOfAnswer } from '../../protocols/m100/messages.ts'
 import { result } from '../device.ts'
 import type { CommandResult } from '../device.ts'
+import type { KeptReading } from '../keep-reading.ts'
 import type { TagPresence } from '../tag-presence.ts'
 import type { AskM100 } from './ask.ts'
-import type { Polling } from './polling.ts'
 import type { M100Settings } from './settings.ts'
 
 export interface DeactivateOptions {
   readonly ask: AskM100
-  readonly polling: Polling
+  readonly polling: KeptReading
   readonly presence: TagPresence
   readonly platform: Platform
   readonly how: NonNullable<M100Settings['deactivate']>
