@@ -15,8 +15,10 @@ import { auditOutputs } from './modbus/audit.ts'
 import { MODBUS_BUS } from './modbus/bus.ts'
 import type { ModbusBus } from './modbus/bus.ts'
 import { switchAnswer } from './modbus/board.ts'
+import type { Board } from './modbus/board.ts'
 import { readInputs } from './modbus/inputs.ts'
 import { wantedOutputs } from './modbus/outputs.ts'
+import { modbusSensors } from './modbus/sensors.ts'
 import { beginSession, misfit } from './modbus/session.ts'
 import type { Session } from './modbus/session.ts'
 import { claimsOf, framingOf, linkUseOf, ModbusSettings, signalOutputs } from './modbus/settings.ts'
@@ -30,8 +32,7 @@ const NOT_CONNECTED = 'the board is not connected'
 
 function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
   const { timers } = platform
-  const { confirmInput, passageInput } = settings
-  const watched = [confirmInput, passageInput].filter((input) => input !== undefined)
+  const { confirmInput, door, interlock } = settings
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
   const releases = commandQueue(MOST_RELEASES_WAITING)
@@ -50,10 +51,8 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
       session && !session.over.aborted ? session.board.writeCoil(output, on) : { kind: 'lost', handed: false, detail: NOT_CONNECTED },
   })
 
-  function onInput(input: number, on: boolean): void {
-    queue.put({ type: 'input', input, on })
-    if (input === passageInput && on) queue.put({ type: 'passage' })
-  }
+  const sensors = modbusSensors({ settings, platform, tell: queue.put, siren: (seconds) => void (settings.siren && outputs.signal('siren', seconds)) })
+  const { watched } = sensors
 
   async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
     session?.end('connected anew')
@@ -98,7 +97,8 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
         const found = await readInputs(begun.board, watched)
         return found instanceof Map ? found : null
       }
-      begun.inputs = watchInputs({ platform, signal: begun.over, read, pollMs: settings.pollMs, before, onChange: onInput })
+      sensors.found(before)
+      begun.inputs = watchInputs({ platform, signal: begun.over, read, pollMs: settings.pollMs, before, onChange: sensors.changed })
       void auditOutputs({ ...common, timers, outputs, release: settings.output, alone: watched.length === 0, onFault })
     } catch (error) {
       begun.end('not identified')
@@ -114,8 +114,17 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     }
     const { board, inputs, over } = current
     const { output, pulseMs } = settings
-    const switchOutput: SwitchOutput = async (on, options) => switchAnswer(await board.writeCoil(output, on, options))
-    return startRelease({ switchOutput, inputs, over, timers, output, confirmInput, pulseMs, signal, onPulse: outputs.pulse, onFault })
+    const write: Board['writeCoil'] = (coil, on, options) =>
+      on && settings.hardwarePulse ? board.flashCoil(coil, pulseMs, options) : board.writeCoil(coil, on, options)
+    const switchOutput: SwitchOutput = async (on, options) => switchAnswer(await write(output, on, options))
+    const onPulse = () => {
+      sensors.released()
+      return outputs.pulse()
+    }
+    // The lock shuts again as soon as the door is open; a deactivator is armed for one deactivation.
+    const endInput = door?.input ?? (interlock && confirmInput)
+    const feedbackInput = interlock?.armedInput
+    return startRelease({ switchOutput, inputs, over, timers, output, confirmInput, pulseMs, endInput, feedbackInput, signal, onPulse, onFault })
   }
 
   async function execute(command: Parameters<ProtectionDevice['execute']>[0], signal: AbortSignal): Promise<CommandResult> {
@@ -149,6 +158,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     membership = null
     member?.leave()
     noise.stop()
+    sensors.stop()
     queue.end()
   }
 

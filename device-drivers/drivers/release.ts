@@ -1,4 +1,4 @@
-import { deadline, pause } from '../../policy/platform.ts'
+import { deadline } from '../../policy/platform.ts'
 import type { Timers } from '../../policy/platform.ts'
 import { result } from './device.ts'
 import type { CommandResult } from './device.ts'
@@ -34,6 +34,10 @@ export interface ReleaseOptions {
   readonly output: number
   readonly confirmInput: number | undefined
   readonly pulseMs: number
+  /** The pulse ends at once when this input turns on: the door is open, the deactivation is done. */
+  readonly endInput?: number | undefined
+  /** A contact of the output itself: it must be off within 1 s after OFF. */
+  readonly feedbackInput?: number | undefined
   /** The caller gives up: nothing begins after it, and what has begun is ended at once. */
   readonly signal: AbortSignal
   /** The connection is over. */
@@ -89,6 +93,33 @@ async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal):
   return missed ? 'lost' : 'unchanged'
 }
 
+/** Waits until the pulse is over, or what it is for has happened. */
+async function pulse(o: ReleaseOptions, ended: AbortSignal): Promise<void> {
+  const limit = deadline(o.timers, o.pulseMs, ended)
+  const over = new Promise<void>((resolve) => {
+    if (limit.signal.aborted) resolve()
+    limit.signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  const done = o.endInput === undefined ? over : watchInput(o, o.endInput, limit.signal).then((seen) => (seen === 'changed' ? undefined : over))
+  await Promise.race([over, done])
+  limit.done()
+}
+
+/** The falling edge: an output that was told to be off and still is on leaves a deactivator armed or a lock open. */
+async function verifyOff(o: ReleaseOptions, input: number): Promise<void> {
+  const limit = deadline(o.timers, CONFIRM_WITHIN_MS, o.over)
+  try {
+    for (;;) {
+      const reading = await o.inputs.next(WATCH_EVERY_MS)
+      if (reading.kind === 'over' || (reading.kind === 'read' && !reading.isOn(input))) return
+      if (limit.signal.aborted) break
+    }
+  } finally {
+    limit.done()
+  }
+  o.onFault(`output ${o.output} was switched off and its contact (input ${input}) still shows on: is the relay stuck?`)
+}
+
 function undecided(answer: SwitchAnswer): answer is Exclude<SwitchAnswer, { kind: 'done' }> {
   return answer.kind === 'lost' || (answer.kind === 'refused' && answer.undecided)
 }
@@ -138,7 +169,7 @@ async function run(o: ReleaseOptions, ended: AbortSignal, tell: (known: CommandR
   if (on.kind === 'refused' && refused) tell(result('failed', true, 'refused', on.detail))
   if (on.kind === 'done') {
     if (o.confirmInput === undefined) tell(result('confirmed', true, 'acknowledged'))
-    await pause(o.timers, o.pulseMs, ended).catch(() => {})
+    await pulse(o, ended)
   }
 
   const off = await switchOff(o)
@@ -164,7 +195,9 @@ export function startRelease(options: ReleaseOptions): Release {
     tell = resolve
   })
   const ended = eitherSignal(options.signal, options.over)
+  const { feedbackInput } = options
   const finished = run(options, ended.signal, tell)
+    .then(() => (feedbackInput === undefined ? undefined : verifyOff(options, feedbackInput)))
     .catch((error: unknown) => tell(result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`)))
     .finally(ended.done)
   return { outcome, finished }

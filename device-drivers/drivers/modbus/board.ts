@@ -1,4 +1,5 @@
 import { exceptionText } from '../../protocols/modbus/functions.ts'
+import { FLASH_COILS } from '../../protocols/modbus/pdu.ts'
 import type { ModbusMessage } from '../../protocols/modbus/pdu.ts'
 import type { SwitchAnswer } from '../release.ts'
 import type { BusAnswer, BusRequest, FailedAnswer, ModbusBus } from './bus.ts'
@@ -6,6 +7,8 @@ import type { BusAnswer, BusRequest, FailedAnswer, ModbusBus } from './bus.ts'
 /** One unit on a bus, as its driver sees it: coils and inputs, and whether it still answers. */
 export interface Board {
   writeCoil(address: number, on: boolean, options?: { signal?: AbortSignal; onHanded?: () => void }): Promise<BusAnswer>
+  /** On, and off again by the board itself after `ms` (whole 100 ms). */
+  flashCoil(address: number, ms: number, options?: { signal?: AbortSignal; onHanded?: () => void }): Promise<BusAnswer>
   readCoils(address: number, quantity: number): Promise<BusAnswer>
   readInputs(address: number, quantity: number, lane?: BusRequest['lane']): Promise<BusAnswer>
 }
@@ -26,6 +29,8 @@ export function board(bus: ModbusBus, unit: number, timeoutMs: number, onSilent:
 
   return {
     writeCoil: (address, on, options) => ask({ name: 'writeSingleCoil', address, quantity: 1, values: [on ? 1 : 0] }, options ?? {}),
+    flashCoil: (address, ms, options) =>
+      ask({ name: 'writeSingleCoil', address: FLASH_COILS + address, quantity: 1, values: [1], flash: Math.ceil(ms / 100) }, options ?? {}),
     readCoils: (address, quantity) => ask({ name: 'readCoils', address, quantity, values: [] }, { lane: 'poll' }),
     readInputs: (address, quantity, lane = 'poll') => ask({ name: 'readDiscreteInputs', address, quantity, values: [] }, { lane }),
   }
