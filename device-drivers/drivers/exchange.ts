@@ -135,7 +135,9 @@ export function startExchange<Frame>(options: ExchangeOptions<Frame>, link: Byte
       question.onHanded?.()
       link
         .write(codec.encode(question.frame), limit.signal)
-        .then(() => question.answers ?? settle({ kind: 'sent' }))
+        .then(() => {
+          if (!question.answers) settle({ kind: 'sent' })
+        })
         .catch((error: unknown) => lost(text(error)))
     })
     limit.done()
