@@ -42,9 +42,12 @@ export function keepReading({ platform, quietMs, reads = false, over, stop, star
 
   async function stopNow(): Promise<boolean> {
     const answer = await stop()
-    if (answer.kind === 'answered') missed = 0
-    else if (answer.kind === 'lost' && ++missed === MOST_MISSED && !over.aborted) onSilent(`${MOST_MISSED} times in a row: ${answer.detail}`)
-    return answer.kind === 'answered'
+    if (answer.kind !== 'lost') {
+      missed = 0
+      return answer.kind === 'answered'
+    }
+    if (++missed === MOST_MISSED && !over.aborted) onSilent(`${MOST_MISSED} times in a row: ${answer.detail}`)
+    return false
   }
 
   async function startNow(): Promise<void> {

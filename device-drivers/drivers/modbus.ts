@@ -51,7 +51,12 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
       session && !session.over.aborted ? session.board.writeCoil(output, on) : { kind: 'lost', handed: false, detail: NOT_CONNECTED },
   })
 
-  const sensors = modbusSensors({ settings, platform, tell: queue.put, siren: (seconds) => void (settings.siren && outputs.signal('siren', seconds)) })
+  const sensors = modbusSensors({
+    settings,
+    platform,
+    tell: queue.put,
+    siren: (seconds) => void (settings.siren && outputs.signal('siren', seconds)),
+  })
   const { watched } = sensors
 
   async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
@@ -124,7 +129,10 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     // The lock shuts again as soon as the door is open; a deactivator is armed for one deactivation.
     const endInput = door?.input ?? (interlock && confirmInput)
     const feedbackInput = interlock?.armedInput
-    return startRelease({ switchOutput, inputs, over, timers, output, confirmInput, pulseMs, endInput, feedbackInput, signal, onPulse, onFault })
+    return startRelease({
+      switchOutput, inputs, over, timers, output, confirmInput, pulseMs, endInput, feedbackInput, signal, onPulse,
+      onFault,
+    })
   }
 
   async function execute(command: Parameters<ProtectionDevice['execute']>[0], signal: AbortSignal): Promise<CommandResult> {

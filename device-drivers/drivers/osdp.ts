@@ -80,7 +80,9 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
     if (watched.length === 0) return new Map()
     const data = await expectReply(asked, osdpCommand(OSDP_COMMAND.inputStatus), [OSDP_REPLY.inputStatus], 'to tell its inputs')
     const missing = watched.find((input) => input >= data.length)
-    if (missing !== undefined) throw new Error(`the device has no input ${missing}, only ${data.length}; check the settings of ${settings.deviceId}`)
+    if (missing !== undefined) {
+      throw new Error(`the device has no input ${missing}, only ${data.length}; check the settings of ${settings.deviceId}`)
+    }
     return statesOf(data)
   }
 
@@ -89,9 +91,10 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
       const answer = await found.send(osdpCommand(OSDP_COMMAND.inputStatus), { lane: 'poll' })
       return answer.kind === 'reply' && answer.code === OSDP_REPLY.inputStatus ? statesOf(answer.data) : null
     }
-    inputs = watched.length === 0 ? NO_INPUTS : watchInputs({ platform, read, pollMs: settings.pollMs, before, signal: over, onChange: onInput })
+    const { pollMs } = settings
+    inputs = watched.length === 0 ? NO_INPUTS : watchInputs({ platform, read, pollMs, before, signal: over, onChange: onInput })
     const release = output === undefined ? null : { output, isOn: () => pulses > 0 }
-    void watchDevice({ dialogue: found, platform, pollMs: settings.pollMs, over, release, onCard, onFault })
+    void watchDevice({ dialogue: found, platform, pollMs, over, release, onCard, onFault })
   }
 
   async function begin(session: LinkSession<OsdpLine>, signal: AbortSignal): Promise<DeviceIdentity> {
@@ -124,7 +127,11 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
     startWatching(found, before, session.over)
     const { vendor, model, version, serialNumber, firmwareVersion } = identity
     const secured = settings.key === undefined ? 'without secure channel' : 'in secure channel'
-    return { description: `OSDP device ${vendor} ${model}.${version}, address ${settings.address} at ${linkKey(settings.link)}, ${secured}`, firmwareVersion, serialNumber }
+    return {
+      description: `OSDP device ${vendor} ${model}.${version}, address ${settings.address} at ${linkKey(settings.link)}, ${secured}`,
+      firmwareVersion,
+      serialNumber,
+    }
   }
 
   function onPulse(): () => void {

@@ -100,8 +100,8 @@ async function pulse(o: ReleaseOptions, ended: AbortSignal): Promise<void> {
     if (limit.signal.aborted) resolve()
     limit.signal.addEventListener('abort', () => resolve(), { once: true })
   })
-  const done = o.endInput === undefined ? over : watchInput(o, o.endInput, limit.signal).then((seen) => (seen === 'changed' ? undefined : over))
-  await Promise.race([over, done])
+  if (o.endInput === undefined) await over
+  else if ((await watchInput(o, o.endInput, limit.signal)) !== 'changed') await over
   limit.done()
 }
 

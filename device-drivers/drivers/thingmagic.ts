@@ -3,7 +3,8 @@ import type { Cancel, Platform } from '../../policy/platform.ts'
 import { THINGMAGIC, thingMagicCodec } from '../protocols/thingmagic/frame.ts'
 import type { ThingMagicFrame } from '../protocols/thingmagic/frame.ts'
 import {
-  decodeThingMagicTag, decodeVersion, isBootLoader, setAntennas, setOutput, setReadPower, START_READING, statusText, STILL_READING, STOP_READING,
+  decodeThingMagicTag, decodeVersion, isBootLoader, setAntennas, setOutput, setReadPower, START_READING, statusText, STILL_READING,
+  STOP_READING,
   TELL_EVERY_READ, THINGMAGIC_REGIONS, thingMagicCommand, TOO_HOT, USE_GEN2,
 } from '../protocols/thingmagic/messages.ts'
 import type { ThingMagicRegion } from '../protocols/thingmagic/messages.ts'
@@ -35,8 +36,14 @@ export const ThingMagicSettings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('thingmagic'),
   link: LinkSettings,
-  region: z.enum(REGION_NAMES, { error: `give the region that the law of the place asks for: ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}` }),
-  antennas: z.array(whole(1, 4, 'antennas are numbered 1 to 4'), { error: 'give a list such as [1]' }).min(1, { error: 'give at least one antenna' }).max(4).default([1]),
+  region: z.enum(
+    REGION_NAMES,
+    { error: `give the region that the law of the place asks for: ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}` },
+  ),
+  antennas: z.array(
+    whole(1, 4, 'antennas are numbered 1 to 4'),
+    { error: 'give a list such as [1]' },
+  ).min(1, { error: 'give at least one antenna' }).max(4).default([1]),
   powerDbm: z.number(powerError).min(0, powerError).max(31.5, powerError).optional(),
   siren: Lamp.optional(),
   amber: Lamp.optional(),
@@ -74,9 +81,13 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
     }
     if (frame.opcode !== THINGMAGIC.readMany) return { bytes: frame.data.length, detail: 'a frame that answers nothing' }
     if (frame.status === TOO_HOT) {
-      if (clock.elapsed() - hotMs >= HEAT_OVER_MS) queue.put({ type: 'fault', detail: 'the reader is too hot and reads less; give it air or less power' })
+      if (clock.elapsed() - hotMs >= HEAT_OVER_MS) {
+        queue.put({ type: 'fault', detail: 'the reader is too hot and reads less; give it air or less power' })
+      }
       hotMs = clock.elapsed()
-    } else if (frame.status !== STILL_READING && frame.status !== 0) queue.put({ type: 'fault', detail: `reading: ${statusText(frame.status ?? 0)}` })
+    } else if (frame.status !== STILL_READING && frame.status !== 0) {
+      queue.put({ type: 'fault', detail: `reading: ${statusText(frame.status ?? 0)}` })
+    }
     return null
   }
 
@@ -102,7 +113,8 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
     const answer = held ? await session.ask(setOutput(pin, ms > 0)) : NOT_CONNECTED
     await session.reading.go()
     if (answer.kind !== 'answered') return answer.kind === 'lost' ? answer : NOT_CONNECTED
-    return answer.frame.status === 0 ? { kind: 'done' } : { kind: 'refused', detail: statusText(answer.frame.status ?? 0), undecided: false }
+    if (answer.frame.status === 0) return { kind: 'done' }
+    return { kind: 'refused', detail: statusText(answer.frame.status ?? 0), undecided: false }
   }
 
   const configured = new Set(SIGNALS.filter((signal) => settings[signal]))
@@ -111,7 +123,13 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
   async function begin(session: LinkSession<Line>, signal: AbortSignal): Promise<DeviceIdentity> {
     current = null
     const ask = async (frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>> => {
-      const answer = await session.speaker.ask({ frame, who: 'the reader', timeoutMs: settings.requestTimeoutMs, signal: session.over, answers: ({ opcode }) => opcode === frame.opcode })
+      const answer = await session.speaker.ask({
+        frame,
+        who: 'the reader',
+        timeoutMs: settings.requestTimeoutMs,
+        signal: session.over,
+        answers: ({ opcode }) => opcode === frame.opcode,
+      })
       if (answer.kind === 'answered') current?.reading.heard()
       return answer
     }
@@ -124,13 +142,17 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
         throw new Error(detail)
       }
       session.heard()
-      if (what !== null && answer.frame.status !== 0) throw new Error(`the reader refuses ${what}: ${statusText(answer.frame.status ?? 0)}; check the settings of ${settings.deviceId}`)
+      if (what !== null && answer.frame.status !== 0) {
+        throw new Error(`the reader refuses ${what}: ${statusText(answer.frame.status ?? 0)}; check the settings of ${settings.deviceId}`)
+      }
       return answer.frame
     }
 
     // It may still be reading from before. One that does not read may refuse to stop.
     await asked(STOP_READING, null)
-    if (isBootLoader(await asked(thingMagicCommand(THINGMAGIC.currentProgram), 'to tell its program'))) await asked(thingMagicCommand(THINGMAGIC.bootFirmware), 'to start its firmware')
+    if (isBootLoader(await asked(thingMagicCommand(THINGMAGIC.currentProgram), 'to tell its program'))) {
+      await asked(thingMagicCommand(THINGMAGIC.bootFirmware), 'to start its firmware')
+    }
     const version = decodeVersion(await asked(thingMagicCommand(THINGMAGIC.version), 'to tell its version'))
     if (!version) throw new Error('the reader does not tell its version')
     await asked(USE_GEN2, 'Gen2 tags')
@@ -146,9 +168,14 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
     async function start(): Promise<void> {
       const answer = await ask(START_READING)
       // Without power for a moment, it has forgotten its region and everything else.
-      if (answer.kind === 'answered' && answer.frame.status !== 0) session.end(`the reader does not read any more: ${statusText(answer.frame.status ?? 0)}`)
+      if (answer.kind === 'answered' && answer.frame.status !== 0) {
+        session.end(`the reader does not read any more: ${statusText(answer.frame.status ?? 0)}`)
+      }
     }
-    const reading = keepReading({ platform, quietMs: QUIET_MS, reads: true, over: session.over, stop: () => ask(STOP_READING), start, onSilent: session.silent })
+    const reading = keepReading({
+      platform, quietMs: QUIET_MS, reads: true, over: session.over, stop: () => ask(STOP_READING), start,
+      onSilent: session.silent,
+    })
     current = { reading, ask }
     return { description: `ThingMagic reader ${version.hardware} at ${linkKey(settings.link)}`, firmwareVersion: version.firmware }
   }
@@ -182,6 +209,10 @@ export const thingMagicDriver: Driver<ThingMagicSettings, typeof ThingMagicSetti
   name: 'thingmagic',
   settings: ThingMagicSettings,
   linkUse: () => null,
-  claims: ({ deviceId, ...settings }) => SIGNALS.flatMap((signal) => (settings[signal] ? [{ setting: `${signal}.output`, on: `pin ${settings[signal].output} of ${deviceId}` }] : [])),
+  claims: ({ deviceId, ...settings }) =>
+    SIGNALS.flatMap((signal) => {
+      const lamp = settings[signal]
+      return lamp ? [{ setting: `${signal}.output`, on: `pin ${lamp.output} of ${deviceId}` }] : []
+    }),
   open: openThingMagic,
 }

@@ -13,13 +13,21 @@ export interface TimedSignals {
 }
 
 /** `write` starts a signal for so many ms, or ends it with 0. */
-export function timedSignals(clock: Clock, signals: ReadonlySet<Signal>, write: (signal: Signal, ms: number) => Promise<SwitchAnswer>): TimedSignals {
+export function timedSignals(
+  clock: Clock,
+  signals: ReadonlySet<Signal>,
+  write: (signal: Signal, ms: number) => Promise<SwitchAnswer>,
+): TimedSignals {
   const until = new Map<Signal, number>()
 
   return {
     async signal(signal, seconds) {
-      if (!signals.has(signal)) return result('failed', false, 'not_supported', `no ${signal} is configured; add "${signal}" to the settings`)
-      if (!(seconds >= 0 && seconds <= LONGEST_SIGNAL_S)) return result('failed', false, 'not_supported', `a signal lasts 0 to ${LONGEST_SIGNAL_S} seconds`)
+      if (!signals.has(signal)) {
+        return result('failed', false, 'not_supported', `no ${signal} is configured; add "${signal}" to the settings`)
+      }
+      if (!(seconds >= 0 && seconds <= LONGEST_SIGNAL_S)) {
+        return result('failed', false, 'not_supported', `a signal lasts 0 to ${LONGEST_SIGNAL_S} seconds`)
+      }
       until.set(signal, clock.elapsed() + seconds * 1_000)
       const answer = await write(signal, seconds * 1_000)
       if (answer.kind === 'done') return result('confirmed', true, 'acknowledged')

@@ -42,9 +42,10 @@ function openM100(settings: M100Settings, links: SharedLinks, platform: Platform
   let polling: KeptReading | null = null
   let ask: AskM100 | null = null
 
+  const { region, powerDbm } = settings
   const setUp = [
-    ...(settings.region ? [{ frame: m100Command(M100.setRegion, [M100_REGIONS[settings.region]]), what: `region ${settings.region}` }] : []),
-    ...(settings.powerDbm === undefined ? [] : [{ frame: setPower(settings.powerDbm), what: `a power of ${settings.powerDbm} dBm` }]),
+    ...(region ? [{ frame: m100Command(M100.setRegion, [M100_REGIONS[region]]), what: `region ${region}` }] : []),
+    ...(powerDbm === undefined ? [] : [{ frame: setPower(powerDbm), what: `a power of ${powerDbm} dBm` }]),
   ]
 
   function onStray(frame: M100Frame) {
@@ -81,7 +82,9 @@ function openM100(settings: M100Settings, links: SharedLinks, platform: Platform
       }
       session.heard()
       const refusal = refusalOf(answer.frame)
-      if (refusal !== null) throw new Error(`the reader refuses ${what}: ${refusalText(refusal)}; check the settings of ${settings.deviceId}`)
+      if (refusal !== null) {
+        throw new Error(`the reader refuses ${what}: ${refusalText(refusal)}; check the settings of ${settings.deviceId}`)
+      }
       return answer.frame
     }
 

@@ -27,7 +27,10 @@ export function turned(bytes: Uint8Array, at: number): Uint8Array {
   return wrong
 }
 
-/** Sends an answer with the faults that hit it: late, behind noise, garbled, cut off, or not at all. `garbleAt`: a byte that its check covers. */
+/**
+ * Sends an answer with the faults that hit it: late, behind noise, garbled, cut off, or not at all.
+ * `garbleAt` is a byte that its check covers.
+ */
 export async function answerWithFaults({ link, timers, hits, bytes }: FaultyAnswer, garbleAt: number): Promise<void> {
   const has = (kind: Fault['kind']) => hits.some((hit) => hit.kind === kind)
   if (has('cut-before-answer')) return link.close()

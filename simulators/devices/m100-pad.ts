@@ -51,8 +51,11 @@ export interface M100Pad {
   serve(link: ByteLink): Promise<void>
 }
 
-const HARDWARE = 'M100 26dBm V1.0'
-const SOFTWARE = 'V2.3.5'
+const TEXTS: Readonly<Record<number, string>> = {
+  [M100_INFORMATION.hardware]: 'M100 26dBm V1.0',
+  [M100_INFORMATION.software]: 'V2.3.5',
+  [M100_INFORMATION.maker]: 'MagicRf',
+}
 const MOST_DONE = 1_000
 const MOST_TAGS = 1_000
 const OK = Uint8Array.of(0)
@@ -78,7 +81,11 @@ export function m100Pad({ platform, pollMs = 10, mostDbm = 26 }: M100PadOptions)
 
   function notice(tag: Tag): M100Frame {
     const pc = pcOf(tag.epc)
-    return { type: 'notice', command: M100.poll, parameters: Uint8Array.from([tag.rssiDbm & 0xff, pc >> 8, pc & 0xff, ...bytesOfHex(tag.epc), 0x3a, 0x76]) }
+    return {
+      type: 'notice',
+      command: M100.poll,
+      parameters: Uint8Array.from([tag.rssiDbm & 0xff, pc >> 8, pc & 0xff, ...bytesOfHex(tag.epc), 0x3a, 0x76]),
+    }
   }
 
   function broadcast(frame: M100Frame): void {
@@ -88,7 +95,9 @@ export function m100Pad({ platform, pollMs = 10, mostDbm = 26 }: M100PadOptions)
   function pollOnce(): void {
     const found = [...tags.values()].filter((tag) => tag.alive)
     const hits = faults.hitting(0, M100.pollMany)
-    if (!hits.some((hit) => hit.kind === 'dead' || hit.kind === 'mute')) for (const frame of found.length > 0 ? found.map(notice) : [refused(NO_TAG)]) broadcast(frame)
+    if (!hits.some((hit) => hit.kind === 'dead' || hit.kind === 'mute')) {
+      for (const frame of found.length > 0 ? found.map(notice) : [refused(NO_TAG)]) broadcast(frame)
+    }
     left--
     cancelPoll = left > 0 ? platform.timers.after(pollMs, pollOnce) : () => {}
   }
@@ -118,7 +127,7 @@ export function m100Pad({ platform, pollMs = 10, mostDbm = 26 }: M100PadOptions)
   }
 
   const answers: Readonly<Record<number, (parameters: Uint8Array) => M100Frame | null>> = {
-    [M100.information]: ([kind = 0]) => said(M100.information, ascii(kind, kind === M100_INFORMATION.hardware ? HARDWARE : kind === M100_INFORMATION.software ? SOFTWARE : 'MagicRf')),
+    [M100.information]: ([kind = 0]) => said(M100.information, ascii(kind, TEXTS[kind] ?? '')),
     [M100.setRegion]: () => said(M100.setRegion, OK),
     [M100.setSelect](parameters) {
       selected = hexOfBytes(parameters.subarray(7))
@@ -153,7 +162,8 @@ export function m100Pad({ platform, pollMs = 10, mostDbm = 26 }: M100PadOptions)
     const hits = faults.hitting(0, frame.command)
     if (hits.some((hit) => hit.kind === 'dead')) return
     const exception = hits.find((hit) => hit.kind === 'exception')
-    const answer = exception ? refused(exception.code) : (answers[frame.command]?.(frame.parameters) ?? (frame.command === M100.pollMany ? null : refused(0x17)))
+    const usual = answers[frame.command] ?? (() => refused(0x17))
+    const answer = exception ? refused(exception.code) : usual(frame.parameters)
     await answerWithFaults({ link, timers: platform.timers, hits, bytes: answer && codec.encode(answer) }, 2)
   }
 

@@ -56,7 +56,12 @@ const DEFAULT_LOCKS: readonly LockModel[] = [{ coil: 0, input: 0, openMs: 30, cl
 const IDENTITY = Uint8Array.of(0xca, 0xfe, 0x01, 1, 2, 0x87, 0xd6, 0x12, 0x00, 3, 4, 5)
 const CAPABILITIES = Uint8Array.of(1, 1, SIZE, 2, 1, SIZE, 3, 1, 0, 4, 1, 1, 5, 1, 1, 9, 1, 1)
 /** What may be asked outside of the secure channel. */
-const PLAIN: ReadonlySet<number> = new Set([OSDP_COMMAND.id, OSDP_COMMAND.capabilities, OSDP_COMMAND.challenge, OSDP_COMMAND.panelCryptogram])
+const PLAIN: ReadonlySet<number> = new Set([
+  OSDP_COMMAND.id,
+  OSDP_COMMAND.capabilities,
+  OSDP_COMMAND.challenge,
+  OSDP_COMMAND.panelCryptogram,
+])
 
 interface Said {
   readonly code: number
@@ -90,7 +95,9 @@ export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
     outputs[output] = on
     options.onChange?.(output, on)
     for (const lock of locks) {
-      if (lock.coil === output) platform.timers.after(on ? lock.openMs : lock.closeMs, () => void (outputs[output] === on && (inputs[lock.input] = on)))
+      if (lock.coil === output) {
+        platform.timers.after(on ? lock.openMs : lock.closeMs, () => void (outputs[output] === on && (inputs[lock.input] = on)))
+      }
     }
   }
 
@@ -154,7 +161,10 @@ export function osdpDevice(options: OsdpDeviceOptions): OsdpDevice {
     const plain = refuse === null ? opened(frame) : refuse
     const said = typeof plain === 'number' ? nak(plain) : (answers[plain.code]?.(plain.data, plain) ?? nak(OSDP_NAK.unknownCommand))
     const { address: at, sequence, check } = frame
-    const out: OsdpFrame = { address: at, reply: true, sequence, check, security: said.security ?? null, code: said.code, data: said.data ?? new Uint8Array(0), mac: null }
+    const out: OsdpFrame = {
+      address: at, reply: true, sequence, check, security: said.security ?? null, code: said.code,
+      data: said.data ?? new Uint8Array(0), mac: null,
+    }
     const channel = inChannel && typeof plain !== 'number' ? handshake.channel : null
     return codec.encode(channel ? channel.seal(out) : out)
   }

@@ -63,7 +63,11 @@ export function thingMagicReader({ platform, roundMs = 40, mostDbm = 27, bootLoa
   let sinceSign = 0
   let cancelRound: Cancel | null = null
 
-  const said = (opcode: number, status: number, data: readonly number[] | Uint8Array = []): ThingMagicFrame => ({ opcode, status, data: Uint8Array.from(data) })
+  const said = (opcode: number, status: number, data: readonly number[] | Uint8Array = []): ThingMagicFrame => ({
+    opcode,
+    status,
+    data: Uint8Array.from(data),
+  })
 
   function broadcast(frame: ThingMagicFrame): void {
     for (const link of links) void sendQuietly(link, codec.encode(frame))
@@ -73,8 +77,15 @@ export function thingMagicReader({ platform, roundMs = 40, mostDbm = 27, bootLoa
     const bytes = bytesOfHex(epc)
     const pc = ((bytes.length / 2) << 11) & 0xffff
     const bits = (bytes.length + 4) * 8
-    const metadata = [1, rssiDbm & 0xff, (antenna << 4) | antenna, 0x0e, 0x08, 0x30, 0, 0, sinceSign >> 8, sinceSign & 0xff, 0, 0, 5, 0, 0, 0x0f]
-    return said(THINGMAGIC.readMany, OK, [0x10, 0x00, 0x1b, 0x01, 0xff, 1, ...metadata, bits >> 8, bits & 0xff, pc >> 8, pc & 0xff, ...bytes, 0x45, 0xe9])
+    const metadata = [
+      1, rssiDbm & 0xff, (antenna << 4) | antenna, 0x0e, 0x08, 0x30, 0, 0, sinceSign >> 8, sinceSign & 0xff, 0, 0, 5,
+      0, 0, 0x0f,
+    ]
+    return said(
+      THINGMAGIC.readMany,
+      OK,
+      [0x10, 0x00, 0x1b, 0x01, 0xff, 1, ...metadata, bits >> 8, bits & 0xff, pc >> 8, pc & 0xff, ...bytes, 0x45, 0xe9],
+    )
   }
 
   function round(): void {

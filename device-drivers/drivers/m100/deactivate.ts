@@ -39,7 +39,9 @@ async function command(o: DeactivateOptions): Promise<CommandResult> {
   if (o.signal.aborted) return result('failed', false, 'cancelled')
   if (select.kind !== 'answered') return result('failed', false, 'not_ready', select.kind === 'lost' ? select.detail : 'no answer')
   const refusedSelect = refusalOf(select.frame)
-  if (refusedSelect !== null) return result('failed', false, 'not_supported', `the reader does not select this tag: ${refusalText(refusedSelect)}`)
+  if (refusedSelect !== null) {
+    return result('failed', false, 'not_supported', `the reader does not select this tag: ${refusalText(refusedSelect)}`)
+  }
 
   const { method, password } = o.how
   const frame = method === 'kill' ? killTag(password) : changeEas(password, false)

@@ -29,7 +29,9 @@ export const M100Settings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('uhf-m100'),
   link: LinkSettings,
-  powerDbm: z.number(powerError).min(0, powerError).max(30, powerError).optional().meta({ description: 'transmitting power; by default as the reader keeps it' }),
+  powerDbm: z.number(powerError).min(0, powerError).max(30, powerError).optional().meta({
+    description: 'transmitting power; by default as the reader keeps it',
+  }),
   region: z.enum(REGION_NAMES, { error: `use ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}` }).optional(),
   deactivate: z
     .discriminatedUnion('method', [Kill, Eas], {

@@ -59,7 +59,14 @@ export function modbusSensors({ settings, platform, tell, siren }: SensorOptions
   }
 
   return {
-    watched: [confirmInput, passageInput, door?.input, interlock?.armedInput, beams?.outside, beams?.inside].filter((input) => input !== undefined),
+    watched: [
+      confirmInput,
+      passageInput,
+      door?.input,
+      interlock?.armedInput,
+      beams?.outside,
+      beams?.inside,
+    ].filter((input) => input !== undefined),
     found: (states) => states.forEach((on, input) => set(input, on)),
     changed(input, on) {
       tell({ type: 'input', input, on })

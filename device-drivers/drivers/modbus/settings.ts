@@ -62,7 +62,9 @@ export const ModbusSettings = z
       .meta({ description: 'the board itself ends the pulse' }),
     passageInput: address('input of the passage sensor').optional(),
     door: Door.optional().meta({ description: 'door behind the lock: relocks when it opens, tells when it is forced or left open' }),
-    interlock: Interlock.optional().meta({ description: 'the output arms a deactivator for pulseMs at most, and until confirmInput shows that it is done' }),
+    interlock: Interlock.optional().meta({
+      description: 'the output arms a deactivator for pulseMs at most, and until confirmInput shows that it is done',
+    }),
     beams: Beams.optional().meta({ description: 'people counter' }),
     siren: Siren.optional(),
     amber: Lamp.optional(),

@@ -56,7 +56,13 @@ const MOST_TRIES = 3
 const MOST_BUSY = 20
 const BUSY_PAUSE_MS = 100
 
+const NOT_OURS =
+  'an answer outside of the secure channel or with a wrong MAC: somebody else speaks on this line, or the device has lost the channel'
+
 const isBusy = (frame: OsdpFrame): boolean => frame.code === OSDP_REPLY.busy && frame.security === null && frame.data.length === 0
+
+/** BUSY comes with number 0; what a device says to a number that it does not expect comes with any. */
+const isUnnumbered = (frame: OsdpFrame): boolean => isBusy(frame) || frame.code === OSDP_REPLY.nak
 
 /** Begins with number 0, which makes the device forget what was before. */
 export function startDialogue(o: DialogueOptions): Dialogue {
@@ -80,12 +86,13 @@ export function startDialogue(o: DialogueOptions): Dialogue {
 
   function read(frame: OsdpFrame, repeated: boolean): OsdpAnswer {
     const nak = frame.code === OSDP_REPLY.nak ? (frame.data[0] ?? 0) : null
-    if (!channel) return nak === null ? { kind: 'reply', code: frame.code, data: frame.data, security: frame.security } : { kind: 'nak', code: nak, repeated }
+    if (!channel && nak !== null) return { kind: 'nak', code: nak, repeated }
+    if (!channel) return { kind: 'reply', code: frame.code, data: frame.data, security: frame.security }
     // Anybody on the line can say what is not secured, so a plain NAK proves nothing about the command.
     if (!frame.mac && nak !== null) return broken(`the device left the secure channel: ${nakText(nak)}`)
     const opened = channel.open(frame)
     if (!opened) {
-      o.onFault('an answer outside of the secure channel or with a wrong MAC: somebody else speaks on this line, or the device has lost the channel')
+      o.onFault(NOT_OURS)
       return broken('an answer that is not from the secure channel')
     }
     if (opened.code === OSDP_REPLY.nak) return { kind: 'nak', code: opened.data[0] ?? 0, repeated }
@@ -104,7 +111,7 @@ export function startDialogue(o: DialogueOptions): Dialogue {
         },
         who: `address ${o.address}`,
         timeoutMs: o.timeoutMs,
-        answers: (frame) => frame.reply && frame.address === o.address && (frame.sequence === sent?.sequence || isBusy(frame) || frame.code === OSDP_REPLY.nak),
+        answers: (frame) => frame.reply && frame.address === o.address && (frame.sequence === sent?.sequence || isUnnumbered(frame)),
         lane: options.lane ?? 'command',
         signal: repeats ? o.over : signal,
         ...(!repeats && options.onHanded ? { onHanded: options.onHanded } : {}),

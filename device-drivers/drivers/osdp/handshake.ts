@@ -6,7 +6,7 @@ import {
 import type { Dialogue, OsdpAnswer } from './dialogue.ts'
 
 /** `wrong key`: it answered, and does not have this key. */
-export type Handshake = { readonly kind: 'secured' } | { readonly kind: 'wrong key'; readonly detail: string } | { readonly kind: 'failed'; readonly detail: string }
+export type Handshake = { readonly kind: 'secured' } | { readonly kind: 'wrong key' | 'failed'; readonly detail: string }
 
 /** In the security block: which kind of key the two mean. */
 const KEY_KIND = { default: 0, own: 1 } as const
@@ -22,8 +22,12 @@ export async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random
   const panelRandom = random.bytes(8)
   const challenged = await dialogue.send(osdpCommand(OSDP_COMMAND.challenge, panelRandom), { security: [SCS.challenge, kind] })
   if (challenged.kind === 'nak') return { kind: 'wrong key', detail: `the device takes no such key: ${nakText(challenged.code)}` }
-  if (challenged.kind !== 'reply' || challenged.code !== OSDP_REPLY.deviceCryptogram || challenged.data.length !== 32) return failed(challenged, 'the challenge')
-  if (challenged.security?.[1] === KEY_KIND.default && kind === KEY_KIND.own) return { kind: 'wrong key', detail: 'the device has the default key only' }
+  if (challenged.kind !== 'reply' || challenged.code !== OSDP_REPLY.deviceCryptogram || challenged.data.length !== 32) {
+    return failed(challenged, 'the challenge')
+  }
+  if (challenged.security?.[1] === KEY_KIND.default && kind === KEY_KIND.own) {
+    return { kind: 'wrong key', detail: 'the device has the default key only' }
+  }
 
   const keys = sessionKeys(key, panelRandom)
   const deviceRandom = challenged.data.subarray(8, 16)
@@ -34,7 +38,9 @@ export async function secureDialogue(dialogue: Dialogue, key: Uint8Array, random
   const proven = await dialogue.send(osdpCommand(OSDP_COMMAND.panelCryptogram, cryptogram), { security: [SCS.panelCryptogram, kind] })
   if (proven.kind !== 'reply' || proven.code !== OSDP_REPLY.firstMac) return failed(proven, 'the cryptogram')
   const firstMac = firstReplyMac(keys, cryptogram)
-  if (proven.security?.[1] !== 1 || !isSame(proven.data, firstMac)) return { kind: 'failed', detail: 'the device does not accept the cryptogram' }
+  if (proven.security?.[1] !== 1 || !isSame(proven.data, firstMac)) {
+    return { kind: 'failed', detail: 'the device does not accept the cryptogram' }
+  }
   dialogue.secure(secureChannel(keys, firstMac))
   return { kind: 'secured' }
 }

@@ -30,7 +30,10 @@ export const OsdpSettings = z
     key: z
       .string({ error: keyError })
       .regex(/^[0-9A-Fa-f]{32}$/, { error: keyError })
-      .refine((key) => key.toUpperCase() !== hexOfBytes(DEFAULT_KEY), { error: 'this is the default key, which everybody knows; make one of 16 random bytes' })
+      .refine(
+        (key) => key.toUpperCase() !== hexOfBytes(DEFAULT_KEY),
+        { error: 'this is the default key, which everybody knows; make one of 16 random bytes' },
+      )
       .optional(),
     installMode: z.boolean({ error: 'use true only while a new device is being installed' }).default(false)
       .meta({ description: 'a device that has the default key only is given `key`' }),
@@ -60,7 +63,8 @@ export type OsdpSettings = z.infer<typeof OsdpSettings>
 /** Outputs belong to one purpose; so does an address. */
 export function osdpClaims(settings: OsdpSettings): Claim[] {
   const at = `address ${settings.address} at ${linkKey(settings.link)}`
-  const siren = settings.siren && 'output' in settings.siren ? [{ setting: 'siren.output', on: `output ${settings.siren.output} of ${at}` }] : []
+  const { siren: sounder } = settings
+  const siren = sounder && 'output' in sounder ? [{ setting: 'siren.output', on: `output ${sounder.output} of ${at}` }] : []
   const release = settings.output === undefined ? [] : [{ setting: 'output', on: `output ${settings.output} of ${at}` }]
   // Two devices with one address would count each other's numbers.
   return [{ setting: 'address', on: at }, ...release, ...siren]

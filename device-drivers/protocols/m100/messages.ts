@@ -45,7 +45,8 @@ const TAG_REFUSALS: Readonly<Record<number, string>> = { 0xa0: 'read', 0xb0: 'wr
 /** A refusal in words, such as `error 16 (wrong access password)`. */
 export function refusalText(code: number): string {
   const tag = TAG_REFUSALS[code & 0xf0]
-  return `error ${hexOfBytes(Uint8Array.of(code))} (${REFUSALS[code] ?? (tag ? `the tag refuses: ${tag}, code ${code & 0x0f}` : 'unknown')})`
+  const meaning = REFUSALS[code] ?? (tag ? `the tag refuses: ${tag}, code ${code & 0x0f}` : 'unknown')
+  return `error ${hexOfBytes(Uint8Array.of(code))} (${meaning})`
 }
 
 /** A command with its parameters. */

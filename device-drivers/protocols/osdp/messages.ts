@@ -31,7 +31,9 @@ export const OSDP_REPLY = {
   busy: 0x79,
 } as const
 
-export const OSDP_NAK = { check: 1, length: 2, unknownCommand: 3, sequence: 4, noSecurity: 5, securityRequired: 6, cannotProcess: 9 } as const
+export const OSDP_NAK = {
+  check: 1, length: 2, unknownCommand: 3, sequence: 4, noSecurity: 5, securityRequired: 6, cannotProcess: 9,
+} as const
 
 const NAK_TEXTS: Readonly<Record<number, string>> = {
   1: 'bad check of the frame',

@@ -15,7 +15,10 @@ import type { OsdpFrame } from './frame.ts'
  *     … SCS_15 no data, SCS_17 encrypted ───▶
  *                                        ◀───     … SCS_16 no data, SCS_18 encrypted
  */
-export const SCS = { challenge: 0x11, deviceCryptogram: 0x12, panelCryptogram: 0x13, firstMac: 0x14, command: 0x15, reply: 0x16, commandData: 0x17, replyData: 0x18 } as const
+export const SCS = {
+  challenge: 0x11, deviceCryptogram: 0x12, panelCryptogram: 0x13, firstMac: 0x14, command: 0x15, reply: 0x16,
+  commandData: 0x17, replyData: 0x18,
+} as const
 
 /** The key that every device has when it leaves the factory, and so no secret: for setting a real one, and for nothing else. */
 export const DEFAULT_KEY = Uint8Array.from({ length: 16 }, (_, i) => 0x30 + i)
@@ -79,7 +82,7 @@ function padded(bytes: Uint8Array): Uint8Array {
   return blocks
 }
 
-/** The MAC of `bytes` behind the one before: CBC with the first MAC key, the last block with the second; padded only where a block is not full. */
+/** The MAC of `bytes` behind the one before: CBC with the first key, the last block with the second; padded where a block is not full. */
 export function osdpMac({ mac1, mac2 }: SessionKeys, before: Uint8Array, bytes: Uint8Array): Uint8Array {
   const blocks = bytes.length > 0 && bytes.length % BLOCK === 0 ? bytes : padded(bytes)
   const head = blocks.subarray(0, blocks.length - BLOCK)

@@ -69,7 +69,10 @@ function shape(isReply: boolean): FrameShape<ThingMagicFrame> {
       const end = start + length
       if (thingMagicCrc(bytes, start + 1, end - 2) !== word(bytes, end - 2)) return 'none'
       const dataAt = start + (isReply ? 5 : 3)
-      return { frame: { opcode: bytes[start + 2] ?? 0, status: isReply ? word(bytes, start + 3) : null, data: bytes.slice(dataAt, end - 2) }, length }
+      return {
+        frame: { opcode: bytes[start + 2] ?? 0, status: isReply ? word(bytes, start + 3) : null, data: bytes.slice(dataAt, end - 2) },
+        length,
+      }
     },
   }
 }
