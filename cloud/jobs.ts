@@ -7,10 +7,11 @@ import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
+import { pruneGone } from './protection/item-sequence.ts'
 import { startDuePayments } from './payments/due-payments.ts'
+import { releaseRefunds } from './payments/release-refunds.ts'
 import type { Database } from './persistence/database.ts'
 import { cancelUnpaid } from './scan-and-go/approval.ts'
-import { settleRefunds } from './scan-and-go/cancel-purchase.ts'
 import { lapseReservations } from './stock/lapse.ts'
 
 /** Work that is due by time. Each kind is safe to run twice, and in several processes. */
@@ -18,6 +19,7 @@ import { lapseReservations } from './stock/lapse.ts'
 const REFRESH_MS = 30_000
 const HOUSEKEEPING_MS = 60_000
 const SEALING_MS = 10_000
+const SETTLING_MS = 5_000
 
 export interface Jobs {
   stop(): Promise<void>
@@ -58,10 +60,11 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     const nowMs = platform.clock.wall()
     await database.write((db) => pruneAnswers(db, nowMs))
     await database.write((db) => pruneLogins(db, nowMs))
-    await database.write((db) => settleRefunds({ db, nowMs }))
     await database.write((db) => cancelUnpaid({ db, nowMs }))
     await database.write((db) => pruneRequests(db, nowMs))
+    await database.write((db) => pruneGone(db, nowMs))
   })
+  every(SETTLING_MS, 'held refunds', () => releaseRefunds(database, services))
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
   every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))

@@ -8,6 +8,11 @@ import { authorizer } from './decisions/authorize.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { newCounters, type Counters } from './health/metrics.ts'
 import type { AgentStatus } from './health/status.ts'
+import { openItemFile } from './items/database.ts'
+import { openReplica, type Replica } from './items/replica.ts'
+import { gateJournal } from './lanes/gate/gate-journal.ts'
+import { openGates, type Antennas, type Gates } from './lanes/gate/gates.ts'
+import { alarmShown } from './lanes/gate/alarm-shown.ts'
 import { openLanes, type Lanes } from './lanes/lanes.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import { openLedger, type Ledger } from './ledger/ledger.ts'
@@ -33,8 +38,11 @@ export interface Agent {
   readonly ledger: Ledger
   readonly clock: AgentClock
   readonly trust: Trust
+  /** The store's items as they are known here. */
+  readonly items: Replica
   readonly link: Connection
   readonly lanes: Lanes
+  readonly gates: Gates
   readonly operators: Operators
   readonly feed: Feed
   readonly counters: Counters
@@ -56,6 +64,8 @@ export interface AgentParts {
   mqttUrl?: string
   /** How device links are opened; by default the real ones. */
   openLink?: SupervisorOptions['openLink']
+  /** How devices are made of their entries; by default by their drivers. */
+  openDevice?: SupervisorOptions['openDevice']
   /** The ledger cannot be trusted any more: the process must end and start again (P6). */
   onFatal(why: Error): void
 }
@@ -89,7 +99,10 @@ export function startAgent(parts: AgentParts): Agent {
   const clock = openAgentClock(ledger, platform.clock)
   const recovered = recover(ledger, identity.storeId, clock.now().nowMs, platform)
   if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: somebody must look')
-  const trust = openTrust(identity, ledger, clock)
+  const itemsFile = join(parts.dataDir, 'items.db')
+  const itemFile = openItemFile(itemsFile, (error) => log.error({ err: error, file: itemsFile }, 'the file of the items cannot be read: remove it; until then they are fetched at every start'))
+  const items = openReplica({ disk: itemFile, platform, log })
+  const trust = openTrust(identity, ledger, clock, items)
   const operators = operatorSessions(platform, () => trust.policy?.operators ?? [])
 
   const byId = new Map(config.devices.map((device) => [device.deviceId, device]))
@@ -146,8 +159,23 @@ export function startAgent(parts: AgentParts): Agent {
     clock,
     trust,
     link,
+    items,
     log,
     execute,
+  })
+  const gates = openGates({
+    platform,
+    items,
+    memory: itemFile,
+    journal: gateJournal({ platform, ledger, storeId: identity.storeId, nowMs, log }),
+    nowMs,
+    policy: () => trust.policy?.policy,
+    isOnline: () => link.isOnline,
+    ask: link.look,
+    execute,
+    antennasOf: (sourceId) => (byId.get(sourceId) as { antennas?: Antennas } | undefined)?.antennas,
+    onAlarm: (deviceId, epc, judgement) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: alarmShown(epc, judgement, !link.isOnline) }),
+    log,
   })
   const underWay = new Set<Promise<unknown>>()
   const lanes = openLanes({
@@ -158,6 +186,7 @@ export function startAgent(parts: AgentParts): Agent {
     trust,
     log,
     operators,
+    gates,
     async authorize(request) {
       const asked = authorize(request)
       underWay.add(asked)
@@ -170,11 +199,11 @@ export function startAgent(parts: AgentParts): Agent {
     execute,
     feeds: (scannerId) => {
       const device = byId.get(scannerId)
-      return device?.driver === 'scanner' ? device.feeds : undefined
+      return device && 'feeds' in device ? device.feeds : undefined
     },
     hasPassageSensor: (deviceId) => {
       const device = byId.get(deviceId)
-      return device?.driver === 'modbus' && device.passageInput !== undefined
+      return device !== undefined && 'passageInput' in device && device.passageInput !== undefined
     },
     onResult: (deviceId, told) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: told }),
     onOperator: (deviceId, name) => feed.publish({ type: 'operator', deviceId, name }),
@@ -230,6 +259,7 @@ export function startAgent(parts: AgentParts): Agent {
     devices: config.devices,
     platform,
     ...(parts.openLink && { openLink: parts.openLink }),
+    ...(parts.openDevice && { openDevice: parts.openDevice }),
     onState: (status) => {
       log.info({ deviceId: status.deviceId, state: status.state, detail: status.detail }, 'a device changed')
       changed()
@@ -250,8 +280,10 @@ export function startAgent(parts: AgentParts): Agent {
     ledger,
     clock,
     trust,
+    items,
     link,
     lanes,
+    gates,
     operators,
     feed,
     counters,
@@ -264,9 +296,11 @@ export function startAgent(parts: AgentParts): Agent {
       feed.close()
       // Outputs off first: what protects must not wait for the network.
       await supervisor?.stop()
+      await gates.stop()
       await link.stop()
       // Whatever was under way is written down with its outcome.
       await Promise.allSettled(underWay)
+      items.close()
       ledger.close()
     },
   }

@@ -12,12 +12,11 @@ import { eitherSignal } from './either-signal.ts'
 import { eventQueue } from './event-queue.ts'
 import { watchInputs } from './input-watch.ts'
 import { auditOutputs } from './modbus/audit.ts'
+import { answerText, switchAnswer } from './modbus/board.ts'
+import type { Board } from './modbus/board.ts'
 import { MODBUS_BUS } from './modbus/bus.ts'
 import type { ModbusBus } from './modbus/bus.ts'
-import { switchAnswer } from './modbus/board.ts'
-import type { Board } from './modbus/board.ts'
 import { readInputs } from './modbus/inputs.ts'
-import { wantedOutputs } from './modbus/outputs.ts'
 import { modbusSensors } from './modbus/sensors.ts'
 import { beginSession, misfit } from './modbus/session.ts'
 import type { Session } from './modbus/session.ts'
@@ -25,6 +24,8 @@ import { claimsOf, framingOf, linkUseOf, ModbusSettings, signalOutputs } from '.
 import { noiseReport } from './noise-report.ts'
 import { startRelease } from './release.ts'
 import type { SwitchOutput } from './release.ts'
+import { wantedOutputs } from './wanted-outputs.ts'
+import type { WriteAnswer } from './wanted-outputs.ts'
 
 const MOST_RELEASES_WAITING = 8
 const CLOSE_WITHIN_MS = 2_000
@@ -46,10 +47,16 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
   const outputs = wantedOutputs({
     release: settings.output,
     signals: signalOutputs(settings),
+    setting: 'output',
     platform,
-    write: async (output, on) =>
-      session && !session.over.aborted ? session.board.writeCoil(output, on) : { kind: 'lost', handed: false, detail: NOT_CONNECTED },
+    write,
   })
+
+  async function write(output: number, on: boolean): Promise<WriteAnswer> {
+    if (!session || session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
+    const answer = await session.board.writeCoil(output, on)
+    return answer.kind === 'exception' ? { kind: 'refused', detail: answerText(answer) } : answer
+  }
 
   const sensors = modbusSensors({
     settings,
@@ -119,9 +126,9 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     }
     const { board, inputs, over } = current
     const { output, pulseMs } = settings
-    const write: Board['writeCoil'] = (coil, on, options) =>
+    const pulse: Board['writeCoil'] = (coil, on, options) =>
       on && settings.hardwarePulse ? board.flashCoil(coil, pulseMs, options) : board.writeCoil(coil, on, options)
-    const switchOutput: SwitchOutput = async (on, options) => switchAnswer(await write(output, on, options))
+    const switchOutput: SwitchOutput = async (on, options) => switchAnswer(await pulse(output, on, options))
     const onPulse = () => {
       sensors.released()
       return outputs.pulse()

@@ -5,8 +5,10 @@ import type { SharedLinks } from '../transports/shared-links.ts'
 import type { ProtectionDevice } from './device.ts'
 import { anyDriver } from './driver.ts'
 import type { AnyDriver, DeviceSettings } from './driver.ts'
+import { llrpDriver } from './llrp.ts'
 import { modbusDriver } from './modbus.ts'
 import { osdpDriver } from './osdp.ts'
+import { pcscDriver } from './pcsc.ts'
 import { scannerDriver } from './scanner.ts'
 import { thingMagicDriver } from './thingmagic.ts'
 import { m100Driver } from './uhf-m100.ts'
@@ -16,7 +18,9 @@ import { m100Driver } from './uhf-m100.ts'
 /** One entry of `devices` in the agent's configuration. */
 export const DeviceEntry = z.discriminatedUnion('driver', [
   modbusDriver.settings,
+  pcscDriver.settings,
   scannerDriver.settings,
+  llrpDriver.settings,
   m100Driver.settings,
   osdpDriver.settings,
   thingMagicDriver.settings,
@@ -25,7 +29,9 @@ export type DeviceEntry = z.infer<typeof DeviceEntry>
 
 const DRIVERS: readonly AnyDriver[] = [
   anyDriver(modbusDriver),
+  anyDriver(pcscDriver),
   anyDriver(scannerDriver),
+  anyDriver(llrpDriver),
   anyDriver(m100Driver),
   anyDriver(osdpDriver),
   anyDriver(thingMagicDriver),

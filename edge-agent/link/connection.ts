@@ -23,6 +23,8 @@ export interface Connection extends CloudLink {
   start(): void
   /** Resolves once the agent has logged in and has the documents as they stand; false when the first try failed or after `limitMs`. */
   ready(limitMs: number): Promise<boolean>
+  /** Asks once for what is newer, and takes it. */
+  look(): Promise<void>
   /** Something was written to the journal. */
   kick(): void
   stop(): Promise<void>
@@ -70,6 +72,7 @@ export function connect(parts: ConnectionParts): Connection {
   const readyWaiters = new Set<(isReady: boolean) => void>()
   let triesFailed = 0
   let running: Promise<void> | undefined
+  let looking: Promise<void> | undefined
 
   const onChange = () => {
     if (!session.isOnline) wake()
@@ -100,9 +103,19 @@ export function connect(parts: ConnectionParts): Connection {
     if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(`time: ${taken.detail}`)
   }
 
-  function take(document: unknown): void {
+  /** What kind of document was taken; undefined when it was not. */
+  function take(document: unknown): string | undefined {
     const taken = typeof document === 'string' ? trust.accept(document) : undefined
     if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(taken.detail)
+    return taken?.taken ? taken.kind : undefined
+  }
+
+  /** One look at what is newer; whoever asks meanwhile gets the same. */
+  async function lookOnce(): Promise<void> {
+    const answer = await session.call('fetchSignedDocuments', { have: trust.have() })
+    if (answer.kind !== 'answered') return
+    for (const document of answer.body['documents'] as unknown[]) take(document)
+    parts.onChange()
   }
 
   /** Fetches what is newer than here; false when the cloud did not answer. */
@@ -113,7 +126,10 @@ export function connect(parts: ConnectionParts): Connection {
       const answer = await session.call('fetchSignedDocuments', { have: trust.have(), ...(cursor !== undefined && { cursor }) })
       if (answer.kind === 'refused') return session.isOnline
       if (answer.kind === 'unreachable') return false
-      for (const document of answer.body['documents'] as unknown[]) take(document)
+      for (const document of answer.body['documents'] as unknown[]) {
+        // A page of items takes some milliseconds: tags are looked up in between.
+        if (take(document) === 'items') await pause(platform.timers, 0)
+      }
       const next = answer.body['nextCursor']
       if (typeof next !== 'string') break
       cursor = next
@@ -157,7 +173,7 @@ export function connect(parts: ConnectionParts): Connection {
         CALL_MS,
       )
       line = opened
-      const store = STORE_TOPICS.filter((name) => name !== 'items').map((name) => storeTopic(storeId, name))
+      const store = STORE_TOPICS.map((name) => storeTopic(storeId, name))
       opened.subscribe([...store, agentTopic(storeId, agentId, 'ack'), agentTopic(storeId, agentId, 'command')])
       opened.publish(topic, state(true), { retain: true })
     } catch (error) {
@@ -168,12 +184,11 @@ export function connect(parts: ConnectionParts): Connection {
   function onMessage(topic: string, payload: string): void {
     if (topic === agentTopic(storeId, agentId, 'ack')) return sending.onAck(payload)
     const isCommand = topic === agentTopic(storeId, agentId, 'command')
-    if (!isCommand) {
-      take(payload)
-      parts.onChange()
-    }
-    // Of commands only the one that may come unsigned is known so far: look now.
-    if (isCommand || trust.isBehind) {
+    const taken = isCommand ? undefined : take(payload)
+    if (!isCommand) parts.onChange()
+    // Of commands only the one that may come unsigned is known so far: look now. Denials and items that were taken
+    // are confirmed at once, by asking with what we have: a refund or a shopper waits for it.
+    if (isCommand || taken === 'deny' || taken === 'items' || trust.isBehind) {
       isDirty = true
       wake()
     }
@@ -243,6 +258,11 @@ export function connect(parts: ConnectionParts): Connection {
       return line !== undefined
     },
     ask: session.call,
+    told: sending.told,
+    look() {
+      looking ??= lookOnce().finally(() => void (looking = undefined))
+      return looking
+    },
     start: () => void (running ??= run()),
     ready(limitMs) {
       if (session.isOnline || triesFailed > 0) return Promise.resolve(session.isOnline)

@@ -1,3 +1,6 @@
+import type { ProtectionDevice } from '../../device-drivers/drivers/device.ts'
+import { openDevice } from '../../device-drivers/drivers/registry.ts'
+import type { Antennas } from '../../edge-agent/lanes/gate/gates.ts'
 import { join } from 'node:path'
 import { rmSync } from 'node:fs'
 import { secretFiles } from '../../bin/secret-files.ts'
@@ -8,7 +11,7 @@ import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/http-client.ts'
 import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
-import type { LinkSettings } from '../../device-drivers/transports/link-settings.ts'
+import type { AnyLink } from '../../device-drivers/transports/link-settings.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
@@ -51,7 +54,7 @@ export type LaneName = keyof typeof LANES
 
 const HOST = '127.0.0.1:8090'
 
-export async function openStore(options: { passageSensor?: boolean; startMs?: number } = {}): Promise<TestStore> {
+export async function openStore(options: { passageSensor?: boolean; startMs?: number; reader?: { device: ProtectionDevice; antennas?: Antennas } } = {}): Promise<TestStore> {
   const world = virtualPlatform({ seed: 5, ...(options.startMs !== undefined && { startMs: options.startMs }) })
   const shop = await openShop('sqlite', { platform: world })
   const dataDir = temporaryFolder('agent')
@@ -83,7 +86,9 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
   }
   const checked = readConfig(JSON.stringify({ devices: entries }))
   if (!checked.ok) throw new Error(checked.faults.join('\n'))
-  const config: AgentConfig = checked.config
+  // A reader stands in for the gate's scanner: it feeds the same gate.
+  const reads = (deviceId: string) => options.reader !== undefined && deviceId === 'gate-scanner'
+  const config: AgentConfig = { ...checked.config, devices: checked.config.devices.map((entry) => (reads(entry.deviceId) ? ({ ...entry, antennas: options.reader?.antennas } as typeof entry) : entry)) }
 
   const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
   const enrolled = await enrol({ cloud: shop.cloud.baseUrl, code, platform: world, fetch })
@@ -104,10 +109,11 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
       fetch,
       openLine: () => Promise.reject(new Error('no broker in this test')),
       log,
-      openLink: (settings: LinkSettings, signal: AbortSignal) => {
+      openLink: (settings: AnyLink, signal: AbortSignal) => {
         const port = ports.get('tcp' in settings ? settings.tcp : '')
         return port ? port.open(signal) : Promise.reject(new Error('no such port'))
       },
+      openDevice: (entry, links, platform) => (options.reader && reads(entry.deviceId) ? options.reader.device : openDevice(entry, links, platform)),
       onFatal: (why) => void errors.push(why),
     })
   }

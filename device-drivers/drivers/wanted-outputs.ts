@@ -1,8 +1,13 @@
-import type { Cancel, Platform } from '../../../policy/platform.ts'
-import { LONGEST_SIGNAL_S, result } from '../device.ts'
-import type { CommandResult, Signal } from '../device.ts'
-import type { BusAnswer } from './bus.ts'
-import { answerText } from './board.ts'
+import type { Cancel, Platform } from '../../policy/platform.ts'
+import { LONGEST_SIGNAL_S, result } from './device.ts'
+import type { CommandResult, Signal } from './device.ts'
+
+/** What became of writing one output. */
+export type WriteAnswer =
+  | { readonly kind: 'answered' }
+  | { readonly kind: 'refused'; readonly detail: string }
+  /** No answer. `handed`: the device may have received it. */
+  | { readonly kind: 'lost'; readonly handed: boolean; readonly detail: string }
 
 /**
  * What the outputs of one device shall be, over all connections. The releasing output is wanted off
@@ -23,15 +28,18 @@ export interface WantedOutputs {
 }
 
 export interface OutputOptions {
-  readonly release: number
+  /** The releasing output, where the device has one. */
+  readonly release: number | undefined
   readonly signals: ReadonlyMap<Signal, number>
+  /** What an output is called in the settings, such as `output` or `gpo`. */
+  readonly setting: string
   readonly platform: Platform
-  /** Writes to the board when there is one. */
-  write(output: number, on: boolean): Promise<BusAnswer>
+  /** Writes to the device when there is one. Never rejects. */
+  write(output: number, on: boolean): Promise<WriteAnswer>
 }
 
 /** Outputs that are written again until the board has them. */
-export function wantedOutputs({ release, signals, platform, write }: OutputOptions): WantedOutputs {
+export function wantedOutputs({ release, signals, setting, platform, write }: OutputOptions): WantedOutputs {
   const timers = new Map<Signal, Cancel>()
   let pulses = 0
   let version = 0
@@ -53,7 +61,7 @@ export function wantedOutputs({ release, signals, platform, write }: OutputOptio
     async signal(signal, seconds) {
       const output = signals.get(signal)
       if (output === undefined) {
-        return result('failed', false, 'not_supported', `no ${signal} is configured; add "${signal}": { "output": … }`)
+        return result('failed', false, 'not_supported', `no ${signal} is configured; add "${signal}": { "${setting}": … }`)
       }
       if (!(seconds >= 0 && seconds <= LONGEST_SIGNAL_S)) {
         return result('failed', false, 'not_supported', `a signal lasts 0 to ${LONGEST_SIGNAL_S} seconds`)
@@ -61,12 +69,12 @@ export function wantedOutputs({ release, signals, platform, write }: OutputOptio
       set(signal, seconds, output)
       const answer = await write(output, seconds > 0)
       if (answer.kind === 'answered') return result('confirmed', true, 'acknowledged')
-      if (answer.kind === 'exception') return result('failed', true, 'refused', answerText(answer))
+      if (answer.kind === 'refused') return result('failed', true, 'refused', answer.detail)
       if (answer.handed) return result('unknown', true, 'answer_lost', `${answer.detail}; it is written again while its time lasts`)
       return result('failed', false, 'not_ready', `${answer.detail}; it is written as soon as the device is back while its time lasts`)
     },
     wanted() {
-      const all = new Map([[release, pulses > 0]])
+      const all = new Map(release === undefined ? [] : [[release, pulses > 0]])
       for (const [signal, output] of signals) all.set(output, timers.has(signal))
       return all
     },

@@ -1,0 +1,57 @@
+import { pause } from '../../../policy/platform.ts'
+import type { Cancel, Timers } from '../../../policy/platform.ts'
+import type { RunningCommand } from '../command-queue.ts'
+import { result } from '../device.ts'
+import type { CommandResult } from '../device.ts'
+import type { WriteAnswer } from '../wanted-outputs.ts'
+
+export interface PulseOptions {
+  readonly gpo: number
+  readonly pulseMs: number
+  readonly timers: Timers
+  /** Ends the pulse early. */
+  readonly signal: AbortSignal
+  write(on: boolean): Promise<WriteAnswer>
+  /** Marks the output as wanted on until the returned function is called. */
+  onPulse(): Cancel
+  onFault(detail: string): void
+}
+
+/** OFF may be sent again and again, unlike ON. */
+const MOST_OFF_TRIES = 3
+
+/** Opens a barrier or a lock: the output on, once, and off again. The outcome is known as soon as the reader has taken the ON. */
+export function startPulse(options: PulseOptions): RunningCommand {
+  const { gpo, timers, signal } = options
+  let tell = (_known: CommandResult) => {}
+  const outcome = new Promise<CommandResult>((resolve) => {
+    tell = resolve
+  })
+
+  async function switchOff(): Promise<void> {
+    for (let tries = 0; tries < MOST_OFF_TRIES; tries++) {
+      const off = await options.write(false)
+      if (off.kind === 'answered') return
+      if (off.kind === 'lost' || tries === MOST_OFF_TRIES - 1) {
+        options.onFault(`output ${gpo} may still be on (${off.detail}); it is switched off again as soon as the reader is back`)
+        return
+      }
+    }
+  }
+
+  async function run(): Promise<void> {
+    const done = options.onPulse()
+    const on = await options.write(true)
+    if (on.kind === 'answered') {
+      tell(result('confirmed', true, 'acknowledged'))
+      await pause(timers, options.pulseMs, signal).catch(() => {})
+    } else if (on.kind === 'refused') tell(result('failed', true, 'refused', on.detail))
+    else if (on.handed) tell(result('unknown', true, 'answer_lost', on.detail))
+    else tell(result('failed', false, 'not_ready', on.detail))
+    done()
+    if (on.kind !== 'lost' || on.handed) await switchOff()
+  }
+
+  const finished = run().catch((error: unknown) => tell(result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`)))
+  return { outcome, finished }
+}
