@@ -108,7 +108,7 @@ export const START_OPTIONS = {
 }
 
 /** Devices that can be simulated on a TCP port, speaking their real wire protocol. */
-export const SIMULATORS = ['relay-board', 'scanner', 'gate'] as const
+export const SIMULATORS = ['relay-board', 'scanner', 'gate', 'uhf-m100', 'osdp', 'thingmagic'] as const
 export type SimulatorName = (typeof SIMULATORS)[number]
 
 export const SIMULATE_OPTIONS = {

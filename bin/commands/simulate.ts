@@ -8,10 +8,18 @@ import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { SIMULATE_OPTIONS, SimulatorName } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
+import { serveSerialSimulator } from './simulate-serial.ts'
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 
-const SERVE = { 'relay-board': serveBoard, scanner: serveScanner, gate: serveGate } as const
+const SERVE = {
+  'relay-board': serveBoard,
+  scanner: serveScanner,
+  gate: serveGate,
+  'uhf-m100': (settings: Settings) => serveSerialSimulator('uhf-m100', settings),
+  osdp: (settings: Settings) => serveSerialSimulator('osdp', settings),
+  thingmagic: (settings: Settings) => serveSerialSimulator('thingmagic', settings),
+} as const
 
 export async function runSimulate(name: SimulatorName, settings: Settings): Promise<void> {
   const service = await SERVE[name](settings)

@@ -7,8 +7,11 @@ import { anyDriver } from './driver.ts'
 import type { AnyDriver, DeviceSettings } from './driver.ts'
 import { llrpDriver } from './llrp.ts'
 import { modbusDriver } from './modbus.ts'
+import { osdpDriver } from './osdp.ts'
 import { pcscDriver } from './pcsc.ts'
 import { scannerDriver } from './scanner.ts'
+import { thingMagicDriver } from './thingmagic.ts'
+import { m100Driver } from './uhf-m100.ts'
 
 // A new driver is one line in each of these two tables.
 
@@ -18,6 +21,9 @@ export const DeviceEntry = z.discriminatedUnion('driver', [
   pcscDriver.settings,
   scannerDriver.settings,
   llrpDriver.settings,
+  m100Driver.settings,
+  osdpDriver.settings,
+  thingMagicDriver.settings,
 ])
 export type DeviceEntry = z.infer<typeof DeviceEntry>
 
@@ -26,6 +32,9 @@ const DRIVERS: readonly AnyDriver[] = [
   anyDriver(pcscDriver),
   anyDriver(scannerDriver),
   anyDriver(llrpDriver),
+  anyDriver(m100Driver),
+  anyDriver(osdpDriver),
+  anyDriver(thingMagicDriver),
 ]
 
 /** The words that `driver` may be. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { checkDevices } from '../../device-drivers/drivers/check-devices.ts'
-import { DeviceEntry } from '../../device-drivers/drivers/registry.ts'
+import { DeviceEntry, DRIVER_NAMES } from '../../device-drivers/drivers/registry.ts'
 
 const BOARD = { deviceId: 'dev_a', driver: 'modbus', link: { tcp: '127.0.0.1:5020' }, unit: 1, output: 0, confirmInput: 0, pulseMs: 200 }
 const SERIAL = { serial: '/dev/serial/by-id/usb-x', baudRate: 9600 }
@@ -38,7 +38,7 @@ describe('devices of the configuration', () => {
       'devices[0].siren.seconds: give seconds, 1 to 3600',
       'devices[0].amber: give { "output": … }',
       'devices[0].outputt: no such setting; remove it or check its spelling',
-      'devices[1].driver: give one of "modbus", "pcsc", "scanner", "llrp"',
+      `devices[1].driver: give one of ${DRIVER_NAMES.map((name) => `"${name}"`).join(', ')}`,
       'devices[2].deviceId: give the deviceId under which the cloud knows this device',
       'devices[2].link.baudRate: give the speed in bits per second as set on the device, for example 9600',
       'devices[2].feeds: give the deviceId of the device that this scanner serves',
@@ -78,13 +78,27 @@ describe('devices of the configuration', () => {
     expect(checkDevices(value)).toEqual({ faults: ['devices: give a list, [] for none'] })
   })
 
+  test('an OSDP device has a key of its own, or says that it has none; a pad that kills has a password', () => {
+    const lock = { deviceId: 'lock', driver: 'osdp', link: SERIAL, key: '00112233445566778899AABBCCDDEEFF' }
+    expect(faults(lock)).toEqual([])
+    expect(faults({ ...lock, key: undefined, insecure: true })).toEqual([])
+    for (const bad of [{ key: undefined }, { insecure: true }, { key: '303132333435363738393A3B3C3D3E3F' }, { key: 'secret' }, { confirmInput: 0 }, { pulseMs: 250 }]) {
+      expect(faults({ ...lock, ...bad }), JSON.stringify(bad)).toHaveLength(1)
+    }
+    expect(faults(lock, { ...lock, deviceId: 'other' })).toEqual([expect.stringContaining('address 0 at serial:')])
+    expect(faults(lock, { ...lock, deviceId: 'other', address: 1 })).toEqual([])
+    const pad = { deviceId: 'pad', driver: 'uhf-m100', link: SERIAL }
+    expect(faults({ ...pad, deactivate: { method: 'kill', password: '00000000' } })).toEqual(['devices[0].deactivate.password: a tag with the kill password 00000000 cannot be killed'])
+    expect(faults({ ...pad, deactivate: { method: 'kill' } })).toHaveLength(1)
+  })
+
   test('at most 64', () => {
     expect(checkDevices(Array.from({ length: 65 }, () => BOARD))).toMatchObject({ faults: [expect.stringContaining('64')] })
   })
 
   test('the schema can be published', () => {
     const schema = z.toJSONSchema(DeviceEntry, { io: 'input' })
-    expect(schema.oneOf).toHaveLength(4)
+    expect(schema.oneOf).toHaveLength(DRIVER_NAMES.length)
     expect(schema.oneOf?.[0]).toMatchObject({ additionalProperties: false, required: ['deviceId', 'driver', 'link', 'output'] })
   })
 })

@@ -1,0 +1,309 @@
+import { describe, expect, test } from 'vitest'
+import type { Platform } from '../../policy/platform.ts'
+import type { CommandResult, DeviceCommand, DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
+import { supervise } from '../../device-drivers/supervisor.ts'
+import type { Supervisor } from '../../device-drivers/supervisor.ts'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import type { MemoryPort } from '../../device-drivers/transports/memory.ts'
+import { seededRandom, virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import type { VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { ADDRESS, entries, forEver } from './workbench.ts'
+
+/** A simulated device as the suite handles it. */
+export interface RigDevice {
+  serve(link: ByteLink): Promise<void>
+  /** From now on it hears and says nothing. */
+  mute(): void
+  heal(): void
+  /** Makes one thing happen at the device that the driver must tell. */
+  stir(): unknown
+  /** Whether this event tells of it. */
+  fits(event: DeviceEvent): boolean
+  /** Puts it so that a release can succeed, such as a tag on the reader. */
+  prepare?(): void
+  /** Ends what it does by itself, so that the timers of the driver can be counted. */
+  rest?(): void
+  /** How often it has released so far. */
+  releases?(): number
+  /** It carries out the next release and its answer is lost, and so are the answers to repeats of it. */
+  loseAnswer?(): void
+}
+
+export interface Rig {
+  /** Its settings, without `deviceId` and `link`. */
+  readonly entry: Record<string, unknown>
+  device(platform: Platform): RigDevice
+  /** A command that actuates; left out for a device that has nothing to actuate. */
+  readonly release?: DeviceCommand
+  /** False for a device that cannot be asked whether it is there. */
+  readonly answers?: boolean
+  /** A mute device is noticed within so long, ms; default 5,000. */
+  readonly noticedWithinMs?: number
+}
+
+const ID = 'thing'
+const LONGEST_PAUSE_MS = 15_000
+const BACK_WITHIN_MS = LONGEST_PAUSE_MS + 6_000
+
+interface Bench {
+  readonly world: VirtualPlatform
+  readonly device: RigDevice
+  readonly port: MemoryPort
+  readonly supervisor: Supervisor
+  readonly states: DeviceStatus[]
+  readonly events: DeviceEvent[]
+  readonly tries: number[]
+  /** Cuts the link at the n-th chunk from now on, in whichever direction; Infinity: never. */
+  cutAt(chunks: number): void
+  /** Chunks that have gone over the link, both ways. */
+  readonly chunks: number
+  /** Both directions carry noise instead of what is sent, as with the wrong speed. */
+  scramble(on: boolean): void
+  state(): string
+  release(): Promise<CommandResult>
+  until(condition: () => boolean, limitMs?: number): Promise<void>
+  ready(): Promise<void>
+}
+
+function bench(rig: Rig, seed = 1): Bench {
+  const world = virtualPlatform({ seed })
+  const random = seededRandom(seed + 99)
+  const device = rig.device(world)
+  const port = memoryPort((link) => void device.serve(link))
+  const tries: number[] = []
+  const states: DeviceStatus[] = []
+  const events: DeviceEvent[] = []
+  let left = Infinity
+  let chunks = 0
+  let scrambled = false
+
+  /** True when the link was cut at this chunk. */
+  function cutNow(): boolean {
+    chunks++
+    if (--left > 0) return false
+    left = Infinity
+    port.cut()
+    return true
+  }
+  const carried = (bytes: Uint8Array) => (scrambled ? random.bytes(bytes.length) : bytes)
+
+  async function open(signal: AbortSignal): Promise<ByteLink> {
+    tries.push(world.clock.elapsed())
+    const near = await port.open(signal)
+    async function* bytes() {
+      for await (const chunk of near.bytes) {
+        cutNow()
+        yield carried(chunk)
+      }
+    }
+    return {
+      bytes: { [Symbol.asyncIterator]: bytes },
+      write: (data, s) => {
+        cutNow()
+        return near.write(carried(data), s)
+      },
+      close: near.close,
+    }
+  }
+
+  const supervisor = supervise({
+    devices: entries({ deviceId: ID, link: { tcp: ADDRESS }, ...rig.entry }),
+    platform: world,
+    openLink: (_, signal) => open(signal),
+    onState: (status) => void states.push(status),
+    onEvent: (_, event) => void events.push(event),
+  })
+
+  async function until(condition: () => boolean, limitMs = BACK_WITHIN_MS): Promise<void> {
+    for (let waited = 0; !condition(); waited += 10) {
+      if (waited >= limitMs) throw new Error(`not within ${limitMs} ms of virtual time: ${JSON.stringify(supervisor.statuses)}`)
+      await world.advance(10)
+    }
+  }
+  const state = () => supervisor.status(ID)?.state ?? ''
+
+  return {
+    world, device, port, supervisor, states, events, tries, state, until,
+    cutAt: (n) => void (left = n),
+    get chunks() {
+      return chunks
+    },
+    scramble: (on) => void (scrambled = on),
+    release: () => supervisor.execute(ID, rig.release ?? { kind: 'release' }, forEver()),
+    async ready() {
+      await until(() => state() === 'ready')
+      device.prepare?.()
+      await world.advance(100)
+    },
+  }
+}
+
+/** What every driver of a device on a byte link must do, whatever its protocol. */
+export function describeDriver(name: string, rig: Rig): void {
+  const answers = rig.answers ?? true
+
+  describe(`${name}, as every driver`, () => {
+    test('opening, identifying, ready; then it tells what happens, also between noise', async () => {
+      const b = bench(rig)
+      await b.ready()
+      expect(b.states.map((status) => status.state)).toEqual(['opening', 'identifying', 'ready'])
+      for (let i = 0; i < 3; i++) {
+        const before = b.events.length
+        await b.device.stir()
+        await b.until(() => b.events.slice(before).some((event) => b.device.fits(event)), 3_000)
+        await b.world.advance(2_000)
+      }
+    })
+
+    test('the plug out in every state: it comes back by itself each time, and has released nothing', async () => {
+      const first = bench(rig)
+      await first.ready()
+      for (let chunk = 1; chunk <= first.chunks + 3; chunk++) {
+        const b = bench(rig, chunk)
+        b.cutAt(chunk)
+        await b.world.advance(3_000)
+        b.cutAt(Infinity)
+        await b.until(() => b.state() === 'ready')
+        await b.device.stir()
+        await b.until(() => b.events.some((event) => b.device.fits(event)), 3_000)
+        expect(b.device.releases?.() ?? 0).toBe(0)
+        await b.world.settle(b.supervisor.stop())
+      }
+    })
+
+    test('away for a day: absent, tries at most 15 s apart and never in step; then ready, and no timers are left', async () => {
+      const b = bench(rig)
+      await b.ready()
+      b.port.unplug()
+      await b.world.advance(24 * 3_600_000)
+      expect(b.state()).toBe('absent')
+      const gaps = b.tries.slice(2).map((at, i) => at - (b.tries[i + 1] ?? 0))
+      expect(Math.max(...gaps)).toBeLessThanOrEqual(LONGEST_PAUSE_MS)
+      expect(new Set(gaps).size).toBeGreaterThan(100)
+      b.port.plug()
+      await b.until(() => b.state() === 'ready')
+      await b.world.settle(b.supervisor.stop())
+      b.device.rest?.()
+      await b.world.advance(120_000)
+      expect(b.world.pending).toBe(0)
+    })
+
+    test('stopped in the middle of things: nothing runs on, and stopping again does no harm', async () => {
+      for (const after of [0, 1, 30, 300]) {
+        const b = bench(rig, after + 1)
+        await b.world.advance(after)
+        if (rig.release) void b.release()
+        await b.world.settle(b.supervisor.stop())
+        await b.supervisor.stop()
+        b.device.rest?.()
+        await b.world.advance(120_000)
+        expect(b.world.pending).toBe(0)
+        expect(b.state()).toBe('stopped')
+      }
+    })
+
+    if (!answers) return
+    test('mute from the beginning: never ready, a release answers that nothing was commanded; healed: ready', async () => {
+      const b = bench(rig)
+      b.device.mute()
+      await b.world.advance(60_000)
+      expect(b.states.map((status) => status.state)).not.toContain('ready')
+      expect(b.states.map((status) => status.state)).toContain('degraded')
+      expect(await b.world.settle(b.release())).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^not_ready/) })
+      b.device.heal()
+      await b.until(() => b.state() === 'ready')
+      expect(b.device.releases?.() ?? 0).toBe(0)
+    })
+
+    test('mute while ready: noticed, told, opened anew; healed: ready', async () => {
+      const b = bench(rig)
+      await b.ready()
+      b.device.mute()
+      await b.until(() => b.state() !== 'ready', rig.noticedWithinMs ?? 5_000)
+      b.device.heal()
+      await b.until(() => b.state() === 'ready')
+      expect(b.tries.length).toBeGreaterThan(1)
+    })
+
+    test('the wrong speed: noise is told at most once a second, never ready, nothing released; the right one: ready', async () => {
+      const b = bench(rig)
+      b.scramble(true)
+      await b.world.advance(60_000)
+      expect(b.states.map((status) => status.state)).not.toContain('ready')
+      expect(b.events.filter((event) => event.type === 'noise').length).toBeLessThanOrEqual(61)
+      b.scramble(false)
+      await b.until(() => b.state() === 'ready')
+      expect(b.device.releases?.() ?? 0).toBe(0)
+    })
+  })
+
+  if (!rig.release) return
+  describe(`${name}, releasing as every driver`, () => {
+    test('a release: confirmed, once', async () => {
+      const b = bench(rig)
+      await b.ready()
+      expect(await b.world.settle(b.release())).toMatchObject({ outcome: 'confirmed', commanded: true })
+      await b.world.advance(5_000)
+      expect(b.device.releases?.()).toBe(1)
+    })
+
+    test('the plug out at every moment of a release: at most one, never one that was not commanded, and none later', async () => {
+      const whole = bench(rig)
+      await whole.ready()
+      const before = whole.chunks
+      await whole.world.settle(whole.release())
+      await whole.world.advance(500)
+      const outcomes = new Set<string>()
+      // Every chunk of the command itself, and some of the watching behind it.
+      const last = whole.chunks - before
+      const moments = Array.from({ length: last }, (_, i) => i + 1).filter((chunk) => chunk <= 24 || chunk % Math.ceil(last / 12) === 0)
+      for (const chunk of moments) {
+        const b = bench(rig, chunk)
+        await b.ready()
+        b.cutAt(chunk)
+        const told = await b.world.settle(b.release())
+        const where = `chunk ${chunk}: ${JSON.stringify(told)}`
+        const done = b.device.releases?.() ?? 0
+        outcomes.add(told.outcome)
+        expect(done, where).toBeLessThanOrEqual(told.commanded ? 1 : 0)
+        if (told.outcome === 'confirmed') expect(done, where).toBe(1)
+        if (told.outcome === 'failed') expect(told.commanded, where).toBe(false)
+        await b.world.advance(3_000)
+        await b.until(() => b.state() === 'ready')
+        await b.world.advance(3_000)
+        expect(b.device.releases?.(), where).toBeLessThanOrEqual(Math.max(done, told.commanded ? 1 : 0))
+        await b.world.settle(b.supervisor.stop())
+      }
+      // Each kind of ending was reached, or this would prove little.
+      expect([...outcomes].sort()).toEqual(expect.arrayContaining(['confirmed', 'unknown']))
+    })
+
+    test('an answer that is lost: unknown, and the command is not given again, not even after a reconnect', async () => {
+      const b = bench(rig)
+      await b.ready()
+      b.device.loseAnswer?.()
+      expect(await b.world.settle(b.release())).toMatchObject({ outcome: 'unknown', commanded: true })
+      b.device.heal()
+      await b.world.advance(2_000)
+      b.supervisor.restart(ID)
+      await b.world.advance(20_000)
+      await b.until(() => b.state() === 'ready')
+      expect(b.device.releases?.()).toBe(1)
+    })
+
+    test('releases wait for each other; one given up while it waits is not commanded', async () => {
+      const b = bench(rig)
+      await b.ready()
+      const giveUp = new AbortController()
+      const both = [b.release(), b.supervisor.execute(ID, rig.release ?? { kind: 'release' }, giveUp.signal)]
+      giveUp.abort()
+      const [first, second] = await b.world.settle(Promise.all(both))
+      expect(first).toMatchObject({ outcome: 'confirmed' })
+      expect(second).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^cancelled/) })
+      await b.world.advance(5_000)
+      expect(b.device.releases?.()).toBe(1)
+    })
+  })
+}
