@@ -1,16 +1,19 @@
 import { openBenchCloud, benchAccount } from './bench-cloud.ts'
 import { addStore, fillStore } from './catalogue/fill-store.ts'
+import type { Tenant } from '../cloud/operations/caller.ts'
 import { answerBench } from './child.ts'
 import { memoryOf } from './memory-of.ts'
 import { sellItems } from './sold-items.ts'
 
 /** The cloud as `untag cloud` runs it, with its SQLite file, without a rate limit. */
 export interface CloudQuestion {
-  kind: 'prepare' | 'catalogue' | 'cpu' | 'memory'
+  kind: 'prepare' | 'catalogue' | 'account' | 'accounts' | 'cpu' | 'memory'
   /** How many paid items. */
   items?: number
   /** How many products a store of its own gets. */
   products?: number
+  /** How many accounts, each with an empty store. */
+  accounts?: number
 }
 
 export interface PreparedCloud {
@@ -27,6 +30,16 @@ export interface PreparedCatalogue {
   base: string
   authorization: string
   storeId: string
+}
+
+/** Where a cloud is asked, and with which key. */
+export type PreparedAccount = Omit<PreparedCatalogue, 'storeId'>
+
+/** A cloud with several accounts. */
+export interface PreparedAccounts {
+  port: number
+  base: string
+  shops: { authorization: string; storeId: string }[]
 }
 
 const data = process.argv[2]
@@ -54,9 +67,27 @@ async function prepareCatalogue(products: number): Promise<PreparedCatalogue> {
   return { port: Number(port), base: pathname, authorization: `Bearer ${key}`, storeId }
 }
 
+async function prepareAccount(name?: string): Promise<PreparedAccount & { tenant: Tenant }> {
+  const { tenant, key } = await benchAccount(running.database, platform, name)
+  const { port, pathname } = new URL(running.baseUrl)
+  return { port: Number(port), base: pathname, authorization: `Bearer ${key}`, tenant }
+}
+
+async function prepareAccounts(count: number): Promise<PreparedAccounts> {
+  const shops = []
+  const { port, pathname } = new URL(running.baseUrl)
+  for (let i = 0; i < count; i++) {
+    const { authorization, tenant } = await prepareAccount(`bench ${i}`)
+    shops.push({ authorization, storeId: await addStore(running.database, tenant, platform) })
+  }
+  return { port: Number(port), base: pathname, shops }
+}
+
 answerBench((question) => {
-  const { kind, items = 0, products = 0 } = question as CloudQuestion
+  const { kind, items = 0, products = 0, accounts = 0 } = question as CloudQuestion
   if (kind === 'cpu') return Promise.resolve(process.cpuUsage())
   if (kind === 'memory') return Promise.resolve(memoryOf())
+  if (kind === 'account') return prepareAccount()
+  if (kind === 'accounts') return prepareAccounts(accounts)
   return kind === 'catalogue' ? prepareCatalogue(products) : prepare(items)
 }, running.stop)

@@ -8,6 +8,10 @@ import { productByEan } from './catalogue/product-by-ean.ts'
 import { productImport } from './catalogue/product-import.ts'
 import { productInsert } from './catalogue/product-insert.ts'
 import { productPage } from './catalogue/product-page.ts'
+import { analyticsRead } from './retail/analytics-read.ts'
+import { checkoutJourney } from './retail/checkout-journey.ts'
+import { salesExport } from './retail/sales-export.ts'
+import { webhookFanOut } from './retail/webhook-fan-out.ts'
 import type { Figure, Result } from './figure.ts'
 import { gate } from './gate.ts'
 import { describeMachine } from './machine.ts'
@@ -16,7 +20,11 @@ import { verifyAndRedeem } from './verify-and-redeem.ts'
 import { verifyProtectedItem } from './verify-protected-item.ts'
 import { verifyToken } from './verify-token.ts'
 
-const FIGURES: readonly Figure[] = [verifyToken, verifyAndRedeem, verifyProtectedItem, productPage, productByEan, productInsert, memory, catalogueSize, productImport, gate]
+const AUTHORIZATION = [verifyToken, verifyAndRedeem, verifyProtectedItem]
+const CATALOGUE = [productPage, productByEan, productInsert, memory, catalogueSize, productImport]
+const RETAIL = [checkoutJourney, webhookFanOut, analyticsRead, salesExport]
+const DOOR = [gate]
+const FIGURES: readonly Figure[] = [...AUTHORIZATION, ...CATALOGUE, ...RETAIL, ...DOOR]
 
 const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.
 

@@ -1,5 +1,5 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
+import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, SIMULATE_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
 
 interface Command {
   readonly words: readonly string[]
@@ -50,6 +50,11 @@ const COMMANDS: readonly Command[] = [
     help: async (args) => (await import('./commands/api.ts')).apiHelp(args),
   },
   ...SIMULATORS.map((name) => command(['simulate', name], `a simulated ${name} on a TCP port`, SIMULATE_OPTIONS, async (settings) => (await import('./commands/simulate.ts')).runSimulate(name, settings))),
+  ...(['pos', 'erp'] as const).map((side) =>
+    commandWith(['simulate', side], 'SYSTEM', side === 'pos' ? 'a simulated till system, such as shopify' : 'a simulated ERP system, such as odoo', SIMULATE_VENDOR_OPTIONS, async (system, settings) =>
+      (await import('./commands/simulate-vendor.ts')).runSimulateVendor(side, system, settings),
+    ),
+  ),
   command(['listen'], 'forwards the account’s events to a receiver on this machine', LISTEN_OPTIONS, async (settings) => (await import('./commands/listen.ts')).runListen(settings)),
   commandWith(['trigger'], 'EVENT', 'sends a test event to the webhooks that are registered for it', TRIGGER_OPTIONS, async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings)),
   command(['doctor'], 'what is missing or wrong on this machine, with its fix', DOCTOR_OPTIONS, async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings)),

@@ -1,3 +1,4 @@
+import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
 import { choice, flag, port, text, url, wholeNumber, type Option } from './options.ts'
 
 /** Every setting of every command, once: the help, docs/configuration.md and the checks come from here. */
@@ -9,6 +10,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as cons
 export type LogLevel = (typeof LOG_LEVELS)[number]
 const logLevel = (fallback: LogLevel) => choice({ flag: 'log-level', env: 'UNTAG_LOG_LEVEL', help: 'what is logged, as JSON lines on stderr' }, LOG_LEVELS, fallback)
 const databaseUrl = url({ flag: 'database-url', env: 'UNTAG_DATABASE_URL', help: 'PostgreSQL instead of SQLite' }, ['postgres:', 'postgresql:'])
+const pcscdSocket = text({ flag: 'pcscd-socket', env: 'PCSCLITE_CSOCK_NAME', help: 'socket of pcscd, which drives NFC readers' }, 'FILE', PCSCD_SOCKET)
 const json = flag({ flag: 'json', env: 'UNTAG_JSON', help: 'answer as JSON' })
 
 export const CLOUD_OPTIONS = {
@@ -71,6 +73,7 @@ export const EDGE_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the pages and the local API; 0 picks one' }, 8090),
   host,
   mqttUrl: url({ flag: 'mqtt-url', env: 'UNTAG_MQTT_URL', help: 'the broker, when it is not where enrolment said' }, ['mqtt:', 'mqtts:']),
+  pcscdSocket,
   logLevel: logLevel('info'),
 }
 
@@ -106,6 +109,8 @@ export const SIMULATE_OPTIONS = {
   lockInput: wholeNumber({ flag: 'lock-input', env: 'UNTAG_SIMULATOR_LOCK_INPUT', help: 'relay-board: input that shows that it moved' }, 'N', 0, 0, 7),
 }
 
+export const SIMULATE_VENDOR_OPTIONS = { port: SIMULATE_OPTIONS.port, host }
+
 /** Where `untag cloud` listens when nothing else is said. */
 export const DEFAULT_BASE_URL = 'http://127.0.0.1:8080/api/v1'
 
@@ -134,4 +139,6 @@ export const TRIGGER_OPTIONS = {
 export const DOCTOR_OPTIONS = {
   data: dataDir('var/edge'),
   config: text({ flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'configuration file to check' }, 'FILE', undefined),
+  pcscdSocket,
+  json,
 }

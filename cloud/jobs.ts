@@ -19,6 +19,7 @@ import { lapseReservations } from './stock/lapse.ts'
 const REFRESH_MS = 30_000
 const HOUSEKEEPING_MS = 60_000
 const SEALING_MS = 10_000
+const SETTLING_MS = 5_000
 
 export interface Jobs {
   stop(): Promise<void>
@@ -59,11 +60,11 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     const nowMs = platform.clock.wall()
     await database.write((db) => pruneAnswers(db, nowMs))
     await database.write((db) => pruneLogins(db, nowMs))
-    await database.write((db) => settleRefunds({ db, nowMs }))
     await database.write((db) => cancelUnpaid({ db, nowMs }))
     await database.write((db) => pruneRequests(db, nowMs))
     await database.write((db) => pruneGone(db, nowMs))
   })
+  every(SETTLING_MS, 'refunds of cancelled purchases', () => database.write((db) => settleRefunds({ db, nowMs: platform.clock.wall() })))
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
   every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))

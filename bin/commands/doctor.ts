@@ -1,9 +1,11 @@
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname } from 'node:path'
-import { serialPorts } from '../../device-drivers/transports/serial.ts'
+import { listReaders, type ListedReader } from '../../device-drivers/drivers/pcsc/list-readers.ts'
 import { readIdentity } from '../../edge-agent/trust/identity.ts'
+import { foundSerial, type FoundSerial } from '../found-serial.ts'
 import type { Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { DOCTOR_OPTIONS } from '../settings.ts'
 import { loadConfig } from './edge.ts'
@@ -15,12 +17,41 @@ interface Finding {
   detail: string
 }
 
-/** Looks at this machine and says what is missing or wrong, each with its fix; exit code 1 when something is wrong. */
-export async function runDoctor({ data, config }: Values<typeof DOCTOR_OPTIONS>): Promise<void> {
-  const findings = [await checkSqlite(), ...(await checkPorts()), checkFolder(data), checkIdentity(data), checkClock(), await checkSerial(), ...(config === undefined ? [] : [checkConfig(config)])]
+/** An entry for `devices` of the agent's configuration, to be completed, for something that is plugged in. */
+interface Suggestion {
+  for: string
+  entry: Record<string, unknown>
+}
+
+/**
+ * Looks at this machine and says what is missing or wrong, each with its fix, and what could be written about the
+ * devices that it finds; exit code 1 when something is wrong.
+ */
+export async function runDoctor({ data, config, pcscdSocket, json }: Values<typeof DOCTOR_OPTIONS>): Promise<void> {
+  const ports = foundSerial()
+  const readers = await seeReaders(pcscdSocket)
+  const findings = [
+    await checkSqlite(),
+    ...(await checkPorts()),
+    checkFolder(data),
+    checkIdentity(data),
+    checkClock(),
+    ...checkSerial(ports),
+    ...checkReaders(readers),
+    ...(config === undefined ? [] : [checkConfig(config)]),
+  ]
+  const suggestions = [...ports.map((port) => ({ for: titleOf(port), entry: port.suggestion })), ...('readers' in readers ? readers.readers.map(readerEntry) : [])]
+  if (findings.some((f) => f.state === 'wrong')) process.exitCode = 1
+  if (json) process.stdout.write(`${JSON.stringify({ findings, suggestions })}\n`)
+  else print(findings, suggestions)
+}
+
+function print(findings: readonly Finding[], suggestions: readonly Suggestion[]): void {
   const marks = { ok: '✓', note: '·', wrong: '✗' }
   for (const { what, state, detail } of findings) process.stdout.write(`${marks[state]} ${what.padEnd(18)} ${detail}\n`)
-  if (findings.some((f) => f.state === 'wrong')) process.exitCode = 1
+  if (suggestions.length === 0) return
+  process.stdout.write('\nFor "devices" of the configuration file, to be completed:\n')
+  for (const suggestion of suggestions) process.stdout.write(`  ${suggestion.for}\n    ${JSON.stringify(suggestion.entry)}\n`)
 }
 
 async function checkSqlite(): Promise<Finding> {
@@ -79,14 +110,30 @@ function checkClock(): Finding {
   return { what: 'clock', state: 'wrong', detail: `shows ${year}: set the time, or install a time service (systemd-timesyncd, chrony)` }
 }
 
-async function checkSerial(): Promise<Finding> {
+const titleOf = ({ path, vendor, product, usbId }: FoundSerial): string => [vendor, product].filter(Boolean).join(' ') || usbId || path
+
+function checkSerial(ports: readonly FoundSerial[]): Finding[] {
+  if (ports.length === 0) return [{ what: 'serial ports', state: 'note', detail: 'no serial port; plug the device in, or use TCP' }]
+  return ports.map((port) => ({ what: 'serial port', state: port.fix === undefined ? 'ok' : 'note', detail: `${titleOf(port)} at ${port.path}${port.fix === undefined ? '' : `: ${port.fix}`}` }))
+}
+
+async function seeReaders(socket: string): Promise<{ readers: ListedReader[] } | { fault: string }> {
   try {
-    const ports = await serialPorts()
-    const detail = ports.length === 0 ? 'no serial port; plug the device in, or use TCP' : ports.map((p) => (typeof p === 'string' ? p : JSON.stringify(p))).join(', ')
-    return { what: 'serial ports', state: ports.length === 0 ? 'note' : 'ok', detail }
+    return { readers: await listReaders(socket, realPlatform()) }
   } catch (error) {
-    return { what: 'serial ports', state: 'note', detail: (error as Error).message }
+    return { fault: (error as Error).message }
   }
+}
+
+function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
+  // Only for those who have such a reader.
+  if ('fault' in seen) return [{ what: 'NFC readers', state: 'note', detail: `${seen.fault}; needed for NFC readers only` }]
+  if (seen.readers.length === 0) return [{ what: 'NFC readers', state: 'note', detail: 'pcscd runs and sees no reader' }]
+  return seen.readers.map(({ name, cardPresent }) => ({ what: 'NFC reader', state: 'ok', detail: `${name}${cardPresent ? ', with a card' : ''}` }))
+}
+
+function readerEntry({ name, stableName }: ListedReader): Suggestion {
+  return { for: name, entry: { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: stableName } } }
 }
 
 function checkConfig(file: string): Finding {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
@@ -105,6 +106,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       config,
       fetch,
       openLine: openMqttLine,
+      openLink: (link, signal) => openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal),
       log,
       ...(settings.mqttUrl !== undefined && { mqttUrl: settings.mqttUrl }),
       onFatal(why) {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { ensureAccount } from '../../cloud/accounts/accounts.ts'
 import { createApiKey } from '../../cloud/accounts/api-keys.ts'
+import { PCSCD_SOCKET } from '../../device-drivers/transports/link-settings.ts'
 import { readIdentity } from '../../edge-agent/trust/identity.ts'
 import { shopper } from '../../simulators/services/shopper.ts'
 import { newLog } from '../log.ts'
@@ -46,7 +47,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     const devices = await startDemoDevices(store.devices, platform)
     stops.push(devices.stop)
     const network = networkSwitch(fetch, openMqttLine)
-    const edgeSettings = { data, config: undefined, host: '127.0.0.1', port: settings.edgePort, mqttUrl: running.mqttUrl, logLevel: settings.logLevel }
+    const edgeSettings = { data, config: undefined, host: '127.0.0.1', port: settings.edgePort, mqttUrl: running.mqttUrl, pcscdSocket: PCSCD_SOCKET, logLevel: settings.logLevel }
     const parts = { fetch: network.fetch, openLine: network.openLine }
     const edge = await startEdge(edgeSettings, devices.config, platform, log, parts).catch((error: unknown) => {
       // A newcomer's other programs should not stop the demonstration; a port that was asked for is another matter.

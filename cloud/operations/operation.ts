@@ -27,6 +27,7 @@ export const AREAS = [
   'agents',
   'webhooks',
   'payments',
+  'integrations',
   'analytics',
   'assistance',
   'customers',
@@ -105,6 +106,8 @@ export interface Work {
   readonly operation: Operation
   readonly caller: Caller
   readonly services: Services
+  /** The same whenever this request is repeated under its Idempotency-Key, for keys to other systems; undefined without one. */
+  readonly repeatKey: string | undefined
   /** Looks at what is committed. */
   read<T>(look: (call: Call) => Promise<T>): Promise<T>
   /** One transaction. */

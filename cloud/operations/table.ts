@@ -14,6 +14,9 @@ import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operat
 import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
 import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
+import { fetchERPRecords } from '../integrations/fetch-erp-records.ts'
+import { pushToERP, pushToPOS } from '../integrations/push-operations.ts'
+import { syncERP, syncPOS } from '../integrations/sync-operations.ts'
 import { configurePSP } from '../payments/configure-psp.ts'
 import { processPayment } from '../payments/process-payment.ts'
 import { refundPayment } from '../payments/refund-payment.ts'
@@ -140,6 +143,11 @@ export const OPERATIONS = {
   configurePSP,
   processPayment,
   refundPayment,
+  syncPOS,
+  pushToPOS,
+  syncERP,
+  pushToERP,
+  fetchERPRecords,
   registerWebhook,
   fetchWebhooks,
   updateWebhook,

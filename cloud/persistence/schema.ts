@@ -5,6 +5,7 @@ import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, Store
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
 import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from './tables/click-and-collect.ts'
+import type { ErpRecordRow, IntegrationConnectionRow, IntegrationPullRow } from './tables/integrations.ts'
 import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from './tables/loyalty.ts'
 import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
 import type { PaymentRow, PspConfigRow, RefundRow } from './tables/payments.ts'
@@ -86,6 +87,9 @@ export interface Schema {
   psp_config: PspConfigRow
   payment: PaymentRow
   refund: RefundRow
+  integration_connection: IntegrationConnectionRow
+  integration_pull: IntegrationPullRow
+  erp_record: ErpRecordRow
   webhook: WebhookRow
   webhook_subscription: WebhookSubscriptionRow
   webhook_delivery: WebhookDeliveryRow

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Platform } from '../../policy/platform.ts'
 import { linkKey } from '../transports/link-settings.ts'
-import type { LinkSettings } from '../transports/link-settings.ts'
+import type { AnyLink } from '../transports/link-settings.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
 import type { ProtectionDevice } from './device.ts'
 
@@ -15,7 +15,7 @@ export const DeviceId = z
 export interface DeviceSettings {
   readonly deviceId: string
   readonly driver: string
-  readonly link: LinkSettings
+  readonly link: AnyLink
 }
 
 /** Something that two devices cannot both have, such as an output. */

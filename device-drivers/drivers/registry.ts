@@ -6,6 +6,7 @@ import type { ProtectionDevice } from './device.ts'
 import { anyDriver } from './driver.ts'
 import type { AnyDriver, DeviceSettings } from './driver.ts'
 import { modbusDriver } from './modbus.ts'
+import { pcscDriver } from './pcsc.ts'
 import { scannerDriver } from './scanner.ts'
 
 // A new driver is one line in each of these two tables.
@@ -13,12 +14,14 @@ import { scannerDriver } from './scanner.ts'
 /** One entry of `devices` in the agent's configuration. */
 export const DeviceEntry = z.discriminatedUnion('driver', [
   modbusDriver.settings,
+  pcscDriver.settings,
   scannerDriver.settings,
 ])
 export type DeviceEntry = z.infer<typeof DeviceEntry>
 
 const DRIVERS: readonly AnyDriver[] = [
   anyDriver(modbusDriver),
+  anyDriver(pcscDriver),
   anyDriver(scannerDriver),
 ]
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ByteLink } from './byte-link.ts'
+import { openPcscd } from './pcscd.ts'
 import { openTcp } from './tcp.ts'
 
 const ADDRESS = /^(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/
@@ -40,8 +41,33 @@ export const LinkSettings = z.union([TcpLink, SerialLink], {
 })
 export type LinkSettings = z.infer<typeof LinkSettings>
 
+/** Where pcscd listens unless told otherwise. */
+export const PCSCD_SOCKET = '/run/pcscd/pcscd.comm'
+
+/** A reader that pcscd drives: `{ "pcsc": "ACR1552" }`. */
+export const PcscLink = z.strictObject(
+  {
+    pcsc: z
+      .string({ error: 'give the name of the reader or a part of it, as untag doctor lists it' })
+      .min(1, { error: 'give the name of the reader or a part of it, as untag doctor lists it' })
+      .max(127, { error: 'at most 127 characters' })
+      .meta({ description: 'name of the reader or a part of it that fits only one' }),
+    socket: z
+      .string({ error: `give the path of pcscd’s socket, or leave it out for ${PCSCD_SOCKET}` })
+      .regex(/^\/.{1,106}$/, { error: `give the path of pcscd’s socket, or leave it out for ${PCSCD_SOCKET}` })
+      .optional()
+      .meta({ description: `socket of pcscd; default ${PCSCD_SOCKET}` }),
+  },
+  { error: (issue) => (issue.code === 'invalid_type' ? 'give {"pcsc": "name of the reader"}' : undefined) },
+)
+export type PcscLink = z.infer<typeof PcscLink>
+
+/** Every way to reach a device. */
+export type AnyLink = LinkSettings | PcscLink
+
 /** Equal for two settings that mean the same physical link, so that it is opened once. */
-export function linkKey(settings: LinkSettings): string {
+export function linkKey(settings: AnyLink): string {
+  if ('pcsc' in settings) return settings.socket === undefined ? `pcsc:${settings.pcsc}` : `pcsc:${settings.pcsc} at ${settings.socket}`
   return 'tcp' in settings ? `tcp:${settings.tcp.toLowerCase()}` : `serial:${settings.serial}`
 }
 
@@ -52,7 +78,8 @@ export function linkMode(settings: LinkSettings): string {
 }
 
 /** Opens the real link. Rejects with a `LinkFault`. */
-export async function openLink(settings: LinkSettings, signal: AbortSignal): Promise<ByteLink> {
+export async function openLink(settings: AnyLink, signal: AbortSignal): Promise<ByteLink> {
+  if ('pcsc' in settings) return openPcscd(settings.socket ?? PCSCD_SOCKET, signal)
   if ('tcp' in settings) {
     const { host, port } = parts(settings.tcp) ?? { host: settings.tcp, port: 0 }
     return openTcp(host, port, signal)

@@ -3,7 +3,7 @@ import { deadline, pause, retryDelays } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { ByteLink } from './byte-link.ts'
 import { linkKey } from './link-settings.ts'
-import type { LinkSettings } from './link-settings.ts'
+import type { AnyLink } from './link-settings.ts'
 
 /** Whatever speaks a protocol on an open link, made once for all devices on it. */
 export interface Speaker {
@@ -14,7 +14,7 @@ export interface Speaker {
 /** How to begin speaking on a link. Devices share a link when they bring the same protocol object. */
 export interface LinkProtocol<S extends Speaker> {
   readonly name: string
-  start(link: ByteLink, settings: LinkSettings, platform: Platform): S
+  start(link: ByteLink, settings: AnyLink, platform: Platform): S
 }
 
 /** One device's part in an open link. */
@@ -36,7 +36,7 @@ export interface Membership<S extends Speaker> {
 export interface SharedLinks {
   /** Joins a link, opening it when nobody has; tries for ever, telling each failure, until `signal` aborts. */
   join<S extends Speaker>(
-    settings: LinkSettings,
+    settings: AnyLink,
     protocol: LinkProtocol<S>,
     signal: AbortSignal,
     onFailure: Tell,
@@ -47,7 +47,7 @@ export interface SharedLinks {
 
 type Tell = (detail: string) => void
 
-export type OpenLink = (settings: LinkSettings, signal: AbortSignal) => Promise<ByteLink>
+export type OpenLink = (settings: AnyLink, signal: AbortSignal) => Promise<ByteLink>
 
 const OPEN_WITHIN_MS = 5_000
 const FIRST_RETRY_MS = 250
@@ -77,7 +77,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
   const entries = new Map<string, Entry>()
   const newDelays = () => retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
 
-  function begin(entry: Entry, link: ByteLink, settings: LinkSettings): void {
+  function begin(entry: Entry, link: ByteLink, settings: AnyLink): void {
     const speaker = entry.protocol.start(link, settings, platform)
     let over = false
     let tell = (_reason: string) => {}
@@ -101,7 +101,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
     void speaker.ended.then(session.end)
   }
 
-  async function openForEver(entry: Entry, settings: LinkSettings, signal: AbortSignal): Promise<void> {
+  async function openForEver(entry: Entry, settings: AnyLink, signal: AbortSignal): Promise<void> {
     await entry.closing
     for (;;) {
       const limit = deadline(platform.timers, OPEN_WITHIN_MS, signal)
@@ -119,7 +119,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
     }
   }
 
-  function startOpening(entry: Entry, settings: LinkSettings): NonNullable<Entry['opening']> {
+  function startOpening(entry: Entry, settings: AnyLink): NonNullable<Entry['opening']> {
     const stop = new AbortController()
     const done = openForEver(entry, settings, stop.signal).finally(() => {
       if (entry.opening === opening) entry.opening = null
@@ -129,7 +129,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
     return opening
   }
 
-  async function waitUntilOpen(entry: Entry, settings: LinkSettings, signal: AbortSignal, onFailure: Tell): Promise<void> {
+  async function waitUntilOpen(entry: Entry, settings: AnyLink, signal: AbortSignal, onFailure: Tell): Promise<void> {
     const opening = entry.opening ?? startOpening(entry, settings)
     let giveUp = () => {}
     const aborted = new Promise<void>((resolve) => {
@@ -170,7 +170,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
 
   return {
     async join<S extends Speaker>(
-      settings: LinkSettings,
+      settings: AnyLink,
       protocol: LinkProtocol<S>,
       signal: AbortSignal,
       onFailure: Tell,

@@ -1,12 +1,10 @@
 import { connect } from 'node:net'
-import type { Socket } from 'node:net'
 import { LinkFault } from './byte-link.ts'
 import type { ByteLink, LinkFaultCode } from './byte-link.ts'
+import { socketLink } from './socket-link.ts'
 
 /** After this long without traffic the kernel begins to ask whether the peer is still there. */
 const KEEPALIVE_AFTER_MS = 5_000
-/** Bytes that may wait to be sent; a device that reads nothing for so long is not listening. */
-const MOST_UNSENT_BYTES = 65_536
 
 const CODES: Record<string, [LinkFaultCode, string]> = {
   ECONNREFUSED: ['refused', 'nothing listens there; check the port and that the device is on'],
@@ -44,48 +42,9 @@ export function openTcp(host: string, port: number, signal: AbortSignal): Promis
         reject(new LinkFault('unreachable', `${address}: ${CODES['ETIMEDOUT']?.[1]}`, { cause: signal.reason }))
       })
     const onError = (error: Error) => finish(() => reject(explain(address, error, 'unreachable')))
-    const onConnect = () => finish(() => resolve(socketLink(socket, address)))
+    const onConnect = () => finish(() => resolve(socketLink(socket, address, (error) => explain(address, error, 'lost'))))
     signal.addEventListener('abort', onAbort, { once: true })
     socket.once('error', onError)
     socket.once('connect', onConnect)
   })
-}
-
-function socketLink(socket: Socket, address: string): ByteLink {
-  let closed = false
-  // A socket may fail while nobody reads or writes; the reader finds the error later.
-  socket.on('error', () => {})
-
-  async function* read(): AsyncGenerator<Uint8Array, void> {
-    try {
-      for await (const chunk of socket) yield chunk as Uint8Array
-    } catch (error) {
-      if (closed) return
-      throw explain(address, error as Error, 'lost')
-    }
-  }
-
-  return {
-    bytes: { [Symbol.asyncIterator]: read },
-    write: (bytes, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal.aborted) return reject(signal.reason as Error)
-        if (socket.destroyed || !socket.writable) return reject(new LinkFault('lost', `${address}: the connection is closed`))
-        if (socket.writableLength > MOST_UNSENT_BYTES) return reject(new LinkFault('lost', `${address}: the device reads nothing`))
-        const onAbort = () => reject(signal.reason as Error)
-        signal.addEventListener('abort', onAbort, { once: true })
-        socket.write(bytes, (error) => {
-          signal.removeEventListener('abort', onAbort)
-          if (error) reject(explain(address, error, 'lost'))
-          else resolve()
-        })
-      }),
-    close: () =>
-      new Promise((resolve) => {
-        closed = true
-        if (socket.closed) return resolve()
-        socket.once('close', () => resolve())
-        socket.destroy()
-      }),
-  }
 }

@@ -38,6 +38,8 @@ export interface AuthorizeParts {
 
 /** The answer comes when the outcome is known, ms at most (contracts §6). */
 const OUTCOME_WITHIN_MS = 10_000
+/** How long a request waits for the cloud to take what happened just before it, ms. */
+const TOLD_WITHIN_MS = 2_000
 /** Denials that are written down per device and minute; what a shop is told by a mad scanner fills no disk. */
 const DENIALS_PER_MINUTE = 30
 
@@ -113,7 +115,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   }
 
   /** Uses the rights up, moves the device, writes down how that went. */
-  async function redeem(ask: Ask, grant: Grant, offline: boolean): Promise<AuthorizeAnswer> {
+  async function redeem(ask: Ask, grant: Grant, offline: boolean): Promise<AuthorizeAnswer | { refused: DenyReason }> {
     const { request, device } = ask
     // In the order of time, so that the index pages of claims that are written together are the same.
     const redemptionId = newId('rdm', platform)
@@ -141,7 +143,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
         return event
       },
     )
-    if (!claimed.ok) return deny(request, device, { granted: false, reason: claimed.reason }, offline)
+    if (!claimed.ok) return { refused: claimed.reason }
     const result = await actuate(redemptionId, request.deviceId)
     await settle(ask, grant, redemptionId, result, offline)
     return {
@@ -181,16 +183,15 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     await ledger.settle(redemptionId, outcome, clock.now().nowMs, event)
   }
 
-  return async (request) => {
-    const device = trust.policy?.devices.find((d) => d.deviceId === request.deviceId)
-    if (!device || (device.agentId !== null && device.agentId !== parts.agentId)) {
-      return deny(request, undefined, { granted: false, reason: trust.policy ? 'device_unknown' : 'policy_stale' }, !link.isOnline)
-    }
-    if (device.revoked) return deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
-    const ask: Ask = { request, device }
+  /** A verdict and what follows from it; `refused` when the ledger would not have it. */
+  async function decideAndRedeem(ask: Ask): Promise<AuthorizeAnswer | { refused: DenyReason; offline: boolean }> {
+    const { request, device } = ask
     const { verdict, offline } = await decideFor(ask)
     if (!verdict.granted) return deny(request, device, verdict, offline)
-    if (verdict.grant) return redeem(ask, verdict.grant, offline)
+    if (verdict.grant) {
+      const redeemed = await redeem(ask, verdict.grant, offline)
+      return 'refused' in redeemed ? { ...redeemed, offline } : redeemed
+    }
     return {
       authorized: true,
       action: request.action,
@@ -203,6 +204,22 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       ...(verdict.itemStatus && { itemStatus: verdict.itemStatus }),
       ...(verdict.statusAgeSeconds !== undefined && { statusAgeSeconds: verdict.statusAgeSeconds }),
     }
+  }
+
+  return async (request) => {
+    const device = trust.policy?.devices.find((d) => d.deviceId === request.deviceId)
+    if (!device || (device.agentId !== null && device.agentId !== parts.agentId)) {
+      return deny(request, undefined, { granted: false, reason: trust.policy ? 'device_unknown' : 'policy_stale' }, !link.isOnline)
+    }
+    if (device.revoked) return deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
+    const ask: Ask = { request, device }
+    const first = await decideAndRedeem(ask)
+    // The cloud gives the same device the same token until it has heard what became of it: of two units of a line
+    // that are released within a moment, the second is asked for once more when the first has been told.
+    const isNews = 'refused' in first && first.refused === 'already_redeemed' && request.token === undefined && !first.offline
+    if (isNews) await link.told(TOLD_WITHIN_MS)
+    const last = isNews ? await decideAndRedeem(ask) : first
+    return 'refused' in last ? deny(request, device, { granted: false, reason: last.refused }, last.offline) : last
   }
 }
 

@@ -6,6 +6,8 @@ export interface CloudLink {
   readonly offlineSinceMs: number | null
   /** Calls an operation of the API as this agent. Never throws. */
   ask(operation: string, body: object): Promise<CloudAnswer>
+  /** Resolves when the cloud has all that was written down before, or after `limitMs`. Never rejects. */
+  told(limitMs: number): Promise<void>
 }
 
 export type CloudAnswer =

@@ -103,11 +103,11 @@ export function connect(parts: ConnectionParts): Connection {
     if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(`time: ${taken.detail}`)
   }
 
-  /** Answers whether it told something of items that was new. */
-  function take(document: unknown): boolean {
+  /** What kind of document was taken; undefined when it was not. */
+  function take(document: unknown): string | undefined {
     const taken = typeof document === 'string' ? trust.accept(document) : undefined
     if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(taken.detail)
-    return taken?.taken === true && taken.kind === 'items'
+    return taken?.taken ? taken.kind : undefined
   }
 
   /** One look at what is newer; whoever asks meanwhile gets the same. */
@@ -121,7 +121,7 @@ export function connect(parts: ConnectionParts): Connection {
   async function takeAll(documents: readonly unknown[]): Promise<void> {
     for (const document of documents) {
       // A page of items takes some milliseconds: tags are looked up in between.
-      if (take(document)) await pause(platform.timers, 0)
+      if (take(document) === 'items') await pause(platform.timers, 0)
     }
   }
 
@@ -188,11 +188,11 @@ export function connect(parts: ConnectionParts): Connection {
   function onMessage(topic: string, payload: string): void {
     if (topic === agentTopic(storeId, agentId, 'ack')) return sending.onAck(payload)
     const isCommand = topic === agentTopic(storeId, agentId, 'command')
-    // Items that were taken are told to have been: a shopper may wait for it.
-    const tookItems = !isCommand && take(payload)
+    const taken = isCommand ? undefined : take(payload)
     if (!isCommand) parts.onChange()
-    // Of commands only the one that may come unsigned is known so far: look now.
-    if (isCommand || tookItems || trust.isBehind) {
+    // Of commands only the one that may come unsigned is known so far: look now. Denials and items that were taken
+    // are confirmed at once, by asking with what we have: a refund or a shopper waits for it.
+    if (isCommand || taken === 'deny' || taken === 'items' || trust.isBehind) {
       isDirty = true
       wake()
     }
@@ -264,6 +264,7 @@ export function connect(parts: ConnectionParts): Connection {
       return line !== undefined
     },
     ask: session.call,
+    told: sending.told,
     look() {
       looking ??= lookOnce().finally(() => void (looking = undefined))
       return looking

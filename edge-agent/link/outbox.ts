@@ -8,6 +8,9 @@ import type { Messages } from './messages.ts'
 /** Brings the journal to the cloud. A row is done when the cloud has signed that it has it, and not before (P3). */
 export interface Outbox {
   readonly waiting: number
+  /** The number of the last row that is written down, and of the last that the cloud has. */
+  readonly head: number
+  readonly acked: number
   /** The next rows to tell, signed; undefined when there is nothing new. */
   next(nowMs: number): string | undefined
   /** Takes an acknowledgement; false when it is not the cloud's, not for this ledger or of another chain. */
@@ -22,6 +25,12 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
   return {
     get waiting() {
       return ledger.journal.waiting
+    },
+    get head() {
+      return ledger.journal.head.seq
+    },
+    get acked() {
+      return ledger.journal.acked
     },
     next(nowMs) {
       const { after, rows } = ledger.journal.unsent(BATCH_LIMIT)

@@ -7,6 +7,8 @@ import type { Outbox } from './outbox.ts'
 export interface Sender {
   /** Something waits, or the connection is back. */
   kick(): void
+  /** Resolves when the cloud has all that is written down now, or after `limitMs`; never rejects. */
+  told(limitMs: number): Promise<void>
   /** An acknowledgement came over the broker. */
   onAck(ack: string): void
   /** The connection is gone: whatever was under way is sent again later. */
@@ -38,6 +40,7 @@ export function sender(parts: SenderParts): Sender {
   let isStopped = false
   let call: Promise<void> = Promise.resolve()
   let timer: Cancel | undefined
+  const waiters = new Set<() => void>()
 
   function later(task: () => void): void {
     timer?.()
@@ -60,6 +63,7 @@ export function sender(parts: SenderParts): Sender {
     timer = undefined
     underWay = false
     parts.onChange()
+    for (const look of waiters) look()
     // An acknowledgement that moves nothing must not make a circle.
     if (outbox.waiting < before) kick()
     else if (outbox.waiting > 0) later(kick)
@@ -97,6 +101,21 @@ export function sender(parts: SenderParts): Sender {
 
   return {
     kick,
+    told(limitMs) {
+      const target = outbox.head
+      if (outbox.acked >= target) return Promise.resolve()
+      kick()
+      return new Promise((resolve) => {
+        const end = () => {
+          cancel()
+          waiters.delete(look)
+          resolve()
+        }
+        const look = () => void (outbox.acked >= target && end())
+        const cancel = platform.timers.after(limitMs, end)
+        waiters.add(look)
+      })
+    },
     onAck(ack) {
       if (!isStopped) take(ack)
     },

@@ -19,6 +19,10 @@ const FIGURES = [
   'memory',
   'catalogue-size',
   'product-import',
+  'checkout-journey',
+  'webhook-fan-out',
+  'analytics-read',
+  'sales-export',
   'gate',
 ]
 

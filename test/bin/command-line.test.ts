@@ -187,6 +187,14 @@ describe('the command line', () => {
     expect(scanner.ready).toMatchObject({ tcp: expect.stringMatching(/^127\.0\.0\.1:\d+$/) })
   })
 
+  it('serves a simulated till with the credentials that it takes, and refuses one that there is not', async () => {
+    const till = await start(['simulate', 'pos', 'square', '--port', '0'])
+    const { url, credentials } = till.ready as unknown as { url: string; credentials: { accessToken: string } }
+    const headers = { authorization: `Bearer ${credentials.accessToken}`, 'square-version': '2026-09-16' }
+    expect((await fetch(`${url}/v2/catalog/list?types=ITEM`, { headers })).status).toBe(200)
+    expect(await runProcess(['simulate', 'erp', 'square'])).toMatchObject({ code: 2, stderr: expect.stringContaining('odoo') })
+  })
+
   it('ends in order on SIGTERM and SIGINT', async () => {
     const cloud = await start(cloudArgs())
     expect(await cloud.stop()).toBe(0)

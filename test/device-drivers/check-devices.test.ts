@@ -38,7 +38,7 @@ describe('devices of the configuration', () => {
       'devices[0].siren.seconds: give seconds, 1 to 3600',
       'devices[0].amber: give { "output": … }',
       'devices[0].outputt: no such setting; remove it or check its spelling',
-      'devices[1].driver: give one of "modbus", "scanner"',
+      'devices[1].driver: give one of "modbus", "pcsc", "scanner"',
       'devices[2].deviceId: give the deviceId under which the cloud knows this device',
       'devices[2].link.baudRate: give the speed in bits per second as set on the device, for example 9600',
       'devices[2].feeds: give the deviceId of the device that this scanner serves',
@@ -84,7 +84,7 @@ describe('devices of the configuration', () => {
 
   test('the schema can be published', () => {
     const schema = z.toJSONSchema(DeviceEntry, { io: 'input' })
-    expect(schema.oneOf).toHaveLength(2)
+    expect(schema.oneOf).toHaveLength(3)
     expect(schema.oneOf?.[0]).toMatchObject({ additionalProperties: false, required: ['deviceId', 'driver', 'link', 'output'] })
   })
 })

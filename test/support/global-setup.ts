@@ -1,5 +1,6 @@
 import type { TestProject } from 'vitest/node'
 import { NO_CHROMIUM } from './chromium.ts'
+import { NO_VPCD_PACKAGES } from '../device-drivers/vpcd-station.ts'
 import { startPostgres } from './postgres-server.ts'
 
 declare module 'vitest' {
@@ -14,7 +15,7 @@ declare module 'vitest' {
  */
 export default async function setup({ provide }: TestProject): Promise<(() => Promise<void>) | void> {
   const server = await startPostgres()
-  const missing = [server ? undefined : 'there is no PostgreSQL: install the package postgresql', NO_CHROMIUM].filter((m) => m !== undefined)
+  const missing = [server ? undefined : 'there is no PostgreSQL: install the package postgresql', NO_CHROMIUM, NO_VPCD_PACKAGES && `no virtual NFC reader: ${NO_VPCD_PACKAGES}`].filter((m) => typeof m === 'string')
   if (missing.length > 0 && process.env['UNTAG_TEST_TOOLS'] === 'required') {
     await server?.stop()
     throw new Error(missing.join('; '))

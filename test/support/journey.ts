@@ -92,9 +92,11 @@ export interface JourneyOptions {
   /** Where the station's, detacher's and gate's relay boards listen. */
   boards: Record<'station' | 'detacher' | 'gate', string>
   databaseUrl?: string
+  /** More options of `untag cloud`. */
+  cloudOptions?: readonly string[]
 }
 
-export async function openJourney({ boards, databaseUrl }: JourneyOptions): Promise<Journey> {
+export async function openJourney({ boards, databaseUrl, cloudOptions = [] }: JourneyOptions): Promise<Journey> {
   const folder = temporaryFolder('journey')
   const platform = realPlatform()
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
@@ -117,6 +119,7 @@ export async function openJourney({ boards, databaseUrl }: JourneyOptions): Prom
     `--public-url=http://127.0.0.1:${http.port}`,
     `--public-mqtt-url=mqtt://127.0.0.1:${mqtt.port}`,
     ...database,
+    ...cloudOptions,
   ]
   // Ports are picked once, so that a restarted cloud is where it was.
   for (const name of ['http', 'mqtt'] as const) {
@@ -125,7 +128,7 @@ export async function openJourney({ boards, databaseUrl }: JourneyOptions): Prom
     probe.close()
   }
   const cloud = await startProcess(cloudArgs())
-  const keys = await runProcess(['keys', 'create', '--data', join(folder, 'cloud'), ...database, '--account', 'Journey', '--mode', 'test', '--json'])
+  const keys = await runProcess(['keys', 'create', '--data', join(folder, 'cloud'), ...database, '--account', 'Journey', '--mode', 'test', '--package', 'PRIME', '--json'])
   if (keys.code !== 0) throw new Error(keys.stderr)
   const { key } = JSON.parse(keys.stdout) as { key: string }
   // A shopper's phone has a network of its own.

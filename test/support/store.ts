@@ -11,7 +11,7 @@ import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/http-client.ts'
 import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
-import type { LinkSettings } from '../../device-drivers/transports/link-settings.ts'
+import type { AnyLink } from '../../device-drivers/transports/link-settings.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
@@ -112,7 +112,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
       fetch,
       openLine,
       log,
-      openLink: (settings: LinkSettings, signal: AbortSignal) => {
+      openLink: (settings: AnyLink, signal: AbortSignal) => {
         const port = ports.get('tcp' in settings ? settings.tcp : '')
         return port ? port.open(signal) : Promise.reject(new Error('no such port'))
       },

@@ -7,7 +7,7 @@ import type { ModbusMessage } from '../../protocols/modbus/pdu.ts'
 import { rtuCodec } from '../../protocols/modbus/rtu.ts'
 import { tcpCodec } from '../../protocols/modbus/tcp.ts'
 import type { ByteLink } from '../../transports/byte-link.ts'
-import type { LinkSettings } from '../../transports/link-settings.ts'
+import type { AnyLink } from '../../transports/link-settings.ts'
 import type { LinkProtocol, Speaker } from '../../transports/shared-links.ts'
 
 /** One question to one board. */
@@ -47,7 +47,7 @@ const SILENCE_MS = 50
 const QUARANTINE_MS = 100
 
 /** 3.5 characters of 11 bits, at least 1.75 ms (Modbus over serial line V1.02, 2.5.1.1); 9600 baud is assumed behind a device server. */
-function frameGapMs(link: LinkSettings): number {
+function frameGapMs(link: AnyLink): number {
   const baudRate = 'serial' in link ? link.baudRate : 9_600
   return Math.max(1.75, (3.5 * 11 * 1_000) / baudRate)
 }

@@ -1,0 +1,109 @@
+import { accessSync, constants, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+
+/** A serial port that is plugged in, and what could be on it. */
+export interface FoundSerial {
+  /** Its stable name, for `link.serial`. */
+  readonly path: string
+  /** As the plug tells them; missing where it does not. */
+  readonly vendor?: string
+  readonly product?: string
+  /** `vendor:product` of USB in hex. */
+  readonly usbId?: string
+  /** What to do so that this user may open it; missing when it may. */
+  readonly fix?: string
+  /** An entry for `devices`, to be completed. */
+  readonly suggestion: Record<string, unknown>
+}
+
+export interface SerialPlaces {
+  /** Default /dev/serial/by-id. */
+  readonly names?: string
+  /** Default /sys/class/tty. */
+  readonly ttys?: string
+  /** Default /etc/group. */
+  readonly groups?: string
+}
+
+const MOST_PORTS = 64
+
+/** Makers of code scanners by their USB vendor id: Honeywell, Zebra (Symbol), Datalogic, Newland, Opticon. */
+const SCANNER_MAKERS: ReadonlySet<string> = new Set(['0c2e', '05e0', '05f9', '1eab', '065a'])
+
+function firstLine(file: string): string | undefined {
+  try {
+    const text = readFileSync(file, 'utf8').split('\n')[0]?.trim()
+    return text === '' ? undefined : text?.slice(0, 128)
+  } catch {
+    return undefined
+  }
+}
+
+/** The folder of the USB device above a tty: the first that has a vendor id. */
+function usbFolder(tty: string): string | undefined {
+  try {
+    let folder = realpathSync(join(tty, 'device'))
+    for (let up = 0; up < 6; up++, folder = dirname(folder)) {
+      if (firstLine(join(folder, 'idVendor')) !== undefined) return folder
+    }
+  } catch {
+    // Not on USB, or gone meanwhile.
+  }
+  return undefined
+}
+
+function groupName(gid: number, groups: string): string {
+  try {
+    const line = readFileSync(groups, 'utf8').split('\n').find((each) => each.split(':')[2] === String(gid))
+    return line?.split(':')[0] ?? String(gid)
+  } catch {
+    return String(gid)
+  }
+}
+
+function permissionFix(port: string, groups: string): string | undefined {
+  try {
+    accessSync(port, constants.R_OK | constants.W_OK)
+    return undefined
+  } catch {
+    try {
+      const group = groupName(statSync(port).gid, groups)
+      return `this user may not open it: sudo usermod -aG ${group} $USER, and log in again`
+    } catch {
+      return 'it is gone'
+    }
+  }
+}
+
+function suggest(path: string, usbId: string | undefined): Record<string, unknown> {
+  const link = { serial: path, baudRate: 9_600 }
+  const isScanner = SCANNER_MAKERS.has(usbId?.slice(0, 4) ?? '')
+  return isScanner
+    ? { deviceId: 'dev_…', driver: 'scanner', link, feeds: 'dev_…' }
+    : { deviceId: 'dev_…', driver: 'modbus', link, unit: 1, output: 0, confirmInput: 0, pulseMs: 200 }
+}
+
+/** The serial ports with stable names, at most 64, with what their plugs tell and what to write about them. Never throws. */
+export function foundSerial({ names = '/dev/serial/by-id', ttys = '/sys/class/tty', groups = '/etc/group' }: SerialPlaces = {}): FoundSerial[] {
+  let entries: string[]
+  try {
+    entries = readdirSync(names).toSorted().slice(0, MOST_PORTS)
+  } catch {
+    return []
+  }
+  return entries.flatMap((name) => {
+    const path = join(names, name)
+    let port: string
+    try {
+      port = realpathSync(path)
+    } catch {
+      return []
+    }
+    const usb = usbFolder(join(ttys, basename(port)))
+    const [vendor, product] = usb ? [firstLine(join(usb, 'manufacturer')), firstLine(join(usb, 'product'))] : []
+    const usbId = usb && `${firstLine(join(usb, 'idVendor'))}:${firstLine(join(usb, 'idProduct'))}`
+    const fix = permissionFix(port, groups)
+    const optional = { ...(vendor && { vendor }), ...(product && { product }), ...(usbId && { usbId }), ...(fix && { fix }) }
+    return [{ path, ...optional, suggestion: suggest(path, usbId) }]
+  })
+}

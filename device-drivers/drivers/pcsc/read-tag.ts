@@ -1,0 +1,46 @@
+import type { TagTechnology } from '../../../policy/vocabulary.ts'
+import { GET_UID, goodData, readBinary, splitAnswer, statusText } from '../../protocols/pcsc/apdu.ts'
+import { tagTechnology } from '../../protocols/pcsc/atr.ts'
+import { readType2, readType5 } from '../../protocols/pcsc/ndef-memory.ts'
+import type { NdefRead } from '../../protocols/pcsc/ndef-memory.ts'
+import { ndefTexts } from '../../protocols/pcsc/ndef.ts'
+import { readUid } from '../../protocols/pcsc/uid.ts'
+import type { Card } from './card.ts'
+import { PcscRefusal } from './pcscd.ts'
+
+/** What is on the reader: a tag with a name, or something that has none. */
+export type SeenTag = { readonly uid: string; readonly technology?: TagTechnology } | { readonly refused: string }
+
+/** Asks for the UID. Rejects when the reader cannot tell it. */
+export async function readTag(card: Card, atr: Uint8Array): Promise<SeenTag> {
+  const technology = tagTechnology(atr)
+  const answer = splitAnswer(await card.transmit(GET_UID))
+  const bytes = goodData(answer)
+  if (!bytes) throw new Error(`the reader cannot tell the UID: ${statusText(answer?.status ?? 0)}`)
+  const uid = readUid(bytes, technology)
+  return 'uid' in uid && technology ? { ...uid, technology } : uid
+}
+
+const NDEF_OF: Partial<Record<TagTechnology, () => NdefRead>> = { MifareUltralight: readType2, NfcV: readType5 }
+
+async function readMemory(card: Card, address: number, length: number): Promise<Uint8Array | null> {
+  try {
+    return goodData(splitAnswer(await card.transmit(readBinary(address, length))))
+  } catch (error) {
+    if (error instanceof PcscRefusal) return null
+    throw error
+  }
+}
+
+/** The links and texts on a tag; none where it has no NDEF message or one that cannot be read. */
+export async function readTexts(card: Card, technology: TagTechnology | undefined): Promise<string[]> {
+  const reading = technology && NDEF_OF[technology]?.()
+  if (!reading) return []
+  let step = reading.next()
+  while (!step.done) {
+    const bytes = await readMemory(card, step.value.address, step.value.length)
+    if (!bytes) card.spoil()
+    step = reading.next(bytes)
+  }
+  return step.value ? ndefTexts(step.value) : []
+}

@@ -1,0 +1,56 @@
+import { statusText } from '../../protocols/pcsc/apdu.ts'
+import { easAlarmFrame, easFrame, tagAnswer } from '../../protocols/pcsc/icode-eas.ts'
+import { END_SESSION, START_SESSION, SWITCH_TO_ISO15693, transceive, transparentAnswer } from '../../protocols/pcsc/transparent.ts'
+import { result } from '../device.ts'
+import type { CommandResult } from '../device.ts'
+import type { Card } from './card.ts'
+
+const lost = (why: string) => result('unknown', true, 'answer_lost', why)
+const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** What the tag says to a frame: its answer, or null when nothing whole came back. A refusal of the reader ends it. */
+async function say(card: Card, frame: Uint8Array): Promise<{ readonly frame: Uint8Array | null } | { readonly refused: string }> {
+  const answer = transparentAnswer(await card.transmit(transceive(frame)))
+  if (answer.kind === 'refused') return { refused: statusText(answer.status) }
+  return { frame: answer.kind === 'done' ? answer.frame : null }
+}
+
+/** Whether the tag answers with its EAS sequence, which it does only while its bit is on. */
+async function stillAlarms(card: Card, uid: string): Promise<boolean> {
+  try {
+    const said = await say(card, easAlarmFrame(uid))
+    return 'frame' in said && said.frame !== null && tagAnswer(said.frame)?.refused === null
+  } catch {
+    return false
+  }
+}
+
+async function reset(card: Card, uid: string): Promise<CommandResult> {
+  const said = await say(card, easFrame('reset', uid)).catch((error: unknown) => lost(text(error)))
+  if ('outcome' in said) return said
+  if ('refused' in said) return result('failed', true, 'refused', `the reader: ${said.refused}`)
+  const answer = said.frame && tagAnswer(said.frame)
+  if (answer?.refused) return result('failed', true, 'refused', answer.refused)
+  if (await stillAlarms(card, uid)) return result('failed', true, 'no_confirmation', 'the EAS bit of the tag is still on')
+  return answer ? result('confirmed', true, 'acknowledged', 'the tag has switched its EAS bit off') : lost('the tag did not answer')
+}
+
+/**
+ * Switches the EAS bit of an ICODE SLI tag off, so that gates for it stay quiet: in a transparent session, where
+ * the reader has one. The tag's own answer confirms it; a tag that still sends its EAS sequence refutes it. The
+ * command goes out once. Rejects only before it.
+ */
+export async function releaseEas(card: Card, uid: string, signal: AbortSignal): Promise<CommandResult> {
+  const start = transparentAnswer(await card.transmit(START_SESSION))
+  if (start.kind !== 'done') {
+    return result('failed', false, 'not_supported', 'this reader passes no commands through to tags (PC/SC transparent session)')
+  }
+  try {
+    const turned = transparentAnswer(await card.transmit(SWITCH_TO_ISO15693))
+    if (turned.kind !== 'done') return result('failed', false, 'not_supported', 'this reader passes no ISO 15693 commands through')
+    if (signal.aborted) return result('failed', false, 'cancelled')
+    return await reset(card, uid)
+  } finally {
+    await card.transmit(END_SESSION).catch(() => {})
+  }
+}

@@ -1,0 +1,102 @@
+import { pause } from '../../../policy/platform.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import type { TagTechnology } from '../../../policy/vocabulary.ts'
+import type { ReaderState } from '../../protocols/pcsc/reader-states.ts'
+import { NO_CARD, REMOVED } from '../../protocols/pcsc/return-codes.ts'
+import type { DeviceEvent } from '../device.ts'
+import { withCard } from './card.ts'
+import type { Pcscd } from './pcscd.ts'
+import { ConversationOver, PcscRefusal } from './pcscd.ts'
+import { readTag, readTexts } from './read-tag.ts'
+import type { SeenTag } from './read-tag.ts'
+
+/** The tag that was told last and has not gone. */
+export interface PresentTag {
+  readonly uid: string
+  readonly technology?: TagTechnology
+}
+
+/** What lies on one reader, over all conversations with pcscd. */
+export interface TagWatch {
+  readonly present: PresentTag | null
+  /** Looks at what pcscd shows of the reader, and reads the card when it is another one. Rejects when the conversation is over. */
+  look(pcscd: Pcscd, state: ReaderState, over: AbortSignal): Promise<void>
+  /** The next look reads again, and tells nothing when the same tag is there. */
+  doubt(): void
+  /** The reader is gone, and its tag with it. */
+  gone(): void
+}
+
+const MOST_TRIES = 3
+const TRY_AGAIN_MS = 150
+
+/** Tells what comes and goes to `tell`. `withTexts`: links and texts on tags too. */
+export function tagWatch({ clock, timers }: Platform, withTexts: boolean, tell: (event: DeviceEvent) => void): TagWatch {
+  let present: PresentTag | null = null
+  /** The card that has been dealt with, as pcscd counts them. */
+  let handled: number | null = null
+  let inDoubt = false
+
+  function gone(): void {
+    handled = null
+    inDoubt = false
+    if (!present) return
+    tell({ type: 'tag_gone', tag: { tagUid: present.uid } })
+    present = null
+  }
+
+  function arrived(seen: SeenTag, mayBeSame: boolean): boolean {
+    const isSame = 'uid' in seen && present?.uid === seen.uid
+    if (isSame && mayBeSame) return false
+    gone()
+    if ('refused' in seen) return false
+    const technology = seen.technology ? { technology: seen.technology } : {}
+    present = { uid: seen.uid, ...technology }
+    tell({ type: 'tags', reads: [{ tag: { tagUid: seen.uid }, ...technology, seenAtMs: clock.elapsed() }] })
+    return true
+  }
+
+  async function read(pcscd: Pcscd, state: ReaderState, mayBeSame: boolean, over: AbortSignal): Promise<void> {
+    await withCard(pcscd, state.name, timers, over, async (card) => {
+      const seen = await readTag(card, state.atr).catch((error: unknown) => {
+        card.spoil()
+        throw error
+      })
+      if (!arrived(seen, mayBeSame) || !withTexts) return
+      for (const text of await readTexts(card, present?.technology)) tell({ type: 'scan', text })
+    })
+  }
+
+  async function look(pcscd: Pcscd, state: ReaderState, over: AbortSignal): Promise<void> {
+    if (!state.cardPresent) return gone()
+    // Still powered up, or mute: pcscd tells when there is more.
+    if (state.atr.length === 0 || (handled === state.eventCounter && !inDoubt)) return
+    const mayBeSame = inDoubt
+    for (let tries = 1; ; tries++) {
+      try {
+        await read(pcscd, state, mayBeSame, over)
+        break
+      } catch (error) {
+        if (over.aborted || error instanceof ConversationOver) throw error
+        if (error instanceof PcscRefusal && (error.rv === NO_CARD || error.rv === REMOVED)) return gone()
+        if (tries >= MOST_TRIES) {
+          gone()
+          tell({ type: 'fault', detail: `the card on ${state.name} cannot be read: ${error instanceof Error ? error.message : String(error)}` })
+          break
+        }
+        await pause(timers, TRY_AGAIN_MS, over)
+      }
+    }
+    handled = state.eventCounter
+    inDoubt = false
+  }
+
+  return {
+    get present() {
+      return present
+    },
+    look,
+    doubt: () => void (inDoubt = true),
+    gone,
+  }
+}

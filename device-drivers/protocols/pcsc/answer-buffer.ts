@@ -1,0 +1,33 @@
+/** Bytes from pcscd until as many are there as the question that was asked is answered with. */
+export interface AnswerBuffer {
+  /** False when more has come than any answer has: the other side speaks something else. */
+  push(chunk: Uint8Array): boolean
+  /** The next `length` bytes, or null while they are not all there. */
+  take(length: number): Uint8Array | null
+  readonly held: number
+}
+
+/** A buffer of at most `limit` bytes. */
+export function answerBuffer(limit: number): AnswerBuffer {
+  let held: Uint8Array = new Uint8Array(0)
+
+  return {
+    push(chunk) {
+      if (held.length + chunk.length > limit) return false
+      const joined = new Uint8Array(held.length + chunk.length)
+      joined.set(held)
+      joined.set(chunk, held.length)
+      held = joined
+      return true
+    },
+    take(length) {
+      if (held.length < length) return null
+      const taken = held.slice(0, length)
+      held = held.slice(length)
+      return taken
+    },
+    get held() {
+      return held.length
+    },
+  }
+}

@@ -1,0 +1,94 @@
+import type { TagTechnology } from '../../../policy/vocabulary.ts'
+
+/** What a reader says that it has before it, made up by the reader for cards without chip contacts. */
+export interface Atr {
+  readonly historical: Uint8Array
+  /** True where the check byte is right, or where none has to be. */
+  readonly checked: boolean
+  /** `T` of each protocol offered. */
+  readonly protocols: readonly number[]
+}
+
+/** RID of the PC/SC Workgroup, behind which a reader names the chip of a storage card. */
+const PCSC_RID = [0xa0, 0x00, 0x00, 0x03, 0x06]
+
+/** Takes an ATR apart (ISO/IEC 7816-3 §8). Null when it is none: cut short, too long or without a beginning. */
+export function parseAtr(bytes: Uint8Array): Atr | null {
+  const [ts, t0] = bytes
+  if ((ts !== 0x3b && ts !== 0x3f) || t0 === undefined || bytes.length > 33) return null
+  const protocols: number[] = []
+  let at = 2
+  for (let y: number | null = t0 >> 4; y !== null; ) {
+    // TA, TB and TC, then TD, which says what comes next.
+    at += (y & 1) + ((y >> 1) & 1) + ((y >> 2) & 1)
+    if ((y & 8) === 0) break
+    const td = bytes[at++]
+    if (td === undefined) return null
+    protocols.push(td & 0x0f)
+    y = td >> 4
+  }
+  const historical = bytes.slice(at, at + (t0 & 0x0f))
+  if (historical.length < (t0 & 0x0f)) return null
+  const end = at + historical.length
+  // With T=0 alone there is no check byte.
+  const needsCheck = protocols.some((t) => t !== 0)
+  if (bytes.length !== end + (needsCheck ? 1 : 0)) return null
+  const checked = !needsCheck || bytes.subarray(1).reduce((sum, byte) => sum ^ byte, 0) === 0
+  return { historical, checked, protocols: protocols.length > 0 ? protocols : [0] }
+}
+
+/**
+ * What a storage card is: the standard and part by which it is spoken to (SS), and its chip (NN), of
+ * PC/SC part 3, supplement for contactless cards. Null for anything else.
+ */
+export function storageCard(atr: Atr): { readonly standard: number; readonly chip: number } | null {
+  const [category, tag, length, ...rest] = atr.historical
+  if (category !== 0x80 || tag !== 0x4f || length === undefined || length < 8 || rest.length < length) return null
+  if (!PCSC_RID.every((byte, i) => rest[i] === byte)) return null
+  const [standard = 0, high = 0, low = 0] = rest.slice(PCSC_RID.length)
+  return { standard, chip: high * 256 + low }
+}
+
+/** Chips that are spoken to in their own way, by NN. MIFARE Plus in security level 1 is spoken to as Classic. */
+const CHIPS: Record<number, TagTechnology> = {
+  0x0001: 'MifareClassic', // 1K
+  0x0002: 'MifareClassic', // 4K
+  0x0003: 'MifareUltralight', // NTAG too
+  0x0026: 'MifareClassic', // Mini
+  0x0036: 'MifareClassic', // Plus SL1 2K
+  0x0037: 'MifareClassic', // Plus SL1 4K
+  0x003a: 'MifareUltralight', // C
+  0x003d: 'MifareUltralight', // EV1
+}
+
+/** By SS: parts 1 to 3 of ISO 14443 A and B, parts 1 to 4 of ISO 15693. FeliCa (11) and contacts (0D to 10) are none of ours. */
+const STANDARDS: Record<number, TagTechnology> = {
+  0x01: 'NfcA',
+  0x02: 'NfcA',
+  0x03: 'NfcA',
+  0x05: 'NfcB',
+  0x06: 'NfcB',
+  0x07: 'NfcB',
+  0x09: 'NfcV',
+  0x0a: 'NfcV',
+  0x0b: 'NfcV',
+  0x0c: 'NfcV',
+}
+
+/**
+ * The technology of a tag, from the ATR that the reader made for it; undefined where it does not tell,
+ * as for FeliCa and for cards with contacts. An ATR with a wrong check byte tells nothing.
+ */
+export function tagTechnology(bytes: Uint8Array): TagTechnology | undefined {
+  const atr = parseAtr(bytes)
+  if (!atr?.checked) return undefined
+  const storage = storageCard(atr)
+  if (storage) {
+    const standard = STANDARDS[storage.standard]
+    // A chip's number counts only where the standard fits it.
+    return standard === 'NfcV' || standard === 'NfcB' ? standard : (CHIPS[storage.chip] ?? standard)
+  }
+  // ISO 14443-4 cards are shown as 3B 8n 80 01 and their own historical bytes.
+  const [, t0 = 0, td1, td2] = bytes
+  return t0 >> 4 === 8 && td1 === 0x80 && td2 === 0x01 ? 'IsoDep' : undefined
+}

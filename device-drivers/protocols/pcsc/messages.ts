@@ -1,0 +1,137 @@
+import { assert } from '../../../policy/assert.ts'
+
+/**
+ * What pcscd's clients say to it on its socket: pcsc-lite `src/winscard_msg.h`, protocol 4:4 (pcsc-lite
+ * 1.8.24, 2018) and 4:5 (2.3.0, 2024), which differ in nothing that is used here. A request is a
+ * header {size of the body, command} and the body; an answer is the same body, filled in, without a
+ * header: whoever reads must know what was asked. Both are C structs in the machine's own byte order.
+ */
+export const PCSC_COMMANDS = {
+  establishContext: 0x01,
+  releaseContext: 0x02,
+  connect: 0x04,
+  reconnect: 0x05,
+  disconnect: 0x06,
+  beginTransaction: 0x07,
+  endTransaction: 0x08,
+  transmit: 0x09,
+  version: 0x11,
+  getReadersState: 0x12,
+  waitReaderStateChange: 0x13,
+  stopWaitingReaderStateChange: 0x14,
+} as const
+export type PcscCommand = keyof typeof PCSC_COMMANDS
+
+/** The longest name of a reader, bytes, its final 0 among them. */
+export const NAME_BYTES = 128
+/** Bytes of `{size, command}` before every request. */
+export const HEADER_BYTES = 8
+/** A card takes and gives no more with short APDUs: 255 bytes, header and status. */
+export const MOST_APDU_BYTES = 264
+
+const HANDLE = ['card', 'rv'] as const
+
+/** The fields of each body in their order; every field has 4 bytes, but `reader`. */
+export const PCSC_BODIES = {
+  establishContext: ['scope', 'context', 'rv'],
+  releaseContext: ['context', 'rv'],
+  connect: ['context', 'reader', 'shareMode', 'protocols', 'card', 'protocol', 'rv'],
+  reconnect: ['card', 'shareMode', 'protocols', 'initialization', 'protocol', 'rv'],
+  disconnect: ['card', 'disposition', 'rv'],
+  beginTransaction: HANDLE,
+  endTransaction: ['card', 'disposition', 'rv'],
+  /** The bytes for the card follow the request; its answer follows the answer when `rv` is 0. */
+  transmit: ['card', 'sendProtocol', 'sendPciLength', 'sendLength', 'receiveProtocol', 'receivePciLength', 'receiveLength', 'rv'],
+  version: ['major', 'minor', 'rv'],
+  getReadersState: [],
+  waitReaderStateChange: [],
+  stopWaitingReaderStateChange: [],
+} as const satisfies Record<PcscCommand, readonly string[]>
+
+/** What comes at the end of a wait, asked for or not. */
+export const CHANGE_FIELDS = ['timeOut', 'rv'] as const
+
+type Field = Exclude<(typeof PCSC_BODIES)[PcscCommand][number] | (typeof CHANGE_FIELDS)[number], 'reader'>
+/** Numbers as unsigned 32 bit; left out: 0. */
+export type PcscBody = { [field in Field]?: number } & { reader?: string }
+
+const LITTLE = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
+const width = (field: string) => (field === 'reader' ? NAME_BYTES : 4)
+
+/** Bytes of the body of a request, and of its answer. */
+export function bodyBytes(fields: readonly string[]): number {
+  return fields.reduce((sum, field) => sum + width(field), 0)
+}
+
+/** A C string of at most `NAME_BYTES - 1` bytes. */
+export function nameAt(bytes: Uint8Array, at: number): string {
+  const end = bytes.indexOf(0, at)
+  const limit = at + NAME_BYTES - 1
+  return new TextDecoder().decode(bytes.subarray(at, end < 0 || end > limit ? limit : end))
+}
+
+/** Reads the fields of a body; extra bytes behind it are left alone. */
+export function decodeBody(fields: readonly string[], bytes: Uint8Array): PcscBody {
+  assert(bytes.length >= bodyBytes(fields), 'a body is read whole')
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const body: Record<string, number | string> = {}
+  let at = 0
+  for (const field of fields) {
+    body[field] = field === 'reader' ? nameAt(bytes, at) : view.getUint32(at, LITTLE)
+    at += width(field)
+  }
+  return body
+}
+
+/** Writes the fields of a body. */
+export function encodeBody(fields: readonly string[], body: PcscBody): Uint8Array {
+  const bytes = new Uint8Array(bodyBytes(fields))
+  const view = new DataView(bytes.buffer)
+  let at = 0
+  for (const field of fields) {
+    if (field === 'reader') bytes.set(new TextEncoder().encode(body.reader ?? '').subarray(0, NAME_BYTES - 1), at)
+    else view.setUint32(at, (body as Record<string, number | undefined>)[field] ?? 0, LITTLE)
+    at += width(field)
+  }
+  return bytes
+}
+
+/** A whole request; `data` is what follows the body of a transmit. */
+export function encodeRequest(command: PcscCommand, body: PcscBody = {}, data: Uint8Array = new Uint8Array(0)): Uint8Array {
+  const inner = encodeBody(PCSC_BODIES[command], body)
+  const bytes = new Uint8Array(HEADER_BYTES + inner.length + data.length)
+  const view = new DataView(bytes.buffer)
+  view.setUint32(0, inner.length, LITTLE)
+  view.setUint32(4, PCSC_COMMANDS[command], LITTLE)
+  bytes.set(inner, HEADER_BYTES)
+  bytes.set(data, HEADER_BYTES + inner.length)
+  return bytes
+}
+
+export interface PcscRequest {
+  readonly command: PcscCommand
+  readonly body: PcscBody
+  readonly data: Uint8Array
+  /** Bytes of the whole request. */
+  readonly length: number
+}
+
+/**
+ * The request that begins at the first byte, as pcscd reads it: null while bytes are missing, `bad` for
+ * an unknown command or a body that is not as long as it must be, whereupon pcscd hangs up.
+ */
+export function decodeRequest(bytes: Uint8Array): PcscRequest | null | 'bad' {
+  if (bytes.length < HEADER_BYTES) return null
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const size = view.getUint32(0, LITTLE)
+  const code = view.getUint32(4, LITTLE)
+  const command = (Object.keys(PCSC_COMMANDS) as PcscCommand[]).find((name) => PCSC_COMMANDS[name] === code)
+  if (!command || size !== bodyBytes(PCSC_BODIES[command])) return 'bad'
+  const end = HEADER_BYTES + size
+  if (bytes.length < end) return null
+  const body = decodeBody(PCSC_BODIES[command], bytes.subarray(HEADER_BYTES, end))
+  const follows = command === 'transmit' ? (body.sendLength ?? 0) : 0
+  if (follows > MOST_APDU_BYTES) return 'bad'
+  if (bytes.length < end + follows) return null
+  return { command, body, data: bytes.slice(end, end + follows), length: end + follows }
+}

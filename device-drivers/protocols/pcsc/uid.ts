@@ -1,0 +1,34 @@
+import type { TagTechnology } from '../../../policy/vocabulary.ts'
+import { hex } from './hex.ts'
+
+/** A UID as it is known outside, or why it names nothing. */
+export type ReadUid = { readonly uid: string } | { readonly refused: string }
+
+/** First byte of every ISO 15693 UID; the maker's number (ISO/IEC 7816-6) follows it. */
+const ISO15693 = 0xe0
+/** Makers of ISO 15693 tags: ST, NXP, Infineon, Texas Instruments, Fujitsu, EM, Maxim, Melexis. */
+const MAKERS: ReadonlySet<number | undefined> = new Set([0x02, 0x04, 0x05, 0x07, 0x08, 0x16, 0x2b, 0x1f])
+/** First byte of 4-byte UIDs that ISO 14443-3 keeps for random ones. */
+const RANDOM = 0x08
+const LENGTHS: ReadonlySet<number> = new Set([4, 7, 8, 10])
+
+/**
+ * A UID as the reader gave it → upper-case hex in the order of its printed form. Readers differ in the
+ * order of ISO 15693 UIDs: those that hand on what the air carries begin with the last byte.
+ * Refused: lengths that no standard has, blanks, and the random 4-byte UIDs (08…) that phones and some
+ * cards show, a new one each time: an item must never be bound to one.
+ */
+export function readUid(bytes: Uint8Array, technology: TagTechnology | undefined): ReadUid {
+  if (!LENGTHS.has(bytes.length)) return { refused: `a UID of ${bytes.length} bytes` }
+  if (bytes.every((byte) => byte === 0) || bytes.every((byte) => byte === 0xff)) return { refused: `a blank UID ${hex(bytes)}` }
+  if (technology === 'NfcV') {
+    if (bytes.length !== 8) return { refused: `an ISO 15693 UID of ${bytes.length} bytes` }
+    const [isFirst, isLast] = [bytes[0] === ISO15693, bytes[7] === ISO15693]
+    if (!isFirst && !isLast) return { refused: `an ISO 15693 UID without E0: ${hex(bytes)}` }
+    // One in 256 has E0 at both ends; then its maker tells.
+    const isTurned = isFirst && isLast ? !MAKERS.has(bytes[1]) && MAKERS.has(bytes[6]) : isLast
+    return { uid: hex(isTurned ? bytes.toReversed() : bytes) }
+  }
+  if (bytes.length === 4 && bytes[0] === RANDOM) return { refused: `a random UID ${hex(bytes)}` }
+  return { uid: hex(bytes) }
+}

@@ -1,0 +1,174 @@
+import { END_SESSION, START_SESSION, SWITCH_TO_ISO15693 } from '../../device-drivers/protocols/pcsc/transparent.ts'
+import { hex, unhex } from '../../device-drivers/protocols/pcsc/hex.ts'
+
+/** A card or tag as a reader shows it: its ATR, and what comes back for a command. */
+export interface NfcTag {
+  readonly atr: Uint8Array
+  /** Answers with status and all; null: nothing comes back from the reader. */
+  answer(apdu: Uint8Array): Uint8Array | null
+  /** The reader switches its field off and on. */
+  reset?(): void
+}
+
+/** A simulated tag that shows what was done to it. */
+export interface SimulatedTag extends NfcTag {
+  readonly uid: string
+  /** Commands received, hex, oldest first; the last 1,000. */
+  readonly log: readonly string[]
+}
+
+export interface IcodeTag extends SimulatedTag {
+  /** Whether it would alarm at a gate. */
+  readonly eas: boolean
+}
+
+const MOST_LOGGED = 1_000
+const OK = [0x90, 0x00]
+const NO_SUCH_FUNCTION = Uint8Array.of(0x6a, 0x81)
+const NO_SUCH_ADDRESS = Uint8Array.of(0x6a, 0x82)
+const NO_ANSWER = Uint8Array.of(0x63, 0x00)
+
+/** The ATR that a reader makes for a storage card: SS and NN of PC/SC part 3, and the check byte. */
+export function storageAtr(standard: number, chip: number): Uint8Array {
+  const bytes = Uint8Array.of(0x3b, 0x8f, 0x80, 0x01, 0x80, 0x4f, 0x0c, 0xa0, 0, 0, 0x03, 0x06, standard, chip >> 8, chip & 0xff, 0, 0, 0, 0, 0)
+  return bytes.with(19, bytes.subarray(1).reduce((sum, byte) => sum ^ byte, 0))
+}
+
+const same = (apdu: Uint8Array, command: Uint8Array) => hex(apdu.subarray(0, command.length)) === hex(command)
+
+interface Parts {
+  readonly atr: Uint8Array
+  readonly uid: string
+  /** As the reader tells it. */
+  readonly told: Uint8Array
+  readonly read?: (address: number, length: number) => Uint8Array | null
+  readonly other?: (apdu: Uint8Array) => Uint8Array | null
+}
+
+function tag({ atr, uid, told, read, other }: Parts): SimulatedTag {
+  const log: string[] = []
+  return {
+    atr,
+    uid,
+    log,
+    answer(apdu) {
+      log.push(hex(apdu))
+      if (log.length > MOST_LOGGED) log.shift()
+      if (apdu[0] === 0xff && apdu[1] === 0xca) return Uint8Array.from([...told, ...OK])
+      if (apdu[0] === 0xff && apdu[1] === 0xb0 && read) {
+        const bytes = read((apdu[2] ?? 0) * 256 + (apdu[3] ?? 0), apdu[4] ?? 0)
+        return bytes ? Uint8Array.from([...bytes, ...OK]) : NO_SUCH_ADDRESS
+      }
+      return other ? other(apdu) : NO_SUCH_FUNCTION
+    },
+  }
+}
+
+/** Any card that tells nothing but its UID. */
+export function plainTag(atr: Uint8Array, uid: string): SimulatedTag {
+  return tag({ atr, uid, told: unhex(uid) })
+}
+
+/** An NDEF message in a TLV block. */
+export function ndefTlv(message: Uint8Array): Uint8Array {
+  return message.length < 0xff
+    ? Uint8Array.of(0x03, message.length, ...message, 0xfe)
+    : Uint8Array.of(0x03, 0xff, message.length >> 8, message.length & 0xff, ...message, 0xfe)
+}
+
+/** One short NDEF record alone: `U` with prefix 00 to 23 before the text, or `T` with a language. */
+export function ndefRecord(type: 'U' | 'T', payload: Uint8Array): Uint8Array {
+  return Uint8Array.of(0xd1, 0x01, payload.length, type.charCodeAt(0), ...payload)
+}
+
+/**
+ * An NTAG213-like tag (Type 2): 45 pages. A page behind its memory is refused, and then, as with real ones, so is
+ * everything until it is reset.
+ */
+export function ntag(uid: string, data: Uint8Array, statedBytes = 144): SimulatedTag {
+  const memory = new Uint8Array(45 * 4)
+  memory.set([0xe1, 0x10, statedBytes / 8, 0x00], 12)
+  memory.set(data.subarray(0, memory.length - 16), 16)
+  let halted = false
+  const plain = tag({
+    atr: storageAtr(0x03, 0x0003),
+    uid,
+    told: unhex(uid),
+    read(page, length) {
+      halted = page * 4 + length > memory.length
+      return halted ? null : memory.slice(page * 4, page * 4 + length)
+    },
+  })
+  return {
+    ...plain,
+    answer: (apdu) => (halted ? NO_ANSWER : plain.answer(apdu)),
+    reset: () => void (halted = false),
+  }
+}
+
+export interface IcodeOptions {
+  readonly data?: Uint8Array
+  readonly eas?: boolean
+  /** The reader tells the UID as the air carries it. */
+  readonly reversed?: boolean
+  /** The reader passes commands through. */
+  readonly transparent?: boolean
+  /** The EAS bit cannot be changed (error 12). */
+  readonly locked?: boolean
+  /** What becomes of the command that resets the bit. */
+  readonly trouble?: 'no-answer-done' | 'no-answer-undone' | 'says-done-undone' | 'silent'
+}
+
+/** An ICODE SLIX tag (Type 5, ISO 15693): 28 blocks of 4 bytes and an EAS bit. */
+export function icode(uid: string, options: IcodeOptions = {}): IcodeTag {
+  const memory = new Uint8Array(28 * 4)
+  if (options.data) {
+    memory.set([0xe1, 0x40, (memory.length - 4) / 8, 0x01])
+    memory.set(options.data.subarray(0, memory.length - 4), 4)
+  }
+  const inAir = unhex(uid).toReversed()
+  let eas = options.eas ?? true
+  let session = false
+
+  /** The tag itself: what it says to a frame. */
+  function hear(frame: Uint8Array): Uint8Array | null {
+    const [flags, code, maker] = frame
+    if (flags !== 0x22 || maker !== 0x04 || hex(frame.subarray(3)) !== hex(inAir)) return null
+    if (code === 0xa5) return eas ? Uint8Array.of(0x00, ...new Uint8Array(32).fill(0x2f)) : null
+    if (options.locked) return Uint8Array.of(0x01, 0x12)
+    const isUndone = options.trouble === 'no-answer-undone' || options.trouble === 'says-done-undone'
+    if (!isUndone) eas = code === 0xa2
+    return options.trouble === 'no-answer-done' || options.trouble === 'no-answer-undone' ? null : Uint8Array.of(0x00)
+  }
+
+  function transparent(apdu: Uint8Array): Uint8Array | null {
+    if (!options.transparent) return NO_SUCH_FUNCTION
+    if (same(apdu, START_SESSION)) session = true
+    else if (same(apdu, END_SESSION)) session = false
+    else if (!same(apdu, SWITCH_TO_ISO15693)) {
+      // {5F 46 04 timer} {95 length frame}
+      const length = apdu[13] ?? 0
+      if (!session || apdu[12] !== 0x95 || apdu.length !== 15 + length) return NO_SUCH_FUNCTION
+      if (options.trouble === 'silent') return null
+      const said = hear(apdu.subarray(14, 14 + length))
+      return said
+        ? Uint8Array.of(0xc0, 0x03, 0x00, 0x90, 0x00, 0x92, 0x01, 0x00, 0x96, 0x02, 0x00, 0x00, 0x97, said.length, ...said, ...OK)
+        : Uint8Array.of(0xc0, 0x03, 0x01, 0x64, 0x01, ...OK)
+    }
+    return Uint8Array.of(0xc0, 0x03, 0x00, 0x90, 0x00, ...OK)
+  }
+
+  const plain = tag({
+    atr: storageAtr(0x0b, 0x0014),
+    uid,
+    told: options.reversed ? inAir : unhex(uid),
+    read: (block, length) => (options.data && (block + 1) * 4 <= memory.length && length === 4 ? memory.slice(block * 4, block * 4 + 4) : null),
+    other: (apdu) => (apdu[0] === 0xff && apdu[1] === 0xc2 ? transparent(apdu) : NO_SUCH_FUNCTION),
+  })
+  return {
+    ...plain,
+    get eas() {
+      return eas
+    },
+  }
+}

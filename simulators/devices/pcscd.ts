@@ -1,0 +1,250 @@
+import type { Platform } from '../../policy/platform.ts'
+import { CHANGE_FIELDS, decodeRequest, encodeBody, PCSC_BODIES } from '../../device-drivers/protocols/pcsc/messages.ts'
+import type { PcscBody, PcscCommand, PcscRequest } from '../../device-drivers/protocols/pcsc/messages.ts'
+import { encodeReaderStates } from '../../device-drivers/protocols/pcsc/reader-states.ts'
+import * as rv from '../../device-drivers/protocols/pcsc/return-codes.ts'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+import type { NfcTag } from './nfc-tags.ts'
+
+export interface PcscdOptions {
+  readonly platform: Platform
+  /** Its protocol, 4:minor. Default 4. */
+  readonly minor?: number
+  /** The oldest minor that it takes from clients; default `minor`. */
+  readonly oldest?: number
+  /** Sends the word of a change that comes while a client begins to wait before the table, or into it at so many bytes, as pcscd 2.5 may. */
+  readonly changeAt?: number
+}
+
+/** A simulated pcscd with its readers. What it should not do is switched on by its faults. */
+export interface PcscdSimulator {
+  /** Clients that are served now. */
+  readonly clients: number
+  /** Commands received, oldest first; the last 10,000. */
+  readonly log: readonly PcscCommand[]
+  readonly faults: PcscdFaults
+  plug(name: string): void
+  unplug(name: string): void
+  /** Lays a tag on a reader; the one before is taken away. */
+  put(name: string, tag: NfcTag): void
+  take(name: string): void
+  /** Answers one client until it goes. */
+  serve(link: ByteLink): Promise<void>
+}
+
+export interface PcscdFaults {
+  /** Says nothing to these commands. */
+  mute: ReadonlySet<PcscCommand>
+  /** Answers these commands with this code, so many times. */
+  refuse: { command: PcscCommand; code: number; times: number } | null
+  /** Hangs up on new clients, as polkit makes it. */
+  closed: boolean
+  /** A change falls between a client's wish to wait and the table. */
+  race: (() => void) | null
+  /** A change falls between a client's look at the table and its wish to wait, of which it gets no word. */
+  unseen: (() => void) | null
+  /** Cards show no ATR. */
+  powering: boolean
+}
+
+interface Reader {
+  eventCounter: number
+  tag: NfcTag | null
+}
+
+interface Client {
+  waiting: boolean
+  transaction: boolean
+  send(bytes: Uint8Array): Promise<void>
+}
+
+const MOST_CLIENTS = 200
+const MOST_LOGGED = 10_000
+const T1 = 2
+const RESET = 1
+const sendForEver = new AbortController().signal
+
+/** Makes a pcscd without readers. */
+export function pcscdSimulator(options: PcscdOptions): PcscdSimulator {
+  const { minor = 4, oldest = minor } = options
+  const readers = new Map<string, Reader>()
+  const clients = new Set<Client>()
+  const handles = new Map<number, { name: string; counter: number }>()
+  const log: PcscCommand[] = []
+  const faults: PcscdFaults = { mute: new Set(), refuse: null, closed: false, race: null, unseen: null, powering: false }
+  let lastHandle = 0x6c00_0000
+
+  const table = () =>
+    encodeReaderStates(
+      [...readers].map(([name, { eventCounter, tag }]) => ({
+        name,
+        eventCounter,
+        cardPresent: tag !== null,
+        atr: tag && !faults.powering ? tag.atr : new Uint8Array(0),
+      })),
+    )
+  const word = () => encodeBody(CHANGE_FIELDS, {})
+
+  function changed(): void {
+    for (const client of clients) {
+      if (!client.waiting) continue
+      client.waiting = false
+      void client.send(word())
+    }
+  }
+
+  /** The tag behind a handle, or why there is none. */
+  function behind(card = 0): NfcTag | number {
+    const handle = handles.get(card)
+    if (!handle) return rv.INVALID_HANDLE
+    const reader = readers.get(handle.name)
+    return reader?.tag && reader.eventCounter === handle.counter ? reader.tag : rv.REMOVED
+  }
+
+  function connect(body: PcscBody): PcscBody {
+    const name = body.reader ?? ''
+    const reader = readers.get(name)
+    if (!reader) return { ...body, rv: rv.UNKNOWN_READER }
+    if (!reader.tag) return { ...body, rv: rv.NO_CARD }
+    handles.set(++lastHandle, { name, counter: reader.eventCounter })
+    return { ...body, card: lastHandle, protocol: T1, rv: rv.SUCCESS }
+  }
+
+  function onCard({ command, body }: PcscRequest, client: Client): PcscBody {
+    const tag = behind(body.card)
+    if (tag === rv.INVALID_HANDLE) return { ...body, rv: tag }
+    if (command === 'disconnect') {
+      handles.delete(body.card ?? 0)
+      if (body.disposition === RESET && typeof tag !== 'number') tag.reset?.()
+    }
+    if (command === 'endTransaction' && !client.transaction) return { ...body, rv: rv.NOT_TRANSACTED }
+    client.transaction = command === 'beginTransaction' || (command !== 'endTransaction' && client.transaction)
+    return { ...body, rv: typeof tag === 'number' && command !== 'disconnect' ? tag : rv.SUCCESS }
+  }
+
+  const answers: Partial<Record<PcscCommand, (request: PcscRequest, client: Client) => PcscBody>> = {
+    version: ({ body }) => {
+      const isTaken = body.major === 4 && (body.minor ?? 0) >= oldest && (body.minor ?? 0) <= minor
+      return { major: 4, minor, rv: isTaken ? rv.SUCCESS : rv.SERVICE_STOPPED }
+    },
+    establishContext: ({ body }) => ({ ...body, context: 0x5d63_55e0, rv: rv.SUCCESS }),
+    releaseContext: ({ body }) => ({ ...body, rv: rv.SUCCESS }),
+    connect: ({ body }) => connect(body),
+    reconnect: onCard,
+    disconnect: onCard,
+    beginTransaction: onCard,
+    endTransaction: onCard,
+  }
+
+  async function transmit({ body, data }: PcscRequest, client: Client): Promise<void> {
+    const tag = behind(body.card)
+    const said = typeof tag === 'number' ? tag : tag.answer(data)
+    if (said === null) return
+    const code = typeof said === 'number' ? said : rv.SUCCESS
+    const bytes = typeof said === 'number' ? new Uint8Array(0) : said
+    await client.send(encodeBody(PCSC_BODIES.transmit, { ...body, receiveProtocol: 1, receiveLength: bytes.length, rv: code }))
+    if (bytes.length > 0) await client.send(bytes)
+  }
+
+  async function wait(client: Client): Promise<void> {
+    const unseen = faults.unseen
+    faults.unseen = null
+    unseen?.()
+    client.waiting = true
+    const race = faults.race
+    faults.race = null
+    if (!race || options.changeAt === undefined) {
+      await client.send(table())
+      race?.()
+      return
+    }
+    // The table is from before, the word goes into it.
+    const before = table()
+    await client.send(before.subarray(0, options.changeAt))
+    race()
+    await client.send(before.subarray(options.changeAt))
+  }
+
+  async function handle(request: PcscRequest, client: Client): Promise<void> {
+    const { command } = request
+    log.push(command)
+    if (log.length > MOST_LOGGED) log.shift()
+    if (faults.mute.has(command)) return
+    if (faults.refuse?.command === command && faults.refuse.times-- > 0) {
+      return client.send(encodeBody(PCSC_BODIES[command], { ...request.body, rv: faults.refuse.code }))
+    }
+    if (command === 'getReadersState') return client.send(table())
+    if (command === 'waitReaderStateChange') return wait(client)
+    if (command === 'transmit') return transmit(request, client)
+    if (command === 'stopWaitingReaderStateChange') {
+      if (!client.waiting) return
+      client.waiting = false
+      return client.send(word())
+    }
+    const body = answers[command]?.(request, client)
+    if (body) await client.send(encodeBody(PCSC_BODIES[command], body))
+  }
+
+  async function serve(link: ByteLink): Promise<void> {
+    if (faults.closed || clients.size >= MOST_CLIENTS) {
+      for await (const _ of link.bytes) break
+      return link.close()
+    }
+    const client: Client = {
+      waiting: false,
+      transaction: false,
+      send: (bytes) => link.write(bytes, sendForEver).catch(() => {}),
+    }
+    clients.add(client)
+    let held: Uint8Array = new Uint8Array(0)
+    try {
+      for await (const chunk of link.bytes) {
+        held = Uint8Array.from([...held, ...chunk])
+        for (let request = decodeRequest(held); request; request = decodeRequest(held)) {
+          if (request === 'bad') return
+          held = held.slice(request.length)
+          await handle(request, client)
+        }
+      }
+    } catch {
+      // Broken or closed: both end this client.
+    } finally {
+      clients.delete(client)
+      await link.close()
+    }
+  }
+
+  function change(name: string, act: (reader: Reader) => void): void {
+    const reader = readers.get(name)
+    if (!reader) throw new RangeError(`no reader ${name}`)
+    act(reader)
+    changed()
+  }
+
+  return {
+    get clients() {
+      return clients.size
+    },
+    log,
+    faults,
+    plug(name) {
+      readers.set(name, { eventCounter: 0, tag: null })
+      changed()
+    },
+    unplug(name) {
+      readers.delete(name)
+      changed()
+    },
+    put: (name, tag) =>
+      change(name, (reader) => {
+        reader.eventCounter += reader.tag ? 2 : 1
+        reader.tag = tag
+      }),
+    take: (name) =>
+      change(name, (reader) => {
+        if (reader.tag) reader.eventCounter++
+        reader.tag = null
+      }),
+    serve,
+  }
+}

@@ -1,0 +1,85 @@
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { foundSerial } from '../../bin/found-serial.ts'
+import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
+import { socketLink } from '../../device-drivers/transports/socket-link.ts'
+import { plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
+import { pcscdSimulator } from '../../simulators/devices/pcscd.ts'
+import { realPlatform } from '../device-drivers/platform.ts'
+import { temporaryFolder } from '../support/databases.ts'
+import { runProcess } from '../support/processes.ts'
+
+const ACR = 'ACS ACR1552 1S CL Reader PICC [000123] 00 00'
+const TWINS = ['ACS ACR122U PICC Interface 01 00', 'ACS ACR122U PICC Interface 02 00']
+
+describe('untag doctor', () => {
+  let folder: string
+  const cleanups: (() => void)[] = []
+  beforeEach(() => void (folder = temporaryFolder('doctor')))
+  afterEach(() => cleanups.splice(0).forEach((cleanup) => cleanup()))
+
+  async function pcscdAt(path: string): Promise<void> {
+    const pcscd = pcscdSimulator({ platform: realPlatform })
+    for (const name of [ACR, ...TWINS]) pcscd.plug(name)
+    pcscd.put(ACR, plainTag(storageAtr(3, 1), '01020304'))
+    const server = createServer((socket) => void pcscd.serve(socketLink(socket, path, (error) => new LinkFault('lost', error.message))))
+    await new Promise<void>((resolve) => server.listen(path, resolve))
+    cleanups.push(() => server.close())
+  }
+  const doctor = (socket: string, ...more: string[]) => runProcess(['doctor', '--data', join(folder, 'edge'), '--pcscd-socket', socket, ...more])
+
+  it('names the NFC readers and what to write about them', async () => {
+    const socket = join(folder, 'pcscd.comm')
+    await pcscdAt(socket)
+    const { code, stdout } = await doctor(socket)
+    expect(code).toBe(0)
+    expect(stdout).toContain(`✓ NFC reader         ${ACR}, with a card\n`)
+    const { stdout: json } = await doctor(socket, '--json')
+    const { findings, suggestions } = JSON.parse(json) as { findings: { what: string }[]; suggestions: { for: string; entry: unknown }[] }
+    expect(findings.filter(({ what }) => what === 'NFC reader')).toHaveLength(3)
+    // Two of a kind without serial numbers are told apart by their number only.
+    expect(suggestions.slice(-3)).toEqual([
+      { for: ACR, entry: { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: 'ACS ACR1552 1S CL Reader PICC [000123]' } } },
+      ...TWINS.map((name) => ({ for: name, entry: { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: name } } })),
+    ])
+  })
+
+  it('says which package is missing where there is no pcscd', async () => {
+    const { code, stdout } = await doctor(join(folder, 'none.comm'))
+    expect(code).toBe(0)
+    expect(stdout).toMatch(process.platform === 'linux' ? /· NFC readers .*pcscd is not there; install the packages pcscd and libccid/ : /· NFC readers .*Linux only/)
+  })
+
+  it('finds serial ports by their stable names, with maker, permission and an entry', () => {
+    const [names, ttys, dev, usb, groups] = ['by-id', 'ttys', 'dev', 'usb', 'group'].map((name) => join(folder, name)) as [string, string, string, string, string]
+    const plug = (tty: string, name: string, told: Record<string, string>, mode: number) => {
+      const device = join(usb, tty)
+      for (const each of [names, dev, join(device, 'tty'), join(ttys, tty)]) mkdirSync(each, { recursive: true })
+      for (const [file, text] of Object.entries(told)) writeFileSync(join(device, file), `${text}\n`)
+      writeFileSync(join(dev, tty), '')
+      chmodSync(join(dev, tty), mode)
+      symlinkSync(join(dev, tty), join(names, name))
+      symlinkSync(join(device, 'tty'), join(ttys, tty, 'device'))
+    }
+    writeFileSync(groups, `root:x:0:\ndialout:x:${process.getgid?.() ?? 0}:\n`)
+    plug('ttyUSB0', 'usb-FTDI_FT232R-if00', { idVendor: '0403', idProduct: '6001', manufacturer: 'FTDI', product: 'FT232R USB UART' }, 0o000)
+    plug('ttyACM0', 'usb-Honeywell-if00', { idVendor: '0c2e', idProduct: '0b6a' }, 0o660)
+    symlinkSync(join(dev, 'gone'), join(names, 'usb-gone'))
+    const found = foundSerial({ names, ttys, groups })
+    const isRoot = process.getuid?.() === 0
+    expect(found).toEqual([
+      {
+        path: join(names, 'usb-FTDI_FT232R-if00'),
+        vendor: 'FTDI',
+        product: 'FT232R USB UART',
+        usbId: '0403:6001',
+        ...(isRoot ? {} : { fix: 'this user may not open it: sudo usermod -aG dialout $USER, and log in again' }),
+        suggestion: expect.objectContaining({ driver: 'modbus', link: { serial: join(names, 'usb-FTDI_FT232R-if00'), baudRate: 9_600 } }),
+      },
+      { path: join(names, 'usb-Honeywell-if00'), usbId: '0c2e:0b6a', suggestion: expect.objectContaining({ driver: 'scanner' }) },
+    ])
+    expect(foundSerial({ names: join(folder, 'none') })).toEqual([])
+  })
+})

@@ -1,0 +1,62 @@
+import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
+import { supervise } from '../../device-drivers/supervisor.ts'
+import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import { pcscdSimulator } from '../../simulators/devices/pcscd.ts'
+import type { PcscdOptions } from '../../simulators/devices/pcscd.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { entries, forEver } from './workbench.ts'
+
+export const READER = 'ACS ACR1552 1S CL Reader PICC [000123] 00 00'
+
+/** Events without the time, which is the world's. */
+export type Told = { tag: string; technology?: string } | { gone: string } | { scan: string } | { fault: string }
+
+/** The driver and a simulated pcscd with one reader, joined in memory, on a virtual clock. */
+export function pcscBench(options: { settings?: Record<string, unknown>; pcscd?: Partial<PcscdOptions>; plugged?: boolean } = {}) {
+  const world = virtualPlatform()
+  const pcscd = pcscdSimulator({ platform: world, ...options.pcscd })
+  if (options.plugged !== false) pcscd.plug(READER)
+  const port = memoryPort((link) => void pcscd.serve(link))
+  const told: Told[] = []
+  const states: DeviceStatus[] = []
+  const note = (event: DeviceEvent) => {
+    if (event.type === 'tags') for (const { tag, technology } of event.reads) told.push({ tag: 'tagUid' in tag ? tag.tagUid : tag.epc, ...(technology ? { technology } : {}) })
+    if (event.type === 'tag_gone') told.push({ gone: 'tagUid' in event.tag ? event.tag.tagUid : event.tag.epc })
+    if (event.type === 'scan') told.push({ scan: event.text })
+    if (event.type === 'fault') told.push({ fault: event.detail })
+  }
+  const supervisor = supervise({
+    devices: entries({ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'acr1552' }, ...options.settings }),
+    platform: world,
+    openLink: (_, signal) => port.open(signal),
+    onState: (status) => void states.push(status),
+    onEvent: (_, event) => note(event),
+  })
+  const status = () => supervisor.status('pad')
+
+  async function until(condition: () => boolean, limitMs = 60_000): Promise<void> {
+    for (let waited = 0; !condition(); waited += 10) {
+      if (waited >= limitMs) throw new Error(`not within ${limitMs} ms of virtual time: ${JSON.stringify([status(), told])}`)
+      await world.advance(10)
+    }
+  }
+
+  return {
+    world,
+    pcscd,
+    port,
+    told,
+    states,
+    supervisor,
+    status,
+    until,
+    untilReady: () => until(() => status()?.state === 'ready'),
+    /** What was told since the last call. */
+    news: async (ms = 1_000) => {
+      await world.advance(ms)
+      return told.splice(0)
+    },
+    release: (tagUid?: string, signal = forEver()) => world.settle(supervisor.execute('pad', { kind: 'release', ...(tagUid ? { tag: { tagUid } } : {}) }, signal)),
+  }
+}

@@ -1,0 +1,344 @@
+import { describe, expect, test } from 'vitest'
+import { unhex } from '../../device-drivers/protocols/pcsc/hex.ts'
+import { supervise } from '../../device-drivers/supervisor.ts'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
+import type { NfcTag } from '../../simulators/devices/nfc-tags.ts'
+import { pcscdSimulator } from '../../simulators/devices/pcscd.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { pcscBench, READER } from './pcsc-bench.ts'
+import { entries, forEver } from './workbench.ts'
+
+const UID = '04A2B3C4D5E680'
+const ICODE = 'E00401500A1B2C3D'
+const classic = (uid = '9A3B7C11') => plainTag(storageAtr(0x03, 0x0001), uid)
+const link = (text: string) => ndefTlv(ndefRecord('U', Uint8Array.of(4, ...new TextEncoder().encode(text))))
+
+async function ready(options: Parameters<typeof pcscBench>[0] = {}) {
+  const bench = pcscBench(options)
+  await bench.untilReady()
+  return bench
+}
+
+describe('pcsc: what is told', () => {
+  test('ready with the name of the reader; a tag comes, goes, another comes', async () => {
+    const { status, pcscd, news } = await ready()
+    expect(status()?.detail).toBe(`NFC reader ${READER}`)
+    pcscd.put(READER, classic())
+    expect(await news()).toEqual([{ tag: '9A3B7C11', technology: 'MifareClassic' }])
+    pcscd.take(READER)
+    expect(await news()).toEqual([{ gone: '9A3B7C11' }])
+    pcscd.put(READER, plainTag(unhex('3B8180018080'), UID))
+    expect(await news()).toEqual([{ tag: UID, technology: 'IsoDep' }])
+  })
+
+  test('a tag that lies there when the agent starts, and one swapped between two looks', async () => {
+    const bench = pcscBench()
+    bench.pcscd.put(READER, classic())
+    await bench.untilReady()
+    expect(await bench.news()).toEqual([{ tag: '9A3B7C11', technology: 'MifareClassic' }])
+    bench.pcscd.put(READER, classic('01020304'))
+    expect(await bench.news()).toEqual([{ gone: '9A3B7C11' }, { tag: '01020304', technology: 'MifareClassic' }])
+    bench.pcscd.take(READER)
+    bench.pcscd.put(READER, classic('01020304'))
+    expect(await bench.news()).toEqual([{ gone: '01020304' }, { tag: '01020304', technology: 'MifareClassic' }])
+  })
+
+  test.each([false, true])('an ISO 15693 UID begins with E0 whichever way the reader turns it (reversed: %s)', async (reversed) => {
+    const { pcscd, news } = await ready()
+    pcscd.put(READER, icode(ICODE, { reversed }))
+    expect(await news()).toEqual([{ tag: ICODE, technology: 'NfcV' }])
+  })
+
+  test('a random UID is no tag, and nothing to complain of', async () => {
+    const { pcscd, news } = await ready()
+    pcscd.put(READER, plainTag(unhex('3B8180018080'), '08A1B2C3'))
+    expect(await news()).toEqual([])
+    pcscd.put(READER, classic())
+    expect(await news()).toHaveLength(1)
+  })
+
+  test('links and texts of Type 2 and Type 5 tags become scans, unless switched off', async () => {
+    const { pcscd, news } = await ready()
+    pcscd.put(READER, ntag(UID, link('example.com/r/ABC')))
+    expect(await news()).toEqual([{ tag: UID, technology: 'MifareUltralight' }, { scan: 'https://example.com/r/ABC' }])
+    pcscd.put(READER, icode(ICODE, { data: ndefTlv(ndefRecord('T', Uint8Array.of(2, ...new TextEncoder().encode('enGTIN 4006381333931')))) }))
+    expect(await news()).toEqual([{ gone: UID }, { tag: ICODE, technology: 'NfcV' }, { scan: 'GTIN 4006381333931' }])
+
+    const off = await ready({ settings: { ndef: false } })
+    off.pcscd.put(READER, ntag(UID, link('example.com')))
+    expect(await off.news()).toEqual([{ tag: UID, technology: 'MifareUltralight' }])
+  })
+
+  test('a tag that states more memory than it has: no text, and it is reset so that it can be read again', async () => {
+    const { pcscd, news } = await ready()
+    const liar = ntag(UID, Uint8Array.of(0x03, 0xff, 0x01, 0x00, 0xd1), 512)
+    pcscd.put(READER, liar)
+    expect(await news()).toEqual([{ tag: UID, technology: 'MifareUltralight' }])
+    pcscd.put(READER, liar)
+    expect(await news()).toEqual([{ gone: UID }, { tag: UID, technology: 'MifareUltralight' }])
+    // Without the reset the second reading would have needed a second try.
+    expect(pcscd.log.filter((command) => command === 'connect')).toHaveLength(2)
+  })
+
+  test('a card that another program keeps for a moment is read afterwards; one that cannot be read is told once', async () => {
+    const { pcscd, news, until, told } = await ready()
+    pcscd.faults.refuse = { command: 'connect', code: 0x8010000b, times: 5 }
+    pcscd.put(READER, classic())
+    expect(await news()).toEqual([{ tag: '9A3B7C11', technology: 'MifareClassic' }])
+    pcscd.take(READER)
+    await news()
+    pcscd.faults.refuse = { command: 'transmit', code: 0x80100013, times: 3 }
+    pcscd.put(READER, classic('01020304'))
+    await until(() => told.length > 0)
+    expect(await news(30_000)).toEqual([{ fault: expect.stringMatching(/cannot be read: the reader failed to speak/) }])
+    pcscd.put(READER, classic())
+    expect(await news()).toEqual([{ tag: '9A3B7C11', technology: 'MifareClassic' }])
+  })
+
+  test('a card that is still powered up is read as soon as its ATR is there', async () => {
+    const { pcscd, news } = await ready()
+    pcscd.faults.powering = true
+    pcscd.put(READER, classic())
+    expect(await news()).toEqual([])
+    pcscd.faults.powering = false
+    expect(await news(11_000)).toHaveLength(1)
+  })
+})
+
+describe('pcsc: what is not there', () => {
+  test('no pcscd, then one without the reader, then two that fit, then the right one', async () => {
+    const bench = pcscBench({ plugged: false })
+    const { world, port, pcscd, status, until } = bench
+    port.unplug()
+    await world.advance(5_000)
+    expect(status()).toMatchObject({ state: 'absent' })
+    port.plug()
+    await until(() => status()?.detail === 'pcscd sees no reader; is one plugged in?')
+    pcscd.plug('Broadcom 5880 [Contacted SmartCard] 00 00')
+    await world.advance(10)
+    expect(status()).toMatchObject({ state: 'absent', detail: 'pcscd sees no reader "acr1552"; it sees "Broadcom 5880 [Contacted SmartCard] 00 00"' })
+    pcscd.plug(READER)
+    pcscd.plug('ACS ACR1552 1S CL Reader SAM [000123] 00 01')
+    await world.advance(10)
+    expect(status()?.detail).toMatch(/^"acr1552" fits several readers: .*; give more of the name in link\.pcsc$/)
+    pcscd.unplug('ACS ACR1552 1S CL Reader SAM [000123] 00 01')
+    await world.advance(10)
+    expect(status()).toMatchObject({ state: 'ready', detail: `NFC reader ${READER}` })
+  })
+
+  test('unplugged and plugged in again: the tag goes and comes', async () => {
+    const { pcscd, news, until, status } = await ready()
+    pcscd.put(READER, classic())
+    await news()
+    pcscd.unplug(READER)
+    expect(await news()).toEqual([{ gone: '9A3B7C11' }])
+    expect(status()).toMatchObject({ state: 'absent', detail: 'pcscd sees no reader; is one plugged in?' })
+    pcscd.plug(READER)
+    await until(() => status()?.state === 'ready', 1_000)
+    pcscd.put(READER, classic())
+    expect(await news()).toHaveLength(1)
+  })
+
+  test('pcscd is killed and comes back: a tag that still lies there is not told twice, one that was taken away is', async () => {
+    const { pcscd, news, port, untilReady, status, world } = await ready()
+    for (const isTaken of [false, true]) {
+      if (!isTaken) pcscd.put(READER, classic())
+      await news()
+      port.unplug()
+      await world.advance(20_000)
+      expect(status()?.state).toBe('absent')
+      if (isTaken) pcscd.take(READER)
+      port.plug()
+      await untilReady()
+      expect(await news()).toEqual(isTaken ? [{ gone: '9A3B7C11' }] : [])
+    }
+  })
+
+  test('pcscd comes back without the reader: the tag is gone', async () => {
+    const { pcscd, news, port, world } = await ready()
+    pcscd.put(READER, classic())
+    await news()
+    port.unplug()
+    await world.advance(1_000)
+    pcscd.unplug(READER)
+    port.plug()
+    expect(await news(20_000)).toEqual([{ gone: '9A3B7C11' }])
+  })
+
+  test('a pcscd that hangs up at once (polkit) is asked less and less often, and said to be so', async () => {
+    const bench = pcscBench()
+    bench.pcscd.faults.closed = true
+    await bench.world.advance(120_000)
+    expect(bench.status()?.detail).toMatch(/^pcscd hung up at once; it may not let this user in \(polkit\)/)
+    expect(bench.port.opened).toBeLessThan(20)
+    bench.pcscd.faults.closed = false
+    await bench.untilReady()
+  })
+
+  test.each([
+    ['waitReaderStateChange', /waitReaderStateChange within 10 s/],
+    ['getReadersState', /getReadersState within 10 s/],
+    ['transmit', /transmit within 6 s/],
+    ['connect', /connect within 6 s/],
+    ['disconnect', /disconnect within 6 s/],
+    ['stopWaitingReaderStateChange', /stopWaitingReaderStateChange/],
+  ] as const)('a pcscd that does not answer %s is left and met again', async (command, said) => {
+    const { pcscd, states, news, until } = await ready()
+    pcscd.faults.mute = new Set([command])
+    pcscd.put(READER, classic())
+    await until(() => states.some((state) => said.test(state.detail)))
+    pcscd.faults.mute = new Set()
+    await until(() => states.at(-1)?.state === 'ready')
+    pcscd.take(READER)
+    await news(20_000)
+    pcscd.put(READER, classic('01020304'))
+    expect((await news()).at(-1)).toEqual({ tag: '01020304', technology: 'MifareClassic' })
+  })
+
+  test('whatever else listens on the socket: garbage neither wedges nor hurries it', async () => {
+    for (let seed = 1; seed <= 60; seed++) {
+      const world = virtualPlatform({ seed })
+      const pcscd = pcscdSimulator({ platform: world })
+      pcscd.plug(READER)
+      let isMad = true
+      let opened = 0
+      const babble = async (from: ByteLink) => {
+        for await (const chunk of from.bytes) {
+          // Now and then right in length and in its first answers, so that the later ones are reached too.
+          const length = [8, 12, 160, 184 * 16, (chunk[4] ?? 0) * 7][(world.random.bytes(1)[0] ?? 0) % 5] ?? 1
+          const bytes = world.random.bytes(length)
+          if (seed % 2 === 0) bytes.fill(0, Math.max(0, length - 40))
+          await from.write(bytes, forEver())
+        }
+      }
+      const mad = memoryPort((end) => {
+        opened++
+        void (isMad ? babble(end).catch(() => {}) : pcscd.serve(end))
+      })
+      const supervisor = supervise({
+        devices: entries({ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'acr1552' } }),
+        platform: world,
+        openLink: (_, signal) => mad.open(signal),
+      })
+      await world.advance(60_000)
+      expect(opened).toBeLessThan(20)
+      isMad = false
+      mad.cut()
+      await world.advance(40_000)
+      expect(supervisor.status('pad')).toMatchObject({ state: 'ready' })
+      await world.settle(supervisor.stop())
+    }
+  })
+
+  test('stops, and leaves no timers and no clients', async () => {
+    const { pcscd, world, supervisor } = await ready()
+    await world.settle(supervisor.stop())
+    await world.advance(60_000)
+    expect([world.pending, pcscd.clients]).toEqual([0, 0])
+  })
+})
+
+describe('pcsc: versions of pcscd', () => {
+  test.each([
+    ['1.9.9', 4, 4],
+    ['2.3.0', 5, 5],
+    ['2.4.1', 5, 4],
+    ['2.5.1', 6, 4],
+  ])('%s (4:%i, takes 4:%i)', async (_, minor, oldest) => {
+    const { pcscd, news } = await ready({ pcscd: { minor, oldest } })
+    pcscd.put(READER, classic())
+    expect(await news()).toHaveLength(1)
+  })
+
+  test('one that takes neither is named', async () => {
+    const bench = pcscBench({ pcscd: { minor: 7, oldest: 7 } })
+    await bench.world.advance(100)
+    expect(bench.status()?.detail).toBe('pcscd speaks protocol 4:7; this agent speaks 4:4 and 4:5 (pcscd 1.8.24 and later)')
+  })
+
+  test('a change that falls between a look and the wish to wait', async () => {
+    const { pcscd, news, world } = await ready()
+    pcscd.faults.unseen = () => pcscd.put(READER, classic())
+    pcscd.plug('Another 01 00')
+    await world.advance(100)
+    expect(pcscd.faults.unseen).toBeNull()
+    expect(await news(100)).toHaveLength(1)
+  })
+
+  test.each([0, 8, 184, 1_000, 2_936, 2_944])('a change told in the midst of the table, at byte %i', async (changeAt) => {
+    const { pcscd, news, world } = await ready({ pcscd: { minor: 6, oldest: 4, changeAt } })
+    const tags: NfcTag[] = [classic(), classic('01020304'), classic('0A0B0C0D')]
+    for (const tag of tags) {
+      pcscd.faults.race = () => pcscd.put(READER, tag)
+      // Wakes the waiting, so that it begins anew.
+      pcscd.plug('Another 01 00')
+      await world.advance(100)
+      expect(pcscd.faults.race).toBeNull()
+      expect((await news(500)).at(-1)).toHaveProperty('tag')
+    }
+  })
+})
+
+describe('pcsc: release switches the EAS bit of a tag off', () => {
+  const withTag = async (options: Parameters<typeof icode>[1]) => {
+    const bench = await ready()
+    const tag = icode(ICODE, { transparent: true, ...options })
+    bench.pcscd.put(READER, tag)
+    await bench.news()
+    return { ...bench, tag }
+  }
+
+  test('confirmed by the tag; nothing is told anew', async () => {
+    const { release, tag, news } = await withTag({})
+    expect(await release(ICODE)).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged: the tag has switched its EAS bit off' })
+    expect(tag.eas).toBe(false)
+    expect(tag.log.filter((apdu) => apdu.includes('22A304'))).toHaveLength(1)
+    expect(tag.log.at(-1)).not.toContain('22A304')
+    expect(await news()).toEqual([])
+  })
+
+  test.each([
+    ['a reader without transparent sessions', { transparent: false }, 'failed', false, /^not_supported: this reader passes no commands/, true],
+    ['a locked bit', { locked: true }, 'failed', true, /^refused: the EAS bit is locked/, true],
+    ['no answer, but done', { trouble: 'no-answer-done' }, 'unknown', true, /^answer_lost/, false],
+    ['no answer, and it still alarms', { trouble: 'no-answer-undone' }, 'failed', true, /^no_confirmation: the EAS bit of the tag is still on/, true],
+    ['it says done and still alarms', { trouble: 'says-done-undone' }, 'failed', true, /^no_confirmation/, true],
+    ['pcscd says no more', { trouble: 'silent' }, 'unknown', true, /^answer_lost: pcscd does not answer transmit/, true],
+  ] as const)('%s', async (_, options, outcome, commanded, detail, eas) => {
+    const { release, tag } = await withTag(options)
+    expect(await release(ICODE)).toEqual({ outcome, commanded, detail: expect.stringMatching(detail) })
+    expect(tag.eas).toBe(eas)
+  })
+
+  test('nothing is commanded without the right tag', async () => {
+    const { release, tag, pcscd, news } = await withTag({})
+    expect(await release()).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^not_supported/) })
+    expect(await release('E00401500A1B2C3E')).toMatchObject({ commanded: false, detail: 'not_ready: the tag E00401500A1B2C3E is not on the reader' })
+    const given = new AbortController()
+    given.abort()
+    expect(await release(ICODE, given.signal)).toMatchObject({ commanded: false, detail: 'cancelled' })
+    pcscd.put(READER, classic())
+    await news()
+    expect(await release('9A3B7C11')).toMatchObject({ commanded: false, detail: expect.stringMatching(/^not_supported: the tag 9A3B7C11 has no EAS bit/) })
+    pcscd.unplug(READER)
+    await news()
+    expect(await release(ICODE)).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^not_ready/) })
+    expect(tag.eas).toBe(true)
+  })
+
+  test('the tag is taken away meanwhile, and pcscd dies meanwhile', async () => {
+    const { supervisor, pcscd, port, tag, world } = await withTag({})
+    const release = () => supervisor.execute('pad', { kind: 'release', tag: { tagUid: ICODE } }, new AbortController().signal)
+    const taken = release()
+    pcscd.take(READER)
+    expect(await world.settle(taken)).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^not_ready/) })
+    pcscd.put(READER, tag)
+    await world.advance(1_000)
+    const dying = release()
+    port.unplug()
+    expect(await world.settle(dying)).toMatchObject({ outcome: 'failed', commanded: false })
+    expect(tag.eas).toBe(true)
+  })
+})
