@@ -72,6 +72,9 @@ const [SHORTEST_GAP_MS, LONGEST_GAP_MS] = [400, 1_500]
 const GAP_LEARNT_MS = 10_000
 const RETURNS_COUNTED = 2
 const TRACK_LIMIT = 20_000
+/** Tags remembered over a restart: written down in a few milliseconds, in which no tag is looked at. */
+const STRAYS_KEPT = 1_000
+const GAP_STEP_MS = 100
 
 export interface PresenceOptions {
   /** What lay there before the restart. */
@@ -166,7 +169,12 @@ export function presence({ strays, calibratingUntilMs, nowMs }: PresenceOptions)
       return true
     },
     isStray: (tag) => tracks.get(tag)?.isStray === true,
-    strays: () => [...tracks].flatMap(([tag, track]) => (track.isStray ? [{ tag, longestGapMs: track.wasInside ? track.longestGapMs : undefined, wasOutside: track.wasOutside }] : [])),
+    strays() {
+      const lying = [...tracks].filter(([, track]) => track.isStray).slice(-STRAYS_KEPT)
+      // In steps, so that what lies still is not written again and again.
+      const gapOf = (track: Track) => (track.wasInside ? Math.ceil(track.longestGapMs / GAP_STEP_MS) * GAP_STEP_MS : undefined)
+      return lying.map(([tag, track]) => ({ tag, longestGapMs: gapOf(track), wasOutside: track.wasOutside }))
+    },
     tidy(atMs) {
       for (const [tag, track] of tracks) if (atMs - track.lastMs >= STRAY_QUIET_MS) tracks.delete(tag)
     },
