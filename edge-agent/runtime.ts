@@ -224,6 +224,7 @@ export function startAgent(parts: AgentParts): Agent {
       clock: clockTrust,
       now: new Date(now).toISOString(),
       isHome: trust.policy?.policy.home === identity.agentId,
+      items: { known: items.size, ageSeconds: items.confirmedMs === 0 ? null : Math.max(0, Math.round((now - items.confirmedMs) / 1_000)) },
       devices: (supervisor?.statuses ?? []).map((device) => {
         const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)
         return { ...device, name: known?.name ?? null, deviceType: known?.deviceType ?? null }

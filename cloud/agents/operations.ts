@@ -175,7 +175,7 @@ function cursorOf(cursor: string | undefined, have: { deny?: readonly [number, n
 }
 
 /** Pages of items in one answer. */
-const ITEM_PAGES_AT_ONCE = 8
+const ITEM_PAGES_AT_ONCE = 4
 
 async function itemPages({ db, services }: Call, store: StoreRow, after: number): Promise<{ pages: string[]; reached: number; more: boolean }> {
   const { ver: head } = await itemsHead(db, store.store_id)

@@ -79,7 +79,7 @@ export function agentMessages(database: Database, services: () => Services): Age
   }
 
   async function publishItems(storeId: string): Promise<void> {
-    const store = await findStore(database.reads, storeId)
+    const store = broker && (await findStore(database.reads, storeId))
     if (!store || !broker || services().authority.clock.doubt() !== null) return
     await services().authority.ready(store.tenant as Tenant)
     broker.publish({ topic: storeTopic(storeId, 'items'), payload: await newestItems(store), retain: true })

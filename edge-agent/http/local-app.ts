@@ -144,7 +144,7 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
     const isReady = fault === null && policyVersion !== null
     return c.json({ ready: isReady, online, policyVersion, devices: devices.map(({ deviceId, state, detail }) => ({ deviceId, state, detail })) }, isReady ? 200 : 503)
   })
-  app.get('/metrics', (c) => c.body(metricsText(agent.status(), agent.counters), 200, { 'content-type': 'text/plain; version=0.0.4' }))
+  app.get('/metrics', (c) => c.body(metricsText(agent.status(), agent.counters, agent.gates.counts()), 200, { 'content-type': 'text/plain; version=0.0.4' }))
   pageRoutes(app, agent, { mayUse: (c) => isLoopback(c) || isPaired(c) })
 
   function isPaired(c: Context): boolean {

@@ -114,22 +114,26 @@ export function connect(parts: ConnectionParts): Connection {
   async function lookOnce(): Promise<void> {
     const answer = await session.call('fetchSignedDocuments', { have: trust.have() })
     if (answer.kind !== 'answered') return
-    for (const document of answer.body['documents'] as unknown[]) take(document)
+    await takeAll(answer.body['documents'] as unknown[])
     parts.onChange()
   }
 
-  /** Fetches what is newer than here; false when the cloud did not answer. */
-  async function fetchDocuments(): Promise<boolean> {
+  async function takeAll(documents: readonly unknown[]): Promise<void> {
+    for (const document of documents) {
+      // A page of items takes some milliseconds: tags are looked up in between.
+      if (take(document) === 'items') await pause(platform.timers, 0)
+    }
+  }
+
+  /** Fetches what is newer than here, for a start without the many pages of items; false when the cloud did not answer. */
+  async function fetchDocuments(scope: 'all' | 'without items'): Promise<boolean> {
     isDirty = false
     let cursor: string | undefined
     for (let page = 0; page < PAGES_LIMIT; page++) {
-      const answer = await session.call('fetchSignedDocuments', { have: trust.have(), ...(cursor !== undefined && { cursor }) })
+      const answer = await session.call('fetchSignedDocuments', { have: scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }, ...(cursor !== undefined && { cursor }) })
       if (answer.kind === 'refused') return session.isOnline
       if (answer.kind === 'unreachable') return false
-      for (const document of answer.body['documents'] as unknown[]) {
-        // A page of items takes some milliseconds: tags are looked up in between.
-        if (take(document) === 'items') await pause(platform.timers, 0)
-      }
+      await takeAll(answer.body['documents'] as unknown[])
       const next = answer.body['nextCursor']
       if (typeof next !== 'string') break
       cursor = next
@@ -201,12 +205,14 @@ export function connect(parts: ConnectionParts): Connection {
     await askTime()
     // With the cloud in reach the agent has bound its devices before it looks at the documents, which name them.
     await bindDevices()
-    if (!(await fetchDocuments())) return
+    if (!(await fetchDocuments('without items'))) return
     await openBroker(challenge)
     session.goOnline()
     cameOnline = true
     for (const done of readyWaiters) done(true)
     sending.kick()
+    // The items come next: with a whole store of them that takes a while, and the agent is of use before.
+    isDirty = true
     while (session.isOnline && !stopping.signal.aborted) {
       if (!isDirty) await sleep(POLL_MS)
       if (stopping.signal.aborted || !session.isOnline) return
@@ -215,7 +221,7 @@ export function connect(parts: ConnectionParts): Connection {
         if (renewed === undefined) return session.goOffline('the login could not be renewed')
         await openBroker(renewed)
       }
-      if (!(await fetchDocuments())) return
+      if (!(await fetchDocuments('all'))) return
       sending.kick()
     }
   }

@@ -129,6 +129,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     const opened = openAs(jws, DOCUMENT_KINDS.fresh, keys, identity.storeId, FreshClaims, undefined)
     if (!opened.ok) return opened.refusal
     const { claims: fresh } = opened
+    // Two of one millisecond may still differ in the items.
+    if (heads?.timeMs === fresh.timeMs) items?.hearHead(fresh.items, fresh.timeMs)
     if (heads && fresh.timeMs <= heads.timeMs) return { taken: false, why: 'known' }
     const verdict = clock.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
     if (verdict === 'ignored') return { taken: false, why: 'known' }

@@ -39,6 +39,16 @@ onEveryDatabase('alarms and devices', (kind) => {
     })
   })
 
+  it('gives a policy that an older release wrote the defaults of what has come since', async () => {
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.otherStoreId })
+    const { gate, ...older } = policy
+    await shop.cloud.db.database.write((db) => db.updateTable('store').set({ policy: JSON.stringify(older) }).where('store_id', '=', shop.otherStoreId).execute())
+    expect((await shop.ok('fetchProtectionPolicy', { storeId: shop.otherStoreId })).policy).toEqual({ ...older, gate })
+    const severity = [{ category: 'Socken', severity: 'notify' }]
+    expect((await shop.ok('updateProtectionPolicy', { storeId: shop.otherStoreId, policy: { ...older, gate: { severity } } })).policy.gate).toEqual({ ...gate, severity })
+    expect((await shop.call('updateProtectionPolicy', { storeId: shop.otherStoreId, policy: { gate: { ownMasks: ['*'] } } })).status).toBe(400)
+  })
+
   describe('updateDevice', () => {
     it('changes what is stated and nothing else; what is read may be sent back', async () => {
       const device = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate', name: 'Tor 1', laneId: 'lane-1' })

@@ -23,14 +23,14 @@ describe('a gate with a reader, through the whole agent', () => {
   let reader: ReturnType<typeof fakeReader>
   afterEach(() => store.stop())
 
-  async function open(): Promise<void> {
+  async function open(options: { broker?: boolean } = {}): Promise<void> {
     reader = fakeReader()
-    store = await openStore({ reader: { device: reader.device, antennas: { inside: [1, 2], outside: [3] } } })
+    store = await openStore({ ...options, reader: { device: reader.device, antennas: { inside: [1, 2], outside: [3] } } })
   }
   const product = () => store.shop.products[0]
   const newItem = async () => {
     const { epc } = await store.drive(store.shop.newItem(product()))
-    await store.until('the replica', () => store.agent.items.find('epc', epc) !== undefined)
+    await store.until('the replica', () => store.agent.items.find('epc', epc) !== undefined && store.agent.items.confirmedMs > 0)
     return epc
   }
   const see = (epc: string, antenna: number, agoMs = 0) => reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() - agoMs }])
@@ -109,6 +109,20 @@ describe('a gate with a reader, through the whole agent', () => {
     await leaves(more)
     expect(isOn(1)).toBe(true)
     expect((await told()).filter((e) => e.reason === 'gate_alarm').map((e) => e.epc)).toEqual([more])
+  })
+
+  it('knows of a payment before the shopper is told, over the broker, and the cloud knows that it knows', async () => {
+    await open({ broker: true })
+    const epc = await newItem()
+    const purchase = await store.drive(store.shop.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }]))
+    expect(store.agent.items.find('epc', epc)?.status).toBe('paid')
+    await leaves(epc)
+    expect(isOn(1)).toBe(false)
+    const { reads } = store.shop.cloud.db.database
+    const { checkout_session_id: id } = await reads.selectFrom('purchase').select('checkout_session_id').where('purchase_id', '=', purchase.transactionId).executeTakeFirstOrThrow()
+    const before = store.world.clock.elapsed()
+    expect((await store.drive(store.shop.cloud.get(`/checkout/${id}`))).text).toContain('Sie können gehen.')
+    expect(store.world.clock.elapsed() - before).toBeLessThan(2_000)
   })
 
   it('has the shopper told to leave once it knows of the payment, and to show the receipt until then', async () => {

@@ -71,7 +71,7 @@ describe('the exit gate', () => {
     const pile = Array.from({ length: 30 }, () => gate.item('sellable'))
     await gate.walk(lies(58_000, ...pile))
     // A gate that does not learn first would have sounded for each of them.
-    expect(gate.alarms.length).toBeLessThanOrEqual(6)
+    expect(gate.alarms.length).toBeLessThanOrEqual(3)
     gate.alarms.length = 0
     await gate.walk(lies(300_000, ...pile))
     expect(gate.alarms).toEqual([])
@@ -89,7 +89,7 @@ describe('the exit gate', () => {
   })
 
   it('alarms from the first second of a new gate', async () => {
-    for (let seed = 1; seed <= 20; seed++) {
+    for (let seed = 100; seed < 140; seed++) {
       const gate = gateWorld({ isNew: true, seed })
       await gate.walk(goesOut(gate.item('sellable')))
       expect([seed, gate.sirens()]).toEqual([seed, 1])

@@ -149,6 +149,19 @@ describe('the replica of the items', () => {
     replica.close()
   })
 
+  it('keeps what lies around the gates in the same file, and knows a gate that has nothing around it', () => {
+    const file = newFile()
+    const disk = diskOf(file)
+    expect(disk.strays('gate')).toBeUndefined()
+    disk.saveStrays('empty', [])
+    disk.saveStrays('gate', [{ tag: 'A', longestGapMs: 12.6, wasOutside: true }])
+    disk.saveStrays('gate', [{ tag: 'B', longestGapMs: undefined, wasOutside: false }, { tag: 'A', longestGapMs: 13.4, wasOutside: true }])
+    disk.close()
+    const again = diskOf(file)
+    expect([again.strays('empty'), again.strays('gate'), again.strays('other')]).toEqual([[], [{ tag: 'A', longestGapMs: 13, wasOutside: true }, { tag: 'B', longestGapMs: undefined, wasOutside: false }], undefined])
+    again.close()
+  })
+
   it('leaves a file that is none alone, says so, and goes on without', () => {
     const file = newFile()
     writeFileSync(file, 'this is no database, and it is long enough to be looked at '.repeat(200))

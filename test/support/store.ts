@@ -18,6 +18,7 @@ import { scannerSimulator, type ScannerSimulator } from '../../simulators/device
 import { letPromisesSettle, virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import type { Json } from './cloud.ts'
 import { temporaryFolder } from './databases.ts'
+import { memoryBroker } from './memory-broker.ts'
 import { openShop, type Shop } from './shop.ts'
 
 /**
@@ -54,7 +55,7 @@ export type LaneName = keyof typeof LANES
 
 const HOST = '127.0.0.1:8090'
 
-export async function openStore(options: { passageSensor?: boolean; startMs?: number; reader?: { device: ProtectionDevice; antennas?: Antennas } } = {}): Promise<TestStore> {
+export async function openStore(options: { passageSensor?: boolean; startMs?: number; reader?: { device: ProtectionDevice; antennas?: Antennas }; broker?: boolean } = {}): Promise<TestStore> {
   const world = virtualPlatform({ seed: 5, ...(options.startMs !== undefined && { startMs: options.startMs }) })
   const shop = await openShop('sqlite', { platform: world })
   const dataDir = temporaryFolder('agent')
@@ -98,6 +99,8 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
   const errors: unknown[] = []
   const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void errors.push(fields) }
 
+  const openLine = options.broker ? memoryBroker(shop.cloud.cloud, enrolled.identity) : () => Promise.reject(new Error('no broker in this test'))
+
   function start(): Agent {
     const identity = readIdentity(dataDir, secretFiles)
     if (!identity) throw new Error('not enrolled')
@@ -107,7 +110,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
       identity,
       config,
       fetch,
-      openLine: () => Promise.reject(new Error('no broker in this test')),
+      openLine,
       log,
       openLink: (settings: AnyLink, signal: AbortSignal) => {
         const port = ports.get('tcp' in settings ? settings.tcp : '')

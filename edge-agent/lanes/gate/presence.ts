@@ -44,6 +44,8 @@ interface Track {
   /** Sightings outside since the last one inside. */
   outsideRun: number
   longestGapMs: number
+  /** How often it was seen inside again after outside: nobody walks like that. */
+  flickers: number
   /** How often it seemed to leave while it lay there, and had not. */
   returns: number
   hasLeft: boolean
@@ -64,7 +66,9 @@ const SETTLED_MS = 1_000
 /** Seen outside so shortly before somebody went through, ms. */
 const PASSAGE_MS = 1_000
 /** While a new gate learns what lies around it a tag leaves when it was not seen inside for so long, ms. */
-const CALIBRATION_GAP_MS = 500
+const CALIBRATION_GAP_MS = 300
+/** After so many returns from outside a tag is taken for one that lies there already while the gate learns. */
+const FLICKERS = 8
 /** The same for a tag that lies there: a multiple of the longest such time so far, within bounds, ms. */
 const GAP_FACTOR = 2.5
 const [SHORTEST_GAP_MS, LONGEST_GAP_MS] = [400, 1_500]
@@ -72,6 +76,9 @@ const [SHORTEST_GAP_MS, LONGEST_GAP_MS] = [400, 1_500]
 const GAP_LEARNT_MS = 10_000
 const RETURNS_COUNTED = 2
 const TRACK_LIMIT = 20_000
+/** Tags remembered over a restart: written down in a few milliseconds, in which no tag is looked at. */
+const STRAYS_KEPT = 1_000
+const GAP_STEP_MS = 100
 
 export interface PresenceOptions {
   /** What lay there before the restart. */
@@ -112,6 +119,7 @@ export function presence({ strays, calibratingUntilMs, nowMs }: PresenceOptions)
       track.returns = Math.min(track.returns + 1, RETURNS_COUNTED)
       track.hasLeft = false
     }
+    if (track.outsideRun > 0) track.flickers++
     if (track.outsideRun > 0 || !track.wasInside) track.insideSinceMs = atMs
     track.lastInsideMs = atMs
     track.outsideRun = 0
@@ -138,9 +146,10 @@ export function presence({ strays, calibratingUntilMs, nowMs }: PresenceOptions)
 
   /** For how long a tag must not have been seen inside before it is believed to leave. */
   function neededGapMs(track: Track, isFirst: boolean, atMs: number): number {
-    if (!track.isStray) return atMs < calibratingUntilMs ? CALIBRATION_GAP_MS : 0
-    if (isFirst) return 0
-    return Math.min(Math.max(track.longestGapMs * GAP_FACTOR, SHORTEST_GAP_MS), LONGEST_GAP_MS) * 2 ** track.returns
+    const learnt = Math.min(Math.max(track.longestGapMs * GAP_FACTOR, SHORTEST_GAP_MS), LONGEST_GAP_MS)
+    if (track.isStray) return isFirst ? 0 : learnt * 2 ** track.returns
+    if (atMs >= calibratingUntilMs) return 0
+    return track.flickers >= FLICKERS ? Math.max(learnt, CALIBRATION_GAP_MS) : CALIBRATION_GAP_MS
   }
 
   return {
@@ -166,7 +175,12 @@ export function presence({ strays, calibratingUntilMs, nowMs }: PresenceOptions)
       return true
     },
     isStray: (tag) => tracks.get(tag)?.isStray === true,
-    strays: () => [...tracks].flatMap(([tag, track]) => (track.isStray ? [{ tag, longestGapMs: track.wasInside ? track.longestGapMs : undefined, wasOutside: track.wasOutside }] : [])),
+    strays() {
+      const lying = [...tracks].filter(([, track]) => track.isStray).slice(-STRAYS_KEPT)
+      // In steps, so that what lies still is not written again and again.
+      const gapOf = (track: Track) => (track.wasInside ? Math.ceil(track.longestGapMs / GAP_STEP_MS) * GAP_STEP_MS : undefined)
+      return lying.map(([tag, track]) => ({ tag, longestGapMs: gapOf(track), wasOutside: track.wasOutside }))
+    },
     tidy(atMs) {
       for (const [tag, track] of tracks) if (atMs - track.lastMs >= STRAY_QUIET_MS) tracks.delete(tag)
     },
@@ -185,6 +199,7 @@ function begin(zone: Zone, atMs: number): Track {
     lastInsideMs: atMs,
     outsideRun: 0,
     longestGapMs: 0,
+    flickers: 0,
     returns: 0,
     hasLeft: false,
     hasEntered: false,
