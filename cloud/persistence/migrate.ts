@@ -53,7 +53,8 @@ export async function migrate(db: Db, dialect: 'sqlite' | 'postgres'): Promise<v
     await applyMissing(db, dialect)
     await sql.raw('COMMIT').execute(db)
   } catch (error) {
-    await sql.raw('ROLLBACK').execute(db)
+    // After a failed commit there may be nothing left to undo: what is told is the first error.
+    await sql.raw('ROLLBACK').execute(db).catch(() => undefined)
     throw error
   }
 }
