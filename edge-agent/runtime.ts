@@ -15,7 +15,7 @@ import { openGates, type Antennas, type Gates } from './lanes/gate/gates.ts'
 import { alarmShown } from './lanes/gate/alarm-shown.ts'
 import { openLanes, type Lanes } from './lanes/lanes.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
-import { openLedger, type Ledger } from './ledger/ledger.ts'
+import { openLedger, type Ledger, type OpenLedgerFile } from './ledger/ledger.ts'
 import { recover } from './ledger/recovery.ts'
 import { connect, type Connection } from './link/connection.ts'
 import { httpClient, type Fetch } from './link/http-client.ts'
@@ -64,6 +64,10 @@ export interface AgentParts {
   mqttUrl?: string
   /** How device links are opened; by default the real ones. */
   openLink?: SupervisorOptions['openLink']
+  /** What keeps the devices; by default the real supervisor with their drivers. */
+  supervise?: (options: SupervisorOptions) => Supervisor
+  /** How the ledger's file is opened; by default the real way. */
+  openLedgerFile?: OpenLedgerFile
   /** How devices are made of their entries; by default by their drivers. */
   openDevice?: SupervisorOptions['openDevice']
   /** The ledger cannot be trusted any more: the process must end and start again (P6). */
@@ -95,6 +99,7 @@ export function startAgent(parts: AgentParts): Agent {
       parts.onFatal(failure)
     },
     onGrown: () => tellCloud(),
+    open: parts.openLedgerFile,
   })
   const clock = openAgentClock(ledger, platform.clock)
   const recovered = recover(ledger, identity.storeId, clock.now().nowMs, platform)
@@ -256,7 +261,7 @@ export function startAgent(parts: AgentParts): Agent {
   }
 
   // Devices last: what they report finds everything in place.
-  supervisor = supervise({
+  supervisor = (parts.supervise ?? supervise)({
     devices: config.devices,
     platform,
     ...(parts.openLink && { openLink: parts.openLink }),
