@@ -1,5 +1,6 @@
 import { pause, retryDelays, type Platform } from '../../policy/platform.ts'
 import { agentTopic, storeTopic, STORE_TOPICS } from '../../policy/topics.ts'
+import { LedgerFull } from '../ledger/commit.ts'
 import type { Log } from '../log.ts'
 import type { Identity } from '../trust/identity.ts'
 import type { Trust } from '../trust/trust.ts'
@@ -57,6 +58,8 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 /** While online the documents are looked at this often even if nobody says that they changed. */
 const POLL_MS = 15_000
+/** How often the time is asked while online: only the answer sets a clock back that a wrong signed time has put ahead. */
+const ASK_TIME_MS = 10 * 60_000
 /** Pages of documents that are fetched in one go. */
 const PAGES_LIMIT = 1_000
 
@@ -71,6 +74,7 @@ export function connect(parts: ConnectionParts): Connection {
   let cameOnline = false
   const readyWaiters = new Set<(isReady: boolean) => void>()
   let triesFailed = 0
+  let timeAskedAt = 0
   let running: Promise<void> | undefined
   let looking: Promise<void> | undefined
 
@@ -96,6 +100,7 @@ export function connect(parts: ConnectionParts): Connection {
 
   /** Signed time that cannot be an old copy, as it answers our own nonce. */
   async function askTime(): Promise<void> {
+    timeAskedAt = platform.clock.elapsed()
     const nonce = Buffer.from(platform.random.bytes(16)).toString('base64url')
     const answer = await http.get(`time?nonce=${nonce}`, CALL_MS)
     const time = answer.kind === 'answered' ? answer.body['time'] : undefined
@@ -185,7 +190,17 @@ export function connect(parts: ConnectionParts): Connection {
     }
   }
 
+  /** Whoever calls this can do nothing about a full disk: it is told, and the message comes again. */
   function onMessage(topic: string, payload: string): void {
+    try {
+      takeMessage(topic, payload)
+    } catch (error) {
+      if (error instanceof LedgerFull) log.warn({ topic }, 'the disk is full: a message from the broker was not kept')
+      else log.error({ err: error, topic }, 'a message from the broker could not be taken')
+    }
+  }
+
+  function takeMessage(topic: string, payload: string): void {
     if (topic === agentTopic(storeId, agentId, 'ack')) return sending.onAck(payload)
     const isCommand = topic === agentTopic(storeId, agentId, 'command')
     const taken = isCommand ? undefined : take(payload)
@@ -221,6 +236,7 @@ export function connect(parts: ConnectionParts): Connection {
         if (renewed === undefined) return session.goOffline('the login could not be renewed')
         await openBroker(renewed)
       }
+      if (platform.clock.elapsed() - timeAskedAt >= ASK_TIME_MS) await askTime()
       if (!(await fetchDocuments('all'))) return
       sending.kick()
     }

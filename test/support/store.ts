@@ -9,7 +9,7 @@ import { readConfig } from '../../edge-agent/config.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/http-client.ts'
-import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
+import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import type { AnyLink } from '../../device-drivers/transports/link-settings.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
@@ -55,7 +55,7 @@ export type LaneName = keyof typeof LANES
 
 const HOST = '127.0.0.1:8090'
 
-export async function openStore(options: { passageSensor?: boolean; startMs?: number; reader?: { device: ProtectionDevice; antennas?: Antennas }; broker?: boolean } = {}): Promise<TestStore> {
+export async function openStore(options: { passageSensor?: boolean; startMs?: number; reader?: { device: ProtectionDevice; antennas?: Antennas }; broker?: boolean; parts?: Partial<AgentParts> } = {}): Promise<TestStore> {
   const world = virtualPlatform({ seed: 5, ...(options.startMs !== undefined && { startMs: options.startMs }) })
   const shop = await openShop('sqlite', { platform: world })
   const dataDir = temporaryFolder('agent')
@@ -118,6 +118,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
       },
       openDevice: (entry, links, platform) => (options.reader && reads(entry.deviceId) ? options.reader.device : openDevice(entry, links, platform)),
       onFatal: (why) => void errors.push(why),
+      ...options.parts,
     })
   }
 
