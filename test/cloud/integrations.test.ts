@@ -277,5 +277,7 @@ onEveryDatabase('integrations', (kind) => {
     expect((await store.cloud.ok(key, 'fetchProducts', { storeId })).total).toBe(total)
     expect((await rows('integration_connection')).filter((row) => row.store_id === storeId)).toEqual([])
     expect((await store.events('integration.pos.pushed')).some((e) => e.storeId === storeId)).toBe(true)
+    expect(await ask('pushToERP', { system: 'odoo', dataType: 'transactions', records: [{ id: 1 }, { id: 2 }] })).toMatchObject({ _sandbox: true, system: 'odoo', pushed: 2 })
+    expect((await store.events('integration.erp.pushed')).at(-1)).toEqual({ storeId, system: 'odoo', dataType: 'transactions', pushed: 2 })
   })
 })
