@@ -11,7 +11,7 @@ import type { AgentStatus } from './health/status.ts'
 import { openItemFile } from './items/database.ts'
 import { openReplica, type Replica } from './items/replica.ts'
 import { gateJournal } from './lanes/gate/gate-journal.ts'
-import { openGates, type Antennas, type Gates } from './lanes/gate/gates.ts'
+import { openGates, type Gates } from './lanes/gate/gates.ts'
 import { alarmShown } from './lanes/gate/alarm-shown.ts'
 import { openLanes, type Lanes } from './lanes/lanes.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
@@ -178,7 +178,11 @@ export function startAgent(parts: AgentParts): Agent {
     isOnline: () => link.isOnline,
     ask: link.look,
     execute,
-    antennasOf: (sourceId) => (byId.get(sourceId) as { antennas?: Antennas } | undefined)?.antennas,
+    antennasOf(sourceId) {
+      const device = byId.get(sourceId)
+      const antennas = device && 'antennas' in device ? device.antennas : undefined
+      return antennas && 'inside' in antennas ? antennas : undefined
+    },
     onAlarm: (deviceId, epc, judgement) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: alarmShown(epc, judgement, !link.isOnline) }),
     log,
   })

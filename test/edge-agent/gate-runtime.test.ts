@@ -147,6 +147,34 @@ describe('a gate with a reader, through the whole agent', () => {
     expect(await page(unnamed.transactionId)).toContain('Bitte am Ausgang den Beleg zeigen.')
   })
 
+  it('hears and sounds by a reader that speaks LLRP, and is silent about what it had kept while its line was cut', async () => {
+    reader = fakeReader()
+    store = await openStore({ llrpGate: true })
+    const { gateReader, world } = store
+    const [first, second] = [await newItem(), await newItem()]
+    const walksOut = async (epc: string) => {
+      for (let ms = 0; ms < 2_000; ms += 50) {
+        gateReader.see(epc, { antenna: ms < 800 ? 1 : 2, rssiDbm: -50 })
+        await world.advance(50)
+      }
+    }
+    await walksOut(first)
+    expect(gateReader.gpos[1]).toBe(true)
+    await world.advance(12_000)
+    expect(gateReader.gpos[1]).toBe(false)
+    // What it sees while nobody listens it tells when somebody does.
+    store.gatePort.unplug()
+    await world.advance(500)
+    await walksOut(second)
+    await world.advance(5_000)
+    expect(gateReader.kept).toBeGreaterThan(10)
+    store.gatePort.plug()
+    await store.until('the reader', () => store.agent.status().devices.every((device) => device.state === 'ready'))
+    await world.advance(6_000)
+    expect(gateReader.writes.filter((write) => write.gpo === 1 && write.on)).toHaveLength(1)
+    expect((await told()).filter((e) => e.reason === 'gate_alarm').map((e) => [e.epc, e.itemStatus])).toEqual([[first, 'sellable']])
+  })
+
   it('is silent about reads that the reader had kept', async () => {
     await open()
     const epc = await newItem()

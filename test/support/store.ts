@@ -12,7 +12,8 @@ import type { Fetch } from '../../edge-agent/link/http-client.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import type { AnyLink } from '../../device-drivers/transports/link-settings.ts'
-import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import { memoryPort, type MemoryPort } from '../../device-drivers/transports/memory.ts'
+import { llrpReader, type LlrpReader } from '../../simulators/devices/llrp-reader.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
 import { letPromisesSettle, virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
@@ -32,6 +33,9 @@ export interface TestStore {
   identity: Identity
   dataDir: string
   boards: Record<LaneName, RelayBoard>
+  /** The gate's own reader, with `llrpGate`. */
+  gateReader: LlrpReader
+  gatePort: MemoryPort
   scanners: Record<LaneName, ScannerSimulator>
   /** Pulls the cable, or plugs it in again. */
   network(isUp: boolean): void
@@ -55,7 +59,7 @@ export type LaneName = keyof typeof LANES
 
 const HOST = '127.0.0.1:8090'
 
-export async function openStore(options: { passageSensor?: boolean; startMs?: number; reader?: { device: ProtectionDevice; antennas?: Antennas }; broker?: boolean; parts?: Partial<AgentParts> } = {}): Promise<TestStore> {
+export async function openStore(options: { passageSensor?: boolean; startMs?: number; reader?: { device: ProtectionDevice; antennas?: Antennas }; broker?: boolean; llrpGate?: boolean; parts?: Partial<AgentParts> } = {}): Promise<TestStore> {
   const world = virtualPlatform({ seed: 5, ...(options.startMs !== undefined && { startMs: options.startMs }) })
   const shop = await openShop('sqlite', { platform: world })
   const dataDir = temporaryFolder('agent')
@@ -84,6 +88,14 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
       { deviceId, driver: 'modbus', link: { tcp: `10.0.0.${i}:502` }, output: 0, confirmInput: 0, pulseMs: 200, ...(lane === 'gate' && gate) },
       { deviceId: `${lane}-scanner`, driver: 'scanner', link: { tcp: `10.0.0.${i}:4000` }, feeds: deviceId },
     )
+  }
+  // The gate is a reader with antennas and a siren of its own instead of a board.
+  const gateReader = llrpReader({ platform: world })
+  const gatePort = memoryPort((link) => gateReader.serve(link))
+  if (options.llrpGate) {
+    ports.set('10.0.0.9:5084', gatePort)
+    const own = { driver: 'llrp', link: { tcp: '10.0.0.9:5084' }, antennas: { inside: [1], outside: [2] }, siren: { gpo: 1, seconds: 5 }, amber: { gpo: 2 } }
+    for (const [i, entry] of entries.entries()) if (entry.deviceId === shop.devices.exit_gate) entries[i] = { deviceId: entry.deviceId, ...own }
   }
   const checked = readConfig(JSON.stringify({ devices: entries }))
   if (!checked.ok) throw new Error(checked.faults.join('\n'))
@@ -150,6 +162,8 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
     identity: enrolled.identity,
     dataDir,
     boards,
+    gateReader,
+    gatePort,
     scanners,
     network: (up) => void (isUp = up),
     drive,

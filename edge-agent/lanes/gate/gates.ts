@@ -106,7 +106,9 @@ export function openGates(parts: GatesParts): Gates {
   function zonesOf(sourceId: string): Map<number, Zone> | undefined {
     if (zones.has(sourceId)) return zones.get(sourceId)
     const antennas = parts.antennasOf(sourceId)
-    const table = antennas && new Map<number, Zone>([...antennas.inside.map((n) => [n, 'inside'] as const), ...antennas.outside.map((n) => [n, 'outside'] as const)])
+    // With one side alone nobody can tell where a tag goes.
+    const isBoth = antennas !== undefined && antennas.inside.length > 0 && antennas.outside.length > 0
+    const table = isBoth ? new Map<number, Zone>([...antennas.inside.map((n) => [n, 'inside'] as const), ...antennas.outside.map((n) => [n, 'outside'] as const)]) : undefined
     zones.set(sourceId, table)
     return table
   }
