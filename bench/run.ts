@@ -13,8 +13,10 @@ import { checkoutJourney } from './retail/checkout-journey.ts'
 import { salesExport } from './retail/sales-export.ts'
 import { webhookFanOut } from './retail/webhook-fan-out.ts'
 import type { Figure, Result } from './figure.ts'
+import { gate } from './gate.ts'
 import { describeMachine } from './machine.ts'
 import { asText } from './report.ts'
+import { tagReads } from './tag-reads.ts'
 import { verifyAndRedeem } from './verify-and-redeem.ts'
 import { verifyProtectedItem } from './verify-protected-item.ts'
 import { verifyToken } from './verify-token.ts'
@@ -22,7 +24,8 @@ import { verifyToken } from './verify-token.ts'
 const AUTHORIZATION = [verifyToken, verifyAndRedeem, verifyProtectedItem]
 const CATALOGUE = [productPage, productByEan, productInsert, memory, catalogueSize, productImport]
 const RETAIL = [checkoutJourney, webhookFanOut, analyticsRead, salesExport]
-const FIGURES: readonly Figure[] = [...AUTHORIZATION, ...CATALOGUE, ...RETAIL]
+const DOOR = [gate, tagReads]
+const FIGURES: readonly Figure[] = [...AUTHORIZATION, ...CATALOGUE, ...RETAIL, ...DOOR]
 
 const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.
 

@@ -1,5 +1,6 @@
 import { assert } from '../policy/assert.ts'
 import { newId } from '../policy/ids.ts'
+import { nextItemSeq } from '../cloud/protection/item-sequence.ts'
 import type { Platform } from '../policy/platform.ts'
 import type { Tenant } from '../cloud/operations/caller.ts'
 import type { Database, Db } from '../cloud/persistence/database.ts'
@@ -104,13 +105,15 @@ async function sellSome(db: Db, store: StoreRow, product: ProductRow, count: num
         item_id: itemId,
         bound: 1,
         receipt_index: 0,
+        taken_back: null,
       })),
     )
     .execute()
+  const first = await nextItemSeq(db, store.store_id, sales.length)
   await db
     .insertInto('protected_item')
     .values(
-      sales.map(({ purchaseId, lineId, itemId, epc }) => ({
+      sales.map(({ purchaseId, lineId, itemId, epc }, i) => ({
         item_id: itemId,
         tenant: store.tenant,
         store_id: store.store_id,
@@ -127,6 +130,7 @@ async function sellSome(db: Db, store: StoreRow, product: ProductRow, count: num
         rev: 2,
         created_ms: nowMs,
         updated_ms: nowMs,
+        item_seq: first + i,
       })),
     )
     .execute()

@@ -1,5 +1,5 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, SIMULATE_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
+import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, RESEAL_OPTIONS, SIMULATE_OPTIONS, SIMULATE_PSP_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
 
 interface Command {
   readonly words: readonly string[]
@@ -39,6 +39,7 @@ const COMMANDS: readonly Command[] = [
   command(['keys', 'roll'], 'makes a new key in the place of another', KEYS_ROLL_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysRoll(settings)),
   command(['keys', 'revoke'], 'ends a key at once', KEYS_REVOKE_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysRevoke(settings)),
   command(['verify-audit'], 'tells whether the audit log is as it was written', VERIFY_AUDIT_OPTIONS, async (settings) => (await import('./commands/verify-audit.ts')).runVerifyAudit(settings)),
+  command(['reseal'], 'makes a new sealing key, and seals the secrets in the database with it', RESEAL_OPTIONS, async (settings) => (await import('./commands/reseal.ts')).runReseal(settings)),
   command(['edge', 'enrol'], 'enrols this machine’s agent in a store', EDGE_ENROL_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEnrol(settings)),
   command(['edge', 'pair'], 'makes a credential for a program that uses the agent', EDGE_PAIR_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runPair(settings)),
   command(['edge'], 'runs the agent', EDGE_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEdge(settings)),
@@ -51,6 +52,12 @@ const COMMANDS: readonly Command[] = [
   },
   ...SIMULATORS.map((name) => command(['simulate', name], `a simulated ${name} on a TCP port`, SIMULATE_OPTIONS, async (settings) => (await import('./commands/simulate.ts')).runSimulate(name, settings))),
   commandWith(['simulate', 'replay'], 'FILE', 'a device on a TCP port that says again what a trace holds', SIMULATE_OPTIONS, async (file, settings) => (await import('./commands/simulate-readers.ts')).runReplay(file, settings)),
+  ...(['pos', 'erp'] as const).map((side) =>
+    commandWith(['simulate', side], 'SYSTEM', side === 'pos' ? 'a simulated till system, such as shopify' : 'a simulated ERP system, such as odoo', SIMULATE_VENDOR_OPTIONS, async (system, settings) =>
+      (await import('./commands/simulate-vendor.ts')).runSimulateVendor(side, system, settings),
+    ),
+  ),
+  command(['simulate', 'psp'], 'a payment provider that takes no money, over HTTP', SIMULATE_PSP_OPTIONS, async (settings) => (await import('./commands/simulate-psp.ts')).runSimulatePsp(settings)),
   command(['listen'], 'forwards the account’s events to a receiver on this machine', LISTEN_OPTIONS, async (settings) => (await import('./commands/listen.ts')).runListen(settings)),
   commandWith(['trigger'], 'EVENT', 'sends a test event to the webhooks that are registered for it', TRIGGER_OPTIONS, async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings)),
   command(['doctor'], 'what is missing or wrong on this machine, with its fix', DOCTOR_OPTIONS, async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings)),

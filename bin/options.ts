@@ -41,6 +41,19 @@ export function wholeNumber(common: Common, placeholder: string, fallback: numbe
   }
 }
 
+/** A rate such as `30/min`; the unit may be left out. */
+export function perMinute(common: Common, fallback: number, max: number): Option<number> {
+  return {
+    ...common,
+    placeholder: 'N/min',
+    fallback,
+    read(value) {
+      const number = Number(/^(\d{1,6})(?:\/min)?$/.exec(value)?.[1])
+      return number <= max ? { value: number } : { fault: `must be a rate from 0/min to ${max}/min, not "${value}"` }
+    },
+  }
+}
+
 export function port(common: Common, fallback: number): Option<number> {
   return wholeNumber(common, 'PORT', fallback, 0, 65_535)
 }

@@ -1,5 +1,5 @@
 import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
-import { choice, flag, port, text, url, wholeNumber, type Option } from './options.ts'
+import { choice, flag, perMinute, port, text, url, wholeNumber, type Option } from './options.ts'
 
 /** Every setting of every command, once: the help, docs/configuration.md and the checks come from here. */
 
@@ -13,6 +13,8 @@ const databaseUrl = url({ flag: 'database-url', env: 'UNTAG_DATABASE_URL', help:
 const pcscdSocket = text({ flag: 'pcscd-socket', env: 'PCSCLITE_CSOCK_NAME', help: 'socket of pcscd, which drives NFC readers' }, 'FILE', PCSCD_SOCKET)
 const json = flag({ flag: 'json', env: 'UNTAG_JSON', help: 'answer as JSON' })
 
+const allowPrivateTargets = flag({ flag: 'allow-private-targets', env: 'UNTAG_ALLOW_PRIVATE_TARGETS', help: 'webhooks and merchants’ systems may be in private networks or on this machine; for tests and demonstrations' })
+
 export const CLOUD_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),
   host,
@@ -23,7 +25,7 @@ export const CLOUD_OPTIONS = {
   publicMqttUrl: url({ flag: 'public-mqtt-url', env: 'UNTAG_PUBLIC_MQTT_URL', help: 'address by which agents reach the broker' }, ['mqtt:', 'mqtts:']),
   rateLimit: wholeNumber({ flag: 'rate-limit', env: 'UNTAG_RATE_LIMIT', help: 'requests per second and key; 0: no limit' }, 'N', 50, 0, 1_000_000),
   trustedProxies: text({ flag: 'trusted-proxies', env: 'UNTAG_TRUSTED_PROXIES', help: 'addresses whose X-Forwarded-For is believed, with commas' }, 'LIST', undefined),
-  allowPrivateTargets: flag({ flag: 'allow-private-targets', env: 'UNTAG_ALLOW_PRIVATE_TARGETS', help: 'webhooks and merchants’ systems may be in private networks or on this machine; for tests and demonstrations' }),
+  allowPrivateTargets,
   imagesBucket: url({ flag: 'images-bucket', env: 'UNTAG_IMAGES_BUCKET', help: 'address of an S3-compatible bucket for pictures, instead of a folder' }, ['http:', 'https:']),
   imagesRegion: text({ flag: 'images-region', env: 'UNTAG_IMAGES_REGION', help: 'region of that bucket' }, 'REGION', 'us-east-1'),
   imagesAccessKeyId: text({ flag: 'images-access-key-id', env: 'UNTAG_IMAGES_ACCESS_KEY_ID', help: 'who we are at that bucket' }, 'ID', undefined),
@@ -45,6 +47,13 @@ export const KEYS_CREATE_OPTIONS = {
 export const VERIFY_AUDIT_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
+  json,
+}
+
+export const RESEAL_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  dropOldKeys: flag({ flag: 'drop-old-keys', env: 'UNTAG_DROP_OLD_KEYS', help: 'forget the former keys: backups of the database from before cannot be read any more' }),
   json,
 }
 
@@ -95,11 +104,12 @@ export const START_OPTIONS = {
   mqttPort: port({ flag: 'mqtt-port', env: 'UNTAG_MQTT_PORT', help: 'port of the broker; 0 picks one' }, 1883),
   edgePort: port({ flag: 'edge-port', env: 'UNTAG_EDGE_PORT', help: 'port of the station and gate pages; 0 picks one' }, 8090),
   data: dataDir('var/demo'),
+  allowPrivateTargets,
   logLevel: logLevel('error'),
 }
 
 /** Devices that can be simulated on a TCP port, speaking their real wire protocol. */
-export const SIMULATORS = ['relay-board', 'scanner', 'impinj-iot', 'http-ingest', 'zebra-iotc'] as const
+export const SIMULATORS = ['relay-board', 'scanner', 'gate', 'uhf-m100', 'osdp', 'thingmagic', 'impinj-iot', 'http-ingest', 'zebra-iotc'] as const
 export type SimulatorName = (typeof SIMULATORS)[number]
 
 export const SIMULATE_OPTIONS = {
@@ -108,10 +118,14 @@ export const SIMULATE_OPTIONS = {
   framing: choice({ flag: 'framing', env: 'UNTAG_SIMULATOR_FRAMING', help: 'relay-board: framing on the wire' }, ['tcp', 'rtu'], 'tcp'),
   lockOutput: wholeNumber({ flag: 'lock-output', env: 'UNTAG_SIMULATOR_LOCK_OUTPUT', help: 'relay-board: output that moves a lock' }, 'N', 0, 0, 7),
   lockInput: wholeNumber({ flag: 'lock-input', env: 'UNTAG_SIMULATOR_LOCK_INPUT', help: 'relay-board: input that shows that it moved' }, 'N', 0, 0, 7),
+  tags: wholeNumber({ flag: 'tags', env: 'UNTAG_SIMULATOR_TAGS', help: 'gate: tags in the shop' }, 'N', 200, 1, 100_000),
+  walkers: perMinute({ flag: 'walkers', env: 'UNTAG_SIMULATOR_WALKERS', help: 'gate: people who go through' }, 30, 600),
   pushTo: url({ flag: 'push-to', env: 'UNTAG_SIMULATOR_PUSH_TO', help: 'http-ingest: address that reads are sent to' }, ['http:', 'https:']),
   pushSecret: text({ flag: 'push-secret', env: 'UNTAG_SIMULATOR_PUSH_SECRET', help: 'http-ingest: secret of the device' }, 'SECRET', ''),
   pushFormat: choice({ flag: 'push-format', env: 'UNTAG_SIMULATOR_PUSH_FORMAT', help: 'http-ingest: whose reader' }, ['keonn', 'impinj'], 'keonn'),
 }
+
+export const SIMULATE_VENDOR_OPTIONS = { port: SIMULATE_OPTIONS.port, host }
 
 /** Where `untag cloud` listens when nothing else is said. */
 export const DEFAULT_BASE_URL = 'http://127.0.0.1:8080/api/v1'
@@ -120,6 +134,14 @@ export const API_OPTIONS = {
   key: text({ flag: 'key', env: 'UNTAG_KEY', help: 'API key' }, 'KEY', undefined),
   baseUrl: { ...url({ flag: 'base-url', env: 'UNTAG_API', help: 'address of the API' }, ['http:', 'https:']), fallback: DEFAULT_BASE_URL } as Option<string>,
   idempotencyKey: text({ flag: 'idempotency-key', env: 'UNTAG_IDEMPOTENCY_KEY', help: 'to repeat a call; else each has a new one' }, 'TEXT', undefined),
+}
+
+export const SIMULATE_PSP_OPTIONS = {
+  port: port({ flag: 'port', env: 'UNTAG_SIMULATOR_PORT', help: 'TCP port; 0 picks one' }, 0),
+  host,
+  provider: choice({ flag: 'provider', env: 'UNTAG_SIMULATOR_PROVIDER', help: 'whose API it speaks' }, ['custom', 'stripe', 'mollie', 'adyen', 'paypal', 'klarna', 'sumup', 'worldline'], 'custom'),
+  storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the store whose payments are notified; without it nobody is told' }, 'ID', undefined),
+  baseUrl: API_OPTIONS.baseUrl,
 }
 
 export const LISTEN_OPTIONS = {

@@ -1,6 +1,6 @@
 import { DEFAULT_RETRY, withRetries, type RetryRules } from './attempts.ts'
 import { isOperationName, mayChange } from './calling.ts'
-import type { AnswerOf, ItemOf, OperationName, PagedName, RequestOf } from './operations.ts'
+import type { AnswerOf, ItemOf, JsonRequestOf, OperationName, PagedName, RequestOf, TextFormatOf, TextRequestOf } from './operations.ts'
 import { itemsOf } from './pages.ts'
 import { REAL_PLATFORM, type ClientPlatform } from './platform.ts'
 import { send } from './send.ts'
@@ -32,10 +32,15 @@ export interface CallOptions {
   idempotencyKey?: string
 }
 
-type Call<N extends OperationName> =
-  Partial<RequestOf<N>> extends RequestOf<N>
-    ? (request?: RequestOf<N>, options?: CallOptions) => Promise<AnswerOf<N>>
-    : (request: RequestOf<N>, options?: CallOptions) => Promise<AnswerOf<N>>
+type Call<N extends OperationName> = [TextFormatOf<N>] extends [never] ? JsonCall<N> : JsonCall<N> & TextCall<N>
+
+type JsonCall<N extends OperationName> =
+  Partial<JsonRequestOf<N>> extends JsonRequestOf<N>
+    ? (request?: JsonRequestOf<N>, options?: CallOptions) => Promise<AnswerOf<N>>
+    : (request: JsonRequestOf<N>, options?: CallOptions) => Promise<AnswerOf<N>>
+
+/** An export in a format that is no JSON. */
+type TextCall<N extends OperationName> = (request: TextRequestOf<N>, options?: CallOptions) => Promise<string>
 
 /** Every operation as a method: `client.fetchProducts({ storeId })`. */
 export type OperationMethods = { readonly [N in OperationName]: Call<N> }

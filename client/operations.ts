@@ -12,6 +12,17 @@ type FileOr<F> = NonNullable<F> extends { readonly name: string; readonly bytes:
 export type RequestOf<N extends OperationName> = Sendable<z.input<Operations[N]['request']>>
 export type AnswerOf<N extends OperationName> = z.output<Operations[N]['response']>
 
+/** Formats of exports that are answered as text. */
+type TextFormat = 'csv' | 'ndjson'
+
+/** Those that an operation has; never for most. */
+export type TextFormatOf<N extends OperationName> = RequestOf<N> extends { format?: infer F } ? Extract<F, TextFormat> : never
+/** A request that is answered as text, and one that is answered as JSON. */
+export type TextRequestOf<N extends OperationName> = Omit<RequestOf<N>, 'format'> & { format: TextFormatOf<N> }
+export type JsonRequestOf<N extends OperationName> = [TextFormatOf<N>] extends [never]
+  ? RequestOf<N>
+  : Omit<RequestOf<N>, 'format'> & { format?: RequestOf<N> extends { format?: infer F } ? Exclude<F, TextFormat> : never }
+
 type ListName<A> = { [K in keyof A]-?: K extends 'warnings' | 'errors' ? never : NonNullable<A[K]> extends readonly unknown[] ? K : never }[keyof A]
 
 /** The operations that answer page by page. */

@@ -16,10 +16,14 @@ export interface Outgoing {
 /** Answers larger than this are no answers of this API, bytes of text. */
 const ANSWER_LIMIT = 64 * 1024 * 1024
 
-/** Sends a call once. Throws an `UntagError`, or the signal's reason. */
+/** Types of answers that are no JSON value: exports that were asked for in another format. */
+const TEXT_FORM = /^(?:text\/csv|application\/x-ndjson)\b/i
+
+/** Sends a call once: answers the JSON, or the text of an export in another format. Throws an `UntagError`, or the signal's reason. */
 export async function send(call: Outgoing, platform: ClientPlatform): Promise<unknown> {
   const { response, text } = await exchange(call, platform)
   if (!response.ok) throw errorOfAnswer(response.status, response.headers, text, platform.now())
+  if (TEXT_FORM.test(response.headers.get('content-type') ?? '')) return text
   const requestId = response.headers.get('x-request-id') ?? undefined
   try {
     const answer: unknown = JSON.parse(text)

@@ -3,6 +3,7 @@ import type { Platform } from '../policy/platform.ts'
 import { keyUsage } from './accounts/key-usage.ts'
 import { openAuthority } from './authority/authority.ts'
 import type { KeyFiles } from './authority/key-files.ts'
+import { backfillCounters } from './analytics/backfill.ts'
 import { refreshDocuments } from './catalogue/documents.ts'
 import type { CloudConfig } from './config.ts'
 import { createApp } from './http/app.ts'
@@ -43,6 +44,7 @@ export interface CloudParts {
 /** Puts the rooms of the cloud together on an open database; nothing listens yet. */
 export async function createCloud({ config, platform, log, database, keyFiles, images, outgoing, push = logPush(log) }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
+  await backfillCounters(database)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
   const services: Services = {

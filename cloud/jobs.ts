@@ -7,10 +7,11 @@ import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
+import { pruneGone } from './protection/item-sequence.ts'
 import { startDuePayments } from './payments/due-payments.ts'
+import { releaseRefunds } from './payments/release-refunds.ts'
 import type { Database } from './persistence/database.ts'
 import { cancelUnpaid } from './scan-and-go/approval.ts'
-import { settleRefunds } from './scan-and-go/cancel-purchase.ts'
 import { lapseReservations } from './stock/lapse.ts'
 
 /** Work that is due by time. Each kind is safe to run twice, and in several processes. */
@@ -61,8 +62,9 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => pruneLogins(db, nowMs))
     await database.write((db) => cancelUnpaid({ db, nowMs }))
     await database.write((db) => pruneRequests(db, nowMs))
+    await database.write((db) => pruneGone(db, nowMs))
   })
-  every(SETTLING_MS, 'refunds of cancelled purchases', () => database.write((db) => settleRefunds({ db, nowMs: platform.clock.wall() })))
+  every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
   every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))

@@ -1,14 +1,14 @@
 import type { Platform } from '../policy/platform.ts'
 import { pause } from '../policy/platform.ts'
 import { result } from './drivers/device.ts'
-import type { CommandResult, DeviceCommand, DeviceEvent } from './drivers/device.ts'
+import type { CommandResult, DeviceCommand, DeviceEvent, ProtectionDevice } from './drivers/device.ts'
 import { openDevice } from './drivers/registry.ts'
 import type { DeviceEntry } from './drivers/registry.ts'
 import { keepDevice } from './keep-device.ts'
 import type { DeviceStatus, KeptDevice } from './keep-device.ts'
 import { openLink } from './transports/link-settings.ts'
 import { sharedLinks } from './transports/shared-links.ts'
-import type { OpenLink } from './transports/shared-links.ts'
+import type { OpenLink, SharedLinks } from './transports/shared-links.ts'
 
 export interface SupervisorOptions {
   /** Entries as `checkDevices` gives them. */
@@ -16,6 +16,8 @@ export interface SupervisorOptions {
   readonly platform: Platform
   /** How links are opened; by default the real ones. */
   readonly openLink?: OpenLink
+  /** How a device is made of its entry; by default by its driver. */
+  readonly openDevice?: (entry: DeviceEntry, links: SharedLinks, platform: Platform) => ProtectionDevice
   onState?(status: DeviceStatus): void | Promise<void>
   onEvent?(deviceId: string, event: DeviceEvent): void | Promise<void>
   /** A listener threw; the supervisor goes on. */
@@ -63,7 +65,7 @@ export function supervise(options: SupervisorOptions): Supervisor {
     const device = keepDevice({
       deviceId: entry.deviceId,
       driver: entry.driver,
-      device: openDevice(entry, links, platform),
+      device: (options.openDevice ?? openDevice)(entry, links, platform),
       platform,
       onState: (status) => safely(() => options.onState?.(status)),
       onEvent: (event) => safely(() => options.onEvent?.(entry.deviceId, event)),

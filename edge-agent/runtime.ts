@@ -1,8 +1,6 @@
 import { join } from 'node:path'
 import { result, type CommandResult, type DeviceCommand } from '../device-drivers/drivers/device.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../device-drivers/supervisor.ts'
-import { openLink } from '../device-drivers/transports/link-settings.ts'
-import { pushPort, type PushPort } from '../device-drivers/transports/push-port.ts'
 import { newId } from '../policy/ids.ts'
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
@@ -10,9 +8,14 @@ import { authorizer } from './decisions/authorize.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { newCounters, type Counters } from './health/metrics.ts'
 import type { AgentStatus } from './health/status.ts'
+import { openItemFile } from './items/database.ts'
+import { openReplica, type Replica } from './items/replica.ts'
+import { gateJournal } from './lanes/gate/gate-journal.ts'
+import { openGates, type Gates } from './lanes/gate/gates.ts'
+import { alarmShown } from './lanes/gate/alarm-shown.ts'
 import { openLanes, type Lanes } from './lanes/lanes.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
-import { openLedger, type Ledger } from './ledger/ledger.ts'
+import { openLedger, type Ledger, type OpenLedgerFile } from './ledger/ledger.ts'
 import { recover } from './ledger/recovery.ts'
 import { connect, type Connection } from './link/connection.ts'
 import { httpClient, type Fetch } from './link/http-client.ts'
@@ -35,12 +38,13 @@ export interface Agent {
   readonly ledger: Ledger
   readonly clock: AgentClock
   readonly trust: Trust
+  /** The store's items as they are known here. */
+  readonly items: Replica
   readonly link: Connection
   readonly lanes: Lanes
+  readonly gates: Gates
   readonly operators: Operators
   readonly feed: Feed
-  /** Where devices that call are handed to their drivers. */
-  readonly pushes: PushPort
   readonly counters: Counters
   readonly platform: Platform
   status(): AgentStatus
@@ -60,6 +64,12 @@ export interface AgentParts {
   mqttUrl?: string
   /** How device links are opened; by default the real ones. */
   openLink?: SupervisorOptions['openLink']
+  /** What keeps the devices; by default the real supervisor with their drivers. */
+  supervise?: (options: SupervisorOptions) => Supervisor
+  /** How the ledger's file is opened; by default the real way. */
+  openLedgerFile?: OpenLedgerFile
+  /** How devices are made of their entries; by default by their drivers. */
+  openDevice?: SupervisorOptions['openDevice']
   /** The ledger cannot be trusted any more: the process must end and start again (P6). */
   onFatal(why: Error): void
 }
@@ -89,15 +99,18 @@ export function startAgent(parts: AgentParts): Agent {
       parts.onFatal(failure)
     },
     onGrown: () => tellCloud(),
+    open: parts.openLedgerFile,
   })
   const clock = openAgentClock(ledger, platform.clock)
   const recovered = recover(ledger, identity.storeId, clock.now().nowMs, platform)
   if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: somebody must look')
-  const trust = openTrust(identity, ledger, clock)
+  const itemsFile = join(parts.dataDir, 'items.db')
+  const itemFile = openItemFile(itemsFile, (error) => log.error({ err: error, file: itemsFile }, 'the file of the items cannot be read: remove it; until then they are fetched at every start'))
+  const items = openReplica({ disk: itemFile, platform, log })
+  const trust = openTrust(identity, ledger, clock, items)
   const operators = operatorSessions(platform, () => trust.policy?.operators ?? [])
 
   const byId = new Map(config.devices.map((device) => [device.deviceId, device]))
-  const pushes = pushPort()
   let supervisor: Supervisor | undefined
   const execute = (deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> =>
     supervisor?.execute(deviceId, command, signal) ?? Promise.resolve(result('failed', false, 'not_ready', 'the agent is starting'))
@@ -151,8 +164,27 @@ export function startAgent(parts: AgentParts): Agent {
     clock,
     trust,
     link,
+    items,
     log,
     execute,
+  })
+  const gates = openGates({
+    platform,
+    items,
+    memory: itemFile,
+    journal: gateJournal({ platform, ledger, storeId: identity.storeId, nowMs, log }),
+    nowMs,
+    policy: () => trust.policy?.policy,
+    isOnline: () => link.isOnline,
+    ask: link.look,
+    execute,
+    antennasOf(sourceId) {
+      const device = byId.get(sourceId)
+      const antennas = device && 'antennas' in device ? device.antennas : undefined
+      return antennas && 'inside' in antennas ? antennas : undefined
+    },
+    onAlarm: (deviceId, epc, judgement) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: alarmShown(epc, judgement, !link.isOnline) }),
+    log,
   })
   const underWay = new Set<Promise<unknown>>()
   const lanes = openLanes({
@@ -163,6 +195,7 @@ export function startAgent(parts: AgentParts): Agent {
     trust,
     log,
     operators,
+    gates,
     async authorize(request) {
       const asked = authorize(request)
       underWay.add(asked)
@@ -175,11 +208,11 @@ export function startAgent(parts: AgentParts): Agent {
     execute,
     feeds: (scannerId) => {
       const device = byId.get(scannerId)
-      return device?.driver === 'scanner' ? device.feeds : undefined
+      return device && 'feeds' in device ? device.feeds : undefined
     },
     hasPassageSensor: (deviceId) => {
       const device = byId.get(deviceId)
-      return device?.driver === 'modbus' && device.passageInput !== undefined
+      return device !== undefined && 'passageInput' in device && device.passageInput !== undefined
     },
     onResult: (deviceId, told) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: told }),
     onOperator: (deviceId, name) => feed.publish({ type: 'operator', deviceId, name }),
@@ -200,6 +233,7 @@ export function startAgent(parts: AgentParts): Agent {
       clock: clockTrust,
       now: new Date(now).toISOString(),
       isHome: trust.policy?.policy.home === identity.agentId,
+      items: { known: items.size, ageSeconds: items.confirmedMs === 0 ? null : Math.max(0, Math.round((now - items.confirmedMs) / 1_000)) },
       devices: (supervisor?.statuses ?? []).map((device) => {
         const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)
         return { ...device, name: known?.name ?? null, deviceType: known?.deviceType ?? null }
@@ -231,10 +265,11 @@ export function startAgent(parts: AgentParts): Agent {
   }
 
   // Devices last: what they report finds everything in place.
-  supervisor = supervise({
+  supervisor = (parts.supervise ?? supervise)({
     devices: config.devices,
     platform,
-    openLink: (settings, signal) => ('push' in settings ? pushes.open(settings.push.toLowerCase(), signal) : (parts.openLink ?? openLink)(settings, signal)),
+    ...(parts.openLink && { openLink: parts.openLink }),
+    ...(parts.openDevice && { openDevice: parts.openDevice }),
     onState: (status) => {
       log.info({ deviceId: status.deviceId, state: status.state, detail: status.detail }, 'a device changed')
       changed()
@@ -255,11 +290,12 @@ export function startAgent(parts: AgentParts): Agent {
     ledger,
     clock,
     trust,
+    items,
     link,
     lanes,
+    gates,
     operators,
     feed,
-    pushes,
     counters,
     platform,
     status,
@@ -270,9 +306,11 @@ export function startAgent(parts: AgentParts): Agent {
       feed.close()
       // Outputs off first: what protects must not wait for the network.
       await supervisor?.stop()
+      await gates.stop()
       await link.stop()
       // Whatever was under way is written down with its outcome.
       await Promise.allSettled(underWay)
+      items.close()
       ledger.close()
     },
   }

@@ -54,14 +54,23 @@ const TYPE_DEFAULTS: Record<DeviceType, { capabilities: DeviceCapabilities; tech
   cabinet_unlocker: { capabilities: { ...NONE, canUnlockFixture: true }, technologies: ['mechanical_lock'] },
 }
 
+interface Abilities {
+  capabilities: DeviceCapabilities
+  supportedTechnologies: ProtectionTechnology[]
+}
+
+/** What is stated of a device; what is left open stays as it is. */
+type StatedAbilities = { [K in keyof DeviceCapabilities]?: boolean | undefined } & { supportedTechnologies?: ProtectionTechnology[] | undefined }
+
 /** Completes what a registration states: stated technologies say what can be read, and the other way round. */
-export function completeCapabilities(
-  deviceType: DeviceType,
-  stated: { [K in keyof DeviceCapabilities]?: boolean | undefined } & { supportedTechnologies?: ProtectionTechnology[] | undefined },
-): { capabilities: DeviceCapabilities; supportedTechnologies: ProtectionTechnology[] } {
-  const { supportedTechnologies: technologies, ...booleans } = stated
-  const defaults = TYPE_DEFAULTS[deviceType]
-  const capabilities = { ...defaults.capabilities }
+export function completeCapabilities(deviceType: DeviceType, stated: StatedAbilities): Abilities {
+  const { capabilities, technologies } = TYPE_DEFAULTS[deviceType]
+  return changeCapabilities({ capabilities, supportedTechnologies: technologies }, stated)
+}
+
+/** The abilities with what is stated now: stated technologies say what can be read, and the other way round. */
+export function changeCapabilities(current: Abilities, { supportedTechnologies: technologies, ...booleans }: StatedAbilities): Abilities {
+  const capabilities = { ...current.capabilities }
   if (technologies) {
     capabilities.canReadUhfRfid = technologies.includes('uhf_rfid')
     capabilities.canReadHfNfc = technologies.includes('hf_nfc')
@@ -70,11 +79,11 @@ export function completeCapabilities(
     if (value !== undefined) capabilities[name as keyof DeviceCapabilities] = value
   }
   if (technologies) return { capabilities, supportedTechnologies: [...new Set(technologies)] }
-  const readable = { uhf_rfid: capabilities.canReadUhfRfid, hf_nfc: capabilities.canReadHfNfc }
-  const supported = new Set(defaults.technologies)
-  for (const [technology, can] of Object.entries(readable) as ['uhf_rfid' | 'hf_nfc', boolean][]) {
-    if (can) supported.add(technology)
-    else supported.delete(technology)
+  const readable = { uhf_rfid: booleans.canReadUhfRfid, hf_nfc: booleans.canReadHfNfc }
+  const supported = new Set(current.supportedTechnologies)
+  for (const [technology, can] of Object.entries(readable) as ['uhf_rfid' | 'hf_nfc', boolean | undefined][]) {
+    if (can === true) supported.add(technology)
+    if (can === false) supported.delete(technology)
   }
   return { capabilities, supportedTechnologies: [...supported] }
 }

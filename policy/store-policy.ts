@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { GatePolicy } from './gate-policy.ts'
 import { PROTECTION_ACTIONS, WORKFLOW_TYPES } from './vocabulary.ts'
 
 /** Purchase totals in cents at which a risk class ends: class 0 is below 50 EUR, 1 below 200, 2 below 1,000, 3 the rest. */
@@ -45,6 +46,7 @@ export const ProtectionPolicy = z.strictObject({
   requiresStaffForBrand: z.array(z.string().min(1).max(120)).max(500).default([]).describe('Brands whose items need staff.'),
   offline: OfflineLimits.default(() => OfflineLimits.parse({})),
   unknownTag: z.enum(['ignore', 'notify', 'siren']).default('notify').describe('What a gate does about a tag whose payment state it cannot know.'),
+  gate: GatePolicy.default(() => GatePolicy.parse({})).describe('How exit gates judge what leaves.'),
   operatorOverridesPerHour: z.int().min(0).max(1_000).default(10).describe('How often one operator may approve within an hour.'),
   spotCheckRate: z.number().min(0).max(1).default(0).describe('Share of checkouts that staff look at.'),
   home: z.string().min(1).max(128).default('cloud').describe('Where receipts are redeemed: an agentId or `cloud`. Moves by moveReceiptHome.'),

@@ -31,8 +31,8 @@ export async function runApi(args: readonly string[], env: NodeJS.ProcessEnv): P
   const request = requestOfArguments(fields, operation.request, api.components)
   const client = createClient({ baseUrl, key })
   try {
-    const answer = await client.call(name as OperationName, request as never, idempotencyKey === undefined ? {} : { idempotencyKey })
-    process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
+    const answer: unknown = await client.call(name as OperationName, request as never, idempotencyKey === undefined ? {} : { idempotencyKey })
+    process.stdout.write(typeof answer === 'string' ? answer : `${JSON.stringify(answer, null, 2)}\n`)
     return 0
   } catch (error) {
     if (!(error instanceof UntagError)) throw error

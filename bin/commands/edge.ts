@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
+import { pushPort } from '../../device-drivers/transports/push-port.ts'
 import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
 import { tracedLinks } from '../../device-drivers/transports/traced-link.ts'
 import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/config.ts'
@@ -105,6 +106,8 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
     const openDeviceLink: OpenLink = (link, signal) => openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal)
     const traces = settings.trace === undefined ? undefined : traceFiles(settings.trace, (error) => log.error({ err: error }, 'the traces of the devices cannot be written any more'))
     if (traces) stops.push(traces.flush)
+    const openWired = traces ? tracedLinks(openDeviceLink, traces.write, platform.clock) : openDeviceLink
+    const pushes = pushPort()
     const agent = startAgent({
       platform,
       dataDir: data,
@@ -112,7 +115,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       config,
       fetch,
       openLine: openMqttLine,
-      openLink: traces ? tracedLinks(openDeviceLink, traces.write, platform.clock) : openDeviceLink,
+      openLink: (link, signal) => ('push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal)),
       log,
       ...(settings.mqttUrl !== undefined && { mqttUrl: settings.mqttUrl }),
       onFatal(why) {
@@ -123,7 +126,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
     })
     stops.push(agent.stop)
     const hosts = [`127.0.0.1:${server.port}`, `localhost:${server.port}`, `[::1]:${server.port}`, `${host}:${server.port}`, ...config.hosts]
-    server.serve(localApp(agent, { hosts: () => hosts, log }))
+    server.serve(localApp(agent, { hosts: () => hosts, log, pushes }))
     await agent.ready(FIRST_CONTACT_MS)
     return { url: `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}`, agent, stop }
   } catch (error) {

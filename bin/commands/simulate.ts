@@ -1,4 +1,6 @@
 import { createInterface } from 'node:readline'
+import { crowd } from '../../simulators/devices/llrp-crowd.ts'
+import { llrpReader } from '../../simulators/devices/llrp-reader.ts'
 import { relayBoard } from '../../simulators/devices/relay-board.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp } from '../../simulators/devices/serve.ts'
@@ -6,17 +8,27 @@ import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { SIMULATE_OPTIONS, SimulatorName } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
-import { runNetworkReader } from './simulate-readers.ts'
+import { runNetworkReader, type NetworkReaderName } from './simulate-readers.ts'
+import { serveSerialSimulator } from './simulate-serial.ts'
 
 type Settings = Values<typeof SIMULATE_OPTIONS>
 
+const SERVE = {
+  'relay-board': serveBoard,
+  scanner: serveScanner,
+  gate: serveGate,
+  'uhf-m100': (settings: Settings) => serveSerialSimulator('uhf-m100', settings),
+  osdp: (settings: Settings) => serveSerialSimulator('osdp', settings),
+  thingmagic: (settings: Settings) => serveSerialSimulator('thingmagic', settings),
+} as const
+
 export async function runSimulate(name: SimulatorName, settings: Settings): Promise<void> {
-  if (name !== 'relay-board' && name !== 'scanner') {
-    const reader = await runNetworkReader(name, settings)
+  if (!(name in SERVE)) {
+    const reader = await runNetworkReader(name as NetworkReaderName, settings)
     stopOnSignals(reader.close)
     return void process.stdout.write(`ready ${JSON.stringify(reader.ready)}\n`)
   }
-  const service = name === 'relay-board' ? await serveBoard(settings) : await serveScanner(settings)
+  const service = await SERVE[name as keyof typeof SERVE](settings)
   stopOnSignals(service.close)
   process.stdout.write(`ready ${JSON.stringify({ tcp: `${settings.host}:${service.port}` })}\n`)
 }
@@ -45,6 +57,46 @@ async function serveScanner({ host, port }: Settings) {
     port: service.port,
     close: async () => {
       lines.close()
+      await service.close()
+    },
+  }
+}
+
+/** A UHF reader at a door with people going by; who carries what, and every change of an output, is printed. Lines of stdin make trouble. */
+async function serveGate({ host, port, tags, walkers }: Settings) {
+  const platform = realPlatform()
+  const say = (text: string) => void process.stdout.write(`${text}\n`)
+  const reader = llrpReader({ platform, onChange: ({ gpo, on }) => say(`output ${gpo} ${on ? 'on' : 'off'}`) })
+  const service = await serveTcp({ host, port, serve: (link) => reader.serve(link) })
+  const people = crowd({
+    platform,
+    reader,
+    tags,
+    walkersPerMinute: walkers,
+    onWalk: ({ epcs, direction }) => say(`walker ${direction} ${epcs.join(' ')}`.trimEnd()),
+  })
+  const troubles: Readonly<Record<string, () => void>> = {
+    reboot: reader.reboot,
+    cut: service.cut,
+    hang: () => reader.hang(true),
+    resume: () => reader.hang(false),
+    occupy: () => reader.occupy(true),
+    leave: () => reader.occupy(false),
+    'clock wrong': () => reader.setClock(-3 * 3_600_000),
+    'clock right': () => reader.setClock(0),
+  }
+  const lines = createInterface({ input: process.stdin })
+  lines.on('line', (line) => {
+    const trouble = troubles[line.trim()]
+    if (trouble) trouble()
+    else process.stderr.write(`say one of: ${Object.keys(troubles).join(', ')}\n`)
+  })
+  return {
+    ...service,
+    port: service.port,
+    close: async () => {
+      lines.close()
+      people.stop()
       await service.close()
     },
   }

@@ -63,9 +63,9 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
 }
 
 async function startAnyPort(settings: Values<typeof START_OPTIONS>, log: ReturnType<typeof newLog>): Promise<RunningCloud> {
-  const { port, mqttPort, data } = settings
+  const { port, mqttPort, data, allowPrivateTargets } = settings
   const defaults = readOptions(CLOUD_OPTIONS, [], {})
-  const wanted = { ...defaults, port, mqttPort, data: join(data, 'cloud') }
+  const wanted = { ...defaults, port, mqttPort, allowPrivateTargets, data: join(data, 'cloud') }
   try {
     return await startCloud(wanted, realPlatform(), log)
   } catch (error) {

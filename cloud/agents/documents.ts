@@ -7,6 +7,7 @@ import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { deviceFacts, listDevices } from '../protection/device-queries.ts'
+import { itemsHead } from './item-pages.ts'
 import { policyOf } from '../protection/policy.ts'
 
 /**
@@ -64,6 +65,7 @@ export async function freshDocument(db: Db, store: StoreRow, services: Services)
     policy: { epoch: 0, ver: policy.ver, hash: policy.hash },
     keys: { epoch: keySet.epoch, ver: keySet.ver, hash: keySet.hash },
     deny: { epoch: 0, ver: store.deny_seq },
+    items: await itemsHead(db, store.store_id),
   }
   return signDocument(DOCUMENT_KINDS.fresh, claims, authority.freshnessSigner)
 }

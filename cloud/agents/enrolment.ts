@@ -91,6 +91,7 @@ async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentR
     last_seq: 0,
     head_hash: genesisHash(ledger, 1),
     deny_seq: 0,
+    item_seq: 0,
     enrolled_ms: call.nowMs,
     last_seen_ms: call.nowMs,
     revoked_ms: null,

@@ -12,6 +12,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import { denyPage, freshDocument, policyDocument } from './documents.ts'
+import { ITEMS_EPOCH, itemPage, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
 import { findAgent, openChallenge, openLogin, useChallenge } from './sessions.ts'
 
@@ -133,11 +134,11 @@ export const fetchSignedDocuments = operation({
   changes: true,
   audited: false,
   request: z.strictObject({
-    have: z.strictObject({ keys: Version.optional(), policy: Version.optional(), deny: Version.optional() }).optional().describe('[epoch, version] of each kind.'),
-    cursor: z.string().regex(/^\d{1,15}$/).optional(),
+    have: z.strictObject({ keys: Version.optional(), policy: Version.optional(), deny: Version.optional(), items: Version.optional() }).optional().describe('[epoch, version] of each kind.'),
+    cursor: z.string().regex(/^\d{1,15}(\.\d{1,15})?$/).optional(),
   }),
   response: z.strictObject({ ...Success, documents: z.array(z.string()), nextCursor: z.string().optional() }),
-  example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0] } },
+  example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
   async run(call, { have, cursor }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
@@ -146,18 +147,55 @@ export const fetchSignedDocuments = operation({
     const documents: string[] = []
     if (!isCurrent(have?.keys, keySet)) documents.push(keySet.jws)
     if (!isCurrent(have?.policy, { epoch: 0, ver: store.document_version })) documents.push((await policyDocument(call.db, store, call.services)).jws)
-    const after = cursor === undefined ? (have?.deny?.[1] ?? 0) : Number(cursor)
-    const page = after < store.deny_seq ? await denyPage(call.db, store, after, call.services) : undefined
+    const from = cursorOf(cursor, have)
+    const page = from.deny < store.deny_seq ? await denyPage(call.db, store, from.deny, call.services) : undefined
     if (page) documents.push(page.jws)
+    const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
+    if (items) documents.push(...items.pages)
     documents.push(await freshDocument(call.db, store, call.services))
     if (have?.deny) await noteDenySeq(call, caller.agentId, have.deny[1])
-    const more = page && page.ver < store.deny_seq
-    return { success: true as const, documents, ...(more && { nextCursor: String(page.ver) }) }
+    if (have?.items && have.items[0] === ITEMS_EPOCH) await noteItemSeq(call, caller.agentId, have.items[1])
+    const more = (page && page.ver < store.deny_seq) || items?.more
+    const reached = page?.ver ?? from.deny
+    return { success: true as const, documents, ...(more && { nextCursor: items ? `${reached}.${items.reached}` : String(reached) }) }
   },
 })
 
+interface From {
+  deny: number
+  /** Undefined: the agent keeps no items. */
+  items: number | undefined
+}
+
+/** Where the pages go on: behind the cursor `deny.items`, else behind what the agent has. */
+function cursorOf(cursor: string | undefined, have: { deny?: readonly [number, number] | undefined; items?: readonly [number, number] | undefined } | undefined): From {
+  const [deny, items] = (cursor ?? '').split('.')
+  const held = have?.items && (have.items[0] === ITEMS_EPOCH ? have.items[1] : 0)
+  return { deny: deny ? Number(deny) : (have?.deny?.[1] ?? 0), items: items ? Number(items) : held }
+}
+
+/** Pages of items in one answer. */
+const ITEM_PAGES_AT_ONCE = 4
+
+async function itemPages({ db, services }: Call, store: StoreRow, after: number): Promise<{ pages: string[]; reached: number; more: boolean }> {
+  const { ver: head } = await itemsHead(db, store.store_id)
+  const pages: string[] = []
+  let reached = after
+  while (reached < head && pages.length < ITEM_PAGES_AT_ONCE) {
+    const { jws, ver } = await itemPage(db, store, reached, services)
+    pages.push(jws)
+    reached = ver
+  }
+  return { pages, reached, more: reached < head }
+}
+
 function isCurrent(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {
   return have !== undefined && (have[0] > current.epoch || (have[0] === current.epoch && have[1] >= current.ver))
+}
+
+/** How far the agent has taken the items: what a shopper who has paid is told rests on it. */
+async function noteItemSeq({ db }: Call, agentId: string, seq: number): Promise<void> {
+  await db.updateTable('agent').set({ item_seq: seq }).where('agent_id', '=', agentId).where('item_seq', '<', seq).execute()
 }
 
 /** How far the agent has taken the deny list: refunds wait for it. */

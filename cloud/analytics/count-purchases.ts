@@ -1,13 +1,14 @@
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
-import { vatBreakdown } from '../scan-and-go/vat.ts'
 import { dayOf } from './days.ts'
+import { sharesOf, type TaxShare } from './refund-shares.ts'
 import { addToDay, addToVat } from './store-days.ts'
 
 /**
  * What a store's day gains by scan and go. Reports tell of purchases as they stand: one that is taken back leaves the day it was
- * paid on. Closings tell of what happened: its VAT is given back on the day that it is taken back.
+ * paid on, and a part that is refunded leaves it too. Closings tell of what happened: VAT is given back on the day on which the money
+ * went back.
  */
 
 type Moment = Pick<Call, 'db' | 'nowMs'>
@@ -25,27 +26,35 @@ export async function countCompleted({ db, nowMs }: Moment, purchase: PurchaseRo
   await countInSession(db, purchase, 1)
 }
 
-/** A paid purchase is taken back as a whole. */
-export async function countCancelled({ db, nowMs }: Moment, purchase: PurchaseRow, lines: readonly PurchaseLineRow[]): Promise<void> {
-  const day = dayOf(nowMs)
-  await addToDay(db, purchase, dayOf(purchase.completed_ms ?? nowMs), {
-    completed_checkouts: -1,
-    revenue_cent: -purchase.total_cent,
-    items_scanned: -unitsOf(lines),
-  })
-  await addToDay(db, purchase, day, { refunds: 1 })
-  for (const { rate, cent, tax } of taxesOf(lines)) await addToVat(db, purchase, day, rate, { refund_cent: cent, refund_tax_cent: tax })
-  await countInSession(db, purchase, -1)
+/** What a refund takes out of the figures. */
+export interface CountedRefund {
+  shares: TaxShare[]
+  /** Units that came back. */
+  units: number
+  /** The lines that they came back of. */
+  lineIds: string[]
+  /** The purchase does not stand any more. */
+  isWhole: boolean
 }
 
-function unitsOf(lines: readonly PurchaseLineRow[]): number {
-  return lines.reduce((sum, line) => sum + line.quantity, 0)
+/** Money that went back: out of the day on which it was paid, and into today's closing. -1: it turned out that it did not. */
+export async function countRefund({ db, nowMs }: Moment, purchase: PurchaseRow, { shares, units, isWhole }: CountedRefund, sign: 1 | -1): Promise<void> {
+  const day = dayOf(nowMs)
+  const cent = shares.reduce((sum, share) => sum + share.cent, 0)
+  await addToDay(db, purchase, dayOf(purchase.completed_ms ?? nowMs), { revenue_cent: -sign * cent, items_scanned: -sign * units, completed_checkouts: isWhole ? -sign : 0 })
+  await addToDay(db, purchase, day, { refunds: sign })
+  for (const share of shares) await addToVat(db, purchase, day, share.rate, { refund_cent: sign * share.cent, refund_tax_cent: sign * share.tax })
+  if (isWhole) await countInSession(db, purchase, sign === 1 ? -1 : 1)
+}
+
+/** Pieces of goods: nobody scans a deposit. */
+export function unitsOf(lines: readonly PurchaseLineRow[]): number {
+  return lines.reduce((sum, line) => sum + (line.deposit_of === null ? line.quantity : 0), 0)
 }
 
 /** Gross and tax of each rate, as they stand on the receipt. */
-function taxesOf(lines: readonly PurchaseLineRow[]): { rate: number; cent: number; tax: number }[] {
-  const amounts = lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat }))
-  return Object.entries(vatBreakdown(amounts)).map(([rate, { net, tax }]) => ({ rate: Number(rate), cent: net + tax, tax }))
+export function taxesOf(lines: readonly PurchaseLineRow[]): TaxShare[] {
+  return sharesOf(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat })))
 }
 
 /** A session counts once, on its own day, however many purchases come of it. */

@@ -8,7 +8,7 @@ import { listStores } from '../stores/queries.ts'
 import { addDays, startOfDay } from './days.ts'
 import { asCsv, asJson } from './sales-files.ts'
 import { readSales } from './sales.ts'
-import { Day, Sale } from './schema.ts'
+import { Day, Sale, SALE_COLUMNS } from './schema.ts'
 
 /** Stores in one export at most. */
 const STORES_LIMIT = 10_000
@@ -22,6 +22,7 @@ export const exportSalesData = operation({
     'Both dates count. Store by store, oldest first; the answer is streamed and may be long. CSV has one row per line of a purchase. Amounts are cents. ' +
     'Purchases that were paid and taken back are in it as CANCELLED. Nothing of the shopper is in it.',
   changes: false,
+  forms: [{ format: 'csv', contentType: 'text/csv', description: `With \`format\` \`csv\`: RFC 4180 in UTF-8 with the columns ${SALE_COLUMNS.join(', ')}.` }],
   request: z.strictObject({
     from: Day,
     to: Day,

@@ -71,6 +71,7 @@ function toSale(
       vat: line.vat,
       priceUnit: line.price_cent,
       totalCent: line.price_cent * line.quantity,
+      ...present({ depositOf: line.deposit_of }),
     })),
   }
 }

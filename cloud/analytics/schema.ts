@@ -52,7 +52,7 @@ export const Closing = z.strictObject({
 export type Closing = z.infer<typeof Closing>
 
 /** Columns of the export, in their order. */
-export const SALE_COLUMNS = ['transactionId', 'storeId', 'completedAt', 'status', 'currency', 'itemLineId', 'ean', 'name', 'quantity', 'vat', 'priceUnit', 'totalCent'] as const
+export const SALE_COLUMNS = ['transactionId', 'storeId', 'completedAt', 'status', 'currency', 'itemLineId', 'ean', 'name', 'quantity', 'vat', 'priceUnit', 'totalCent', 'depositOf'] as const
 
 export const Sale = z.strictObject({
   transactionId: z.string(),
@@ -63,7 +63,16 @@ export const Sale = z.strictObject({
   totalCent: z.int(),
   vatBreakdown: VatTotals,
   items: z.array(
-    z.strictObject({ itemLineId: z.string(), ean: z.string().optional(), name: z.string(), quantity: z.int(), vat: z.int(), priceUnit: z.int().describe('Cents.'), totalCent: z.int() }),
+    z.strictObject({
+      itemLineId: z.string(),
+      ean: z.string().optional(),
+      name: z.string(),
+      quantity: z.int(),
+      vat: z.int(),
+      priceUnit: z.int().describe('Cents.'),
+      totalCent: z.int(),
+      depositOf: z.string().optional().describe('The line whose deposit this one is.'),
+    }),
   ),
 })
 export type Sale = z.infer<typeof Sale>

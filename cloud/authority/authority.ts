@@ -52,7 +52,7 @@ const RENEW_BEFORE = 60 * 86_400
 
 /** Opens what the cloud signs with; makes the keys of the installation on the first start. */
 export async function openAuthority(database: Database, files: KeyFiles, platform: Platform): Promise<Authority> {
-  const seal = sealer(files.masterKey, platform.random)
+  const seal = sealer(files.sealingKeys, platform.random)
   const clock = signingClock(platform.clock, await readLastSigned(database.reads))
   const keys = new Map<Tenant, TenantKeys>()
   const nowMs = () => platform.clock.wall()

@@ -2,14 +2,16 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { newKey, signer, type Signer } from '../../policy/documents/keys.ts'
 import type { Randomness, SecretFiles } from '../../policy/platform.ts'
+import { KEY_BYTES } from './sealing.ts'
 
 /**
- * The two keys that are not in the database: the master key that seals those that are, and the root
- * key that signs key sets. They lie in `DATA/keys`, readable by the owner alone, and belong in the backup
+ * The keys that are not in the database: the sealing keys (`master.key`, the newest first, one a line) that seal those that are, and the
+ * root key that signs key sets. They lie in `DATA/keys`, readable by the owner alone, and belong in the backup
  * of secrets, not in that of data.
  */
 export interface KeyFiles {
-  readonly masterKey: Uint8Array
+  /** The first seals, all open. */
+  readonly sealingKeys: readonly Uint8Array[]
   readonly root: { readonly x: string; readonly signer: Signer }
 }
 
@@ -25,8 +27,7 @@ export function loadKeyFiles(dataDir: string, files: SecretFiles, random: Random
     files.write(file, text)
     return text
   }
-  const masterKey = Buffer.from(readOrMake(join(folder, 'master.key'), () => Buffer.from(random.bytes(32)).toString('base64url')), 'base64url')
-  if (masterKey.length !== 32) throw new Error(`${join(folder, 'master.key')} does not hold 32 bytes: restore it from your backup of keys`)
+  const sealingKeys = keysIn(readOrMake(sealingFile(dataDir), () => textOf([random.bytes(KEY_BYTES)])), dataDir)
   const file = join(folder, 'root.json')
   const text = readOrMake(file, () => {
     const { x, secret } = newKey(random)
@@ -34,7 +35,31 @@ export function loadKeyFiles(dataDir: string, files: SecretFiles, random: Random
   })
   const root = RootFile.safeParse(safeJson(text))
   if (!root.success) throw new Error(`${file} is damaged: restore it from your backup of keys`)
-  return { masterKey, root: { x: root.data.x, signer: signer(root.data.x, Buffer.from(root.data.secret, 'base64url')) } }
+  return { sealingKeys, root: { x: root.data.x, signer: signer(root.data.x, Buffer.from(root.data.secret, 'base64url')) } }
+}
+
+/** Puts a new sealing key before the others; answers all. */
+export function addSealingKey(dataDir: string, files: SecretFiles, random: Randomness): Uint8Array[] {
+  const known = files.read(sealingFile(dataDir))
+  if (known === undefined) throw new Error(`there is no ${sealingFile(dataDir)}: name the folder of the cloud's data with --data`)
+  const keys = [random.bytes(KEY_BYTES), ...keysIn(known, dataDir)]
+  files.write(sealingFile(dataDir), textOf(keys))
+  return keys
+}
+
+/** Forgets every sealing key but this one: what others have sealed can never be opened again. */
+export function keepSealingKey(dataDir: string, files: SecretFiles, key: Uint8Array): void {
+  files.write(sealingFile(dataDir), textOf([key]))
+}
+
+const sealingFile = (dataDir: string) => join(dataDir, 'keys', 'master.key')
+
+const textOf = (keys: readonly Uint8Array[]) => keys.map((key) => Buffer.from(key).toString('base64url')).join('\n')
+
+function keysIn(text: string, dataDir: string): Buffer[] {
+  const keys = text.trim().split(/\s+/).map((line) => Buffer.from(line, 'base64url'))
+  if (keys.some((key) => key.length !== KEY_BYTES)) throw new Error(`${sealingFile(dataDir)} does not hold keys of ${KEY_BYTES} bytes: restore it from your backup of keys`)
+  return keys
 }
 
 function safeJson(text: string): unknown {

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { notFound } from '../operations/failure.ts'
-import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
+import { eurosOf, Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
 import { nextOf, pageOf, type PageRequest } from '../operations/paging.ts'
 import { RawJson, rawList } from '../operations/raw-json.ts'
 import { ownStore, ownStoreOrOnly } from '../stores/own-store.ts'
+import { labelCent, type Label } from './in-store-code.ts'
+import { scannedProduct } from './labelled-product.ts'
 import { namedProduct } from './named-product.ts'
 import { countProducts, findDocument, listDocuments } from './queries.ts'
 import { toProduct } from './render.ts'
@@ -55,16 +57,31 @@ export const fetchProducts = operation({
 })
 
 const OneProduct = z.strictObject({ ...PRODUCT_NAMES, storeId: Id.optional() })
-const OneProductAnswer = Product.extend(Success)
+const LabelAnswer = z.strictObject({
+  barcode: z.string().describe('As it was scanned.'),
+  price: z.number().describe('EUR, what these goods cost.'),
+  weightGrams: z.int().optional(),
+})
+const OneProductAnswer = Product.extend({ ...Success, label: LabelAnswer.optional().describe('Where the barcode is the label of a scale: what it says.') })
 
 /** The product at the price of the store that is named, else at the global one. */
-async function oneProduct(call: Call, { storeId, ...names }: z.output<typeof OneProduct>) {
-  if (storeId !== undefined) await ownStore(call, storeId)
-  const product = await namedProduct(call, names)
+async function oneProduct(call: Call, { storeId, ...asked }: z.output<typeof OneProduct>) {
+  const store = storeId === undefined ? undefined : await ownStore(call, storeId)
+  const code = asked.ean ?? asked.barcode
+  const scanned = store && code !== undefined ? await scannedProduct(call.db, store, code) : undefined
+  const label = scanned?.label && scanned.label.value > 0 ? scanned.label : undefined
+  if (label && !label.isSound) throw notFound('product')
+  const byCode = (name: string | undefined) => (name === code && label ? label.ean : name)
+  const product = await namedProduct(call, { ...asked, ean: byCode(asked.ean), barcode: byCode(asked.barcode) })
   if (storeId === undefined) return { success: true as const, ...toProduct({ ...product, store_id: null, priced_ms: 0 }) }
   const document = await findDocument(call.db, storeId, product.product_id)
   if (!document) throw notFound('product')
-  return new RawJson<z.input<typeof OneProductAnswer>>(document.doc)
+  if (!label || !scanned) return new RawJson<z.input<typeof OneProductAnswer>>(document.doc)
+  return { success: true as const, ...(JSON.parse(document.doc) as Product), label: labelAnswer(label, scanned.product.price_cent) }
+}
+
+function labelAnswer(label: Label, priceCent: number) {
+  return { barcode: label.barcode, price: eurosOf(labelCent(label, priceCent)), ...(label.kind === 'weight' && { weightGrams: label.value }) }
 }
 
 export const fetchProduct = operation({
@@ -72,7 +89,9 @@ export const fetchProduct = operation({
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
   summary: 'Answers one product, by its id or its barcode.',
-  description: 'With `storeId` at that store’s price, else at the global one.',
+  description:
+    'With `storeId` at that store’s price, else at the global one; the code that a scale of the store printed is then read too, and `label` says what these goods cost. ' +
+    'The price of goods that a scale weighs is that of a kilogram.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: OneProduct,
@@ -88,7 +107,7 @@ export const searchProducts = operation({
   minimumPackage: 'DISCOVER',
   summary: 'Finds products of a store by the beginnings of words.',
   description:
-    'Each word of `q` must begin a word of the name or the brand, or the EAN. Case and accents do not matter. Whole words come first; 20 products unless `limit` says otherwise.',
+    'Each word of `q` must begin a word of the name or the brand, or the EAN; the code that a scale printed finds its product. Case and accents do not matter. Whole words come first; 20 products unless `limit` says otherwise.',
   callers: ['secret', 'publishable'],
   changes: false,
   request: z.strictObject({ storeId: Id.optional(), q: text(120), limit: Limit.optional() }),
@@ -96,6 +115,10 @@ export const searchProducts = operation({
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', q: 'bio mil' },
   async run(call, { storeId, q, limit }) {
     const store = await ownStoreOrOnly(call, storeId)
-    return { success: true as const, products: rawList<Product>(await searchDocuments(call.db, store.store_id, q, limit ?? DEFAULT_FOUND)) }
+    const found = await searchDocuments(call.db, store.store_id, q, limit ?? DEFAULT_FOUND)
+    if (found.length > 0) return { success: true as const, products: rawList<Product>(found) }
+    const scanned = await scannedProduct(call.db, store, q.trim())
+    const document = scanned?.label?.isSound ? await findDocument(call.db, store.store_id, scanned.product.product_id) : undefined
+    return { success: true as const, products: rawList<Product>(document ? [document.doc] : []) }
   },
 })

@@ -28,6 +28,8 @@ export function sharedColumns(stated: Omit<ProductChanges, 'price' | 'oldPrice'>
   set('is_organic', flag(stated.isOrganic))
   set('is_vegan', flag(stated.isVegan))
   set('allergens', json(stated.allergens))
+  set('deposit_cent', stated.deposit === null || stated.deposit === undefined ? stated.deposit : centsOf(stated.deposit))
+  set('deposit_vat', stated.depositVat)
   set('nutrition', json(stated.nutrition))
   set('tagged', flag(stated.tagged) ?? undefined)
   set('requires_human_verification', flag(stated.flags?.requiresHumanVerification) ?? undefined)
@@ -62,6 +64,8 @@ export function newProductRow(input: Omit<ProductInput, 'barcode'>, made: { prod
     is_vegan: null,
     allergens: null,
     nutrition: null,
+    deposit_cent: null,
+    deposit_vat: null,
     media_snapshot: null,
     from_pos: 0,
     pos_product_id: null,

@@ -30,6 +30,8 @@ export function toProduct(row: PricedProduct): Product {
       isOrganic: flag(row.is_organic),
       isVegan: flag(row.is_vegan),
       allergens: row.allergens === null ? null : (JSON.parse(row.allergens) as string[]),
+      deposit: row.deposit_cent === null ? null : eurosOf(row.deposit_cent),
+      depositVat: row.deposit_vat as 7 | 19 | null,
       nutrition: row.nutrition === null ? null : (JSON.parse(row.nutrition) as Nutrition),
     }),
     tagged: row.tagged === 1,

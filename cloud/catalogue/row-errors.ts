@@ -41,7 +41,7 @@ export function rowErrors(): RowErrors {
 }
 
 /** What a field is called in a file. */
-const FILE_NAMES: Readonly<Record<string, string>> = { isOrganic: 'is_organic', isVegan: 'is_vegan' }
+const FILE_NAMES: Readonly<Record<string, string>> = { isOrganic: 'is_organic', isVegan: 'is_vegan', depositVat: 'deposit_vat' }
 
 /** The product in a row; or undefined, with what is wrong added to `errors`. */
 export function checkRow(raw: unknown, at: { index: number; row?: number }, errors: RowErrors): (ProductInput & { ean: string }) | undefined {

@@ -45,6 +45,8 @@ export const Product = z.strictObject({
   isOrganic: z.boolean().optional(),
   isVegan: z.boolean().optional(),
   allergens: z.array(z.string()).optional(),
+  deposit: z.number().optional().describe('EUR for one piece, a line of its own in a purchase.'),
+  depositVat: Vat.optional().describe('Where the deposit is taxed otherwise than the product.'),
   nutrition: Nutrition.optional(),
   tagged: z.boolean().describe('Whether its units carry a security tag, in stores that use them.'),
   flags: Flags,
@@ -71,6 +73,8 @@ const OPTIONAL_FIELDS = {
   isOrganic: z.boolean(),
   isVegan: z.boolean(),
   allergens: z.array(text(80)).max(50),
+  deposit: Euros.describe('EUR for one piece: a line of its own in a purchase, on top of the price.'),
+  depositVat: Vat.describe('Default: the product’s.'),
   nutrition: Nutrition,
 }
 

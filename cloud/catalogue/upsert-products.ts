@@ -1,5 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
+import { centsOf } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
 import { changedRow, newProductRow, originColumns, priceColumns, sharedColumns, type PosOrigin } from './product-row.ts'
@@ -31,13 +32,14 @@ interface Context {
 
 /**
  * Puts products into a store, or changes them where it has them: the price here, the rest in all stores. What a
- * row does not state stays. At most 500, each EAN once. What is as it was already is not written.
+ * row does not state stays. At most 500, each EAN once. What is as it was already is not written. `repriced`: how many the store
+ * had at another price.
  */
-export async function upsertProducts({ db, nowMs, services }: Context, store: StoreRow, upserts: readonly Upsert[]): Promise<Upserted> {
+export async function upsertProducts({ db, nowMs, services }: Context, store: StoreRow, upserts: readonly Upsert[]): Promise<Upserted & { repriced: number }> {
   const known = await findByEans(db, store.tenant, upserts.map(({ product }) => product.ean))
   const listings = await listListings(db, [...known.values()].map((row) => row.product_id))
   const writes: ProductWrite[] = []
-  let updated = 0
+  let [updated, repriced] = [0, 0]
   for (const { product, pos } of upserts) {
     const before = known.get(product.ean)
     if (!before) {
@@ -50,11 +52,12 @@ export async function upsertProducts({ db, nowMs, services }: Context, store: St
     const all = listings.get(before.product_id) ?? []
     const here = all.find((listing) => listing.store_id === store.store_id)
     if (here) updated++
+    if (here && here.price_cent !== centsOf(product.price)) repriced++
     const write = changeOf(before, all, here, product, pos, store.store_id, nowMs)
     if (write) writes.push(write)
   }
   await writeProducts(db, writes)
-  return { imported: upserts.length, updated }
+  return { imported: upserts.length, updated, repriced }
 }
 
 function changeOf(

@@ -1,4 +1,5 @@
 import type { Db } from '../persistence/database.ts'
+import { inChunks } from '../persistence/in-chunks.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { ProductRow, ProductWordRow, StoreProductRow } from '../persistence/tables/stores.ts'
 import { renderListing, type Listing } from './render.ts'
@@ -19,14 +20,6 @@ export interface ProductWrite {
   known: readonly Listing[]
   /** The price in one store, where that is new or has changed. */
   listing: Omit<Listing, 'product_id'> | undefined
-}
-
-/** Rows of one statement: few lengths, so that there are few statements to compile and not a thousand. */
-const CHUNKS = [100, 20, 5, 2, 1]
-
-function* inChunks<T>(rows: readonly T[]): Generator<readonly T[]> {
-  let at = 0
-  for (const size of CHUNKS) for (; rows.length - at >= size; at += size) yield rows.slice(at, at + size)
 }
 
 /** Writes products and prices, each product once (in one store each where it does not change itself), and all that follows from them. */

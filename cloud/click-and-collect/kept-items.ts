@@ -4,6 +4,7 @@ import type { Call } from '../operations/operation.ts'
 import type { PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { findItem } from '../protection/item-queries.ts'
+import { tellGates } from '../protection/item-sequence.ts'
 import { deleteKept, insertKept, itemsOf, linesOf, moveItems, sellableItems } from './queries.ts'
 
 /**
@@ -14,22 +15,28 @@ import { deleteKept, insertKept, itemsOf, linesOf, moveItems, sellableItems } fr
  * The tagged items of an order (decisions §7). The server keeps the first it knows; whoever picks the goods from the shelf
  * may say which they really took.
  */
-export async function keepItems({ db, nowMs }: Call, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): Promise<void> {
+export async function keepItems(call: Call, order: PickupOrderRow, lines: readonly PickupOrderLineRow[]): Promise<void> {
+  const { db, nowMs } = call
   for (const line of lines) {
     const items = await sellableItems(db, order.store_id, line.product_id, line.quantity)
     const kept = await moveItems(db, items, 'sellable', 'reserved_bopis', nowMs)
     await insertKept(db, kept.map((item_id) => ({ order_id: order.order_id, item_id, line_no: line.line_no })))
   }
+  tellGates(call, order.store_id)
 }
 
 /** The goods leave with the customer. Items that staff have put aside meanwhile (on hold) stay as they are. */
-export async function handOver({ db, nowMs }: Call, order: PickupOrderRow): Promise<void> {
+export async function handOver(call: Call, order: PickupOrderRow): Promise<void> {
+  const { db, nowMs } = call
   await moveItems(db, await keptIds(db, order), 'reserved_bopis', 'picked_up', nowMs)
+  tellGates(call, order.store_id)
 }
 
 /** The items of a cancelled order may be sold again. */
-export async function freeItems({ db, nowMs }: Call, order: PickupOrderRow): Promise<void> {
+export async function freeItems(call: Call, order: PickupOrderRow): Promise<void> {
+  const { db, nowMs } = call
   await moveItems(db, await keptIds(db, order), 'reserved_bopis', 'sellable', nowMs)
+  tellGates(call, order.store_id)
 }
 
 async function keptIds(db: Call['db'], { order_id }: PickupOrderRow): Promise<string[]> {
@@ -62,6 +69,7 @@ export async function pickItems(call: Call, order: PickupOrderRow, picked: Picke
     await moveItems(db, added, 'sellable', 'reserved_bopis', nowMs)
     await insertKept(db, added.map((item_id) => ({ order_id: order.order_id, item_id, line_no: line.line_no })))
   }
+  tellGates(call, order.store_id)
   const products = new Set(lines.map((line) => line.product_id))
   const stray = [...items.values()].find(({ item }) => item.product_id === null || !products.has(item.product_id))
   if (stray) throw precondition('item_mismatch', `${stray.path}: the item is of no product in the order`)

@@ -2,6 +2,8 @@ import type { Page } from '../operations/paging.ts'
 import type { Db } from '../persistence/database.ts'
 import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
+import { renumberItems } from '../protection/item-sequence.ts'
+import { noteMoves } from '../protection/item-moves.ts'
 import type { OrderStatus } from './order-state.ts'
 
 /** The tenant's order. */
@@ -100,8 +102,11 @@ export async function moveItems(db: Db, itemIds: readonly string[], from: string
       .set((eb) => ({ item_status: to, updated_ms: nowMs, rev: eb('rev', '+', 1) }))
       .where('item_id', 'in', itemIds.slice(i, i + ROWS_AT_ONCE))
       .where('item_status', '=', from)
-      .returning('item_id')
+      .returningAll()
       .execute()
+    const stores = new Set(rows.map((row) => row.store_id))
+    for (const storeId of stores) await renumberItems(db, storeId, rows.filter((row) => row.store_id === storeId).map((row) => row.item_id))
+    await noteMoves(db, rows, from, nowMs)
     moved.push(...rows.map((row) => row.item_id))
   }
   return moved

@@ -1,5 +1,7 @@
 import { iso, present } from '../operations/fields.ts'
+import { addToMonth } from '../loyalty/months.ts'
 import type { Db } from '../persistence/database.ts'
+import type { LoyaltyMonthRow } from '../persistence/tables/loyalty.ts'
 import { personalPage, ROWS_AT_ONCE, type Customer, type PersonalTable } from './personal-table.ts'
 
 function membershipsOf(db: Db, { tenant, userId }: Customer, after: string) {
@@ -15,6 +17,13 @@ function entriesOf(db: Db, { tenant, userId }: Customer, after: string) {
   const own = db.selectFrom('loyalty_entry').selectAll().where('program_id', 'in', programs).where('user_id', '=', userId)
   const rest = own.where((eb) => eb.or([eb('program_id', '>', programId), eb.and([eb('program_id', '=', programId), eb('entry_id', '>', entryId)])]))
   return rest.orderBy('program_id').orderBy('entry_id').limit(ROWS_AT_ONCE).execute()
+}
+
+const ENTRY = ['program_id', 'month', 'kind', 'amount'] as const
+
+/** What is erased no longer counts. */
+async function takeOut(db: Db, erased: readonly Pick<LoyaltyMonthRow, (typeof ENTRY)[number]>[]): Promise<void> {
+  for (const entry of erased) await addToMonth(db, { ...entry, amount: -entry.amount, entries: -1 })
 }
 
 /** The ledger goes before the memberships that it belongs to. */
@@ -39,7 +48,7 @@ export const loyaltyEntries: PersonalTable = {
   },
   async erase({ db }, who) {
     const ids = (await entriesOf(db, who, '')).map((row) => row.entry_id)
-    if (ids.length > 0) await db.deleteFrom('loyalty_entry').where('entry_id', 'in', ids).execute()
+    if (ids.length > 0) await takeOut(db, await db.deleteFrom('loyalty_entry').where('entry_id', 'in', ids).returning(ENTRY).execute())
     return ids.length
   },
 }
@@ -55,8 +64,9 @@ export const loyaltyMemberships: PersonalTable = {
     const rows = await membershipsOf(db, who, '')
     for (const { program_id } of rows) {
       // What was earned since the ledger was erased.
-      await db.deleteFrom('loyalty_entry').where('program_id', '=', program_id).where('user_id', '=', who.userId).execute()
-      await db.deleteFrom('loyalty_member').where('program_id', '=', program_id).where('user_id', '=', who.userId).execute()
+      const since = await db.deleteFrom('loyalty_entry').where('program_id', '=', program_id).where('user_id', '=', who.userId).returning(ENTRY).execute()
+      const members = await db.deleteFrom('loyalty_member').where('program_id', '=', program_id).where('user_id', '=', who.userId).returning(['program_id', 'month']).execute()
+      await takeOut(db, [...since, ...members.map((member) => ({ ...member, kind: 'join', amount: 0 }))])
     }
     return rows.length
   },

@@ -1,10 +1,11 @@
 import type { TransactionData } from '../scan-and-go/schema.ts'
 import { Page } from './page.tsx'
+import { WAY_OUT_TEXT, type WayOut } from './way-out.ts'
 
 const euros = new Intl.NumberFormat('de-DE', { style: 'currency', currency: 'EUR' })
 
 /** The test checkout of the sandbox: pay, decline or cancel, without any payment provider. */
-export function CheckoutPage({ purchase, action }: { purchase: TransactionData; action: string }) {
+export function CheckoutPage({ purchase, action, way }: { purchase: TransactionData; action: string; way: WayOut }) {
   const isOpen = purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED'
   const isAwaited = isOpen && purchase.status === 'CREATED'
   const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
@@ -30,6 +31,7 @@ export function CheckoutPage({ purchase, action }: { purchase: TransactionData; 
           </button>
         </form>
       ) : null}
+      {way ? <p><strong>{WAY_OUT_TEXT[way]}</strong></p> : null}
       {isPaid && purchase.receiptUrl ? (
         <p>
           <a href={new URL(purchase.receiptUrl).pathname}>Zum Beleg</a>

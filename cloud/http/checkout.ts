@@ -14,6 +14,7 @@ import { openPaymentOf } from '../payments/queries.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { CheckoutPage } from './checkout-page.tsx'
 import { PaymentPage } from './payment-page.tsx'
+import { wayOut } from './way-out.ts'
 
 /** The page of a checkout. In the sandbox whoever has its address may end it, as with a real provider's page. */
 export function checkoutRoutes(app: Hono, database: Database, services: Services, headers: Record<string, string>): void {
@@ -44,7 +45,8 @@ export function checkoutRoutes(app: Hono, database: Database, services: Services
     if (!purchase) return c.notFound()
     if (!isTest(purchase.tenant)) return showLive(c, call, purchase)
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
-    return c.html(`<!doctype html>${String(CheckoutPage({ purchase: data, action: `/checkout/${id}` }))}`, 200, headers)
+    const way = await wayOut(database, services, purchase)
+    return c.html(`<!doctype html>${String(CheckoutPage({ purchase: data, action: `/checkout/${id}`, way }))}`, 200, headers)
   }
 
   /** Leads to the provider's page while that is open; whoever comes back from there sees how things stand. */
@@ -53,7 +55,8 @@ export function checkoutRoutes(app: Hono, database: Database, services: Services
     if (payment?.url && purchase.status === 'PENDING_PAYMENT' && c.req.query('returned') === undefined) return c.redirect(payment.url, 303)
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     const isAwaited = purchase.status === 'CREATED' && purchase.approval === 'awaiting'
-    return c.html(`<!doctype html>${String(PaymentPage({ purchase: data, isAwaited }))}`, 200, headers)
+    const way = await wayOut(database, services, purchase)
+    return c.html(`<!doctype html>${String(PaymentPage({ purchase: data, isAwaited, way }))}`, 200, headers)
   }
 }
 

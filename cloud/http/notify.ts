@@ -6,9 +6,11 @@ import type { Services } from '../operations/operation.ts'
 import { applyNotice, changesAnything } from '../payments/apply-notice.ts'
 import { connectionOf } from '../payments/connection.ts'
 import { processPayment } from '../payments/process-payment.ts'
-import { ProviderFault, type PaymentNotice } from '../payments/provider.ts'
-import { PROVIDERS } from '../payments/providers.ts'
-import { configsOf, findNoticed } from '../payments/queries.ts'
+import { ProviderFault, type Notice } from '../payments/provider.ts'
+import { providerNamed } from '../payments/providers.ts'
+import { configsOf, findNoticed, findNoticedRefund } from '../payments/queries.ts'
+import { applyRefundNotice, changesRefund } from '../payments/refund-outcome.ts'
+import { refundPayment } from '../payments/refund-payment.ts'
 import { taskRunner } from '../payments/runner.ts'
 import type { PspConfigRow } from '../persistence/tables/payments.ts'
 import type { Database } from '../persistence/database.ts'
@@ -29,25 +31,32 @@ export function notificationRoutes(app: Hono, base: string, database: Database, 
     const genuine = await verify(c, body).catch(cannotTell)
     if (genuine === 'unknown') return c.json({ error: 'the provider does not answer; send it again', code: 'unavailable' }, 503, { 'retry-after': '60' })
     if (!genuine) return c.json({ error: 'the notification is not signed as this store’s provider signs', code: 'invalid-argument' }, 400)
-    if (genuine.notice !== 'nothing') await apply(genuine.config, genuine.notice)
-    return c.json({ received: true })
+    for (const notice of genuine.notices) await apply(genuine.config, notice)
+    const heard = providerNamed(genuine.config.provider)?.heard
+    return heard === undefined ? c.json({ received: true }) : c.text(heard)
   })
 
   /** The settings, present or past, whose secret the notification is signed with. */
-  async function verify(c: Context, body: string): Promise<{ config: PspConfigRow; notice: PaymentNotice | 'nothing' } | undefined> {
+  async function verify(c: Context, body: string): Promise<{ config: PspConfigRow; notices: readonly Notice[] } | undefined> {
     const storeId = c.req.param('storeId') ?? ''
     const provider = c.req.param('provider') ?? ''
-    if (!isIdShaped(storeId) || !PROVIDERS.has(provider)) return undefined
+    if (!isIdShaped(storeId) || !providerNamed(provider)) return undefined
     const notification = { header: (name: string) => c.req.header(name), body, nowMs: services.platform.clock.wall() }
     for (const config of await configsOf(database.reads, storeId, provider)) {
-      const isOurs = async (sessionId: string) => (await findNoticed(database.reads, config.config_id, { sessionId, paymentId: null })) !== undefined
-      const notice = await connectionOf(config, services).readNotification({ ...notification, isOurs })
-      if (notice) return { config, notice }
+      const isOurs = async (sessionId: string, paymentId: string | null = null) => (await findNoticed(database.reads, config.config_id, { sessionId, paymentId })) !== undefined
+      const notices = await connectionOf(config, services).readNotification({ ...notification, isOurs })
+      if (notices) return { config, notices }
     }
     return undefined
   }
 
-  async function apply(config: PspConfigRow, notice: PaymentNotice): Promise<void> {
+  async function apply(config: PspConfigRow, notice: Notice): Promise<void> {
+    if ('refundRef' in notice) {
+      const refund = await findNoticedRefund(database.reads, config.config_id, notice)
+      if (!refund || !changesRefund(refund, notice.state)) return
+      await taskRunner(refundPayment, refund.tenant as Tenant, database, services).step((call) => applyRefundNotice(call, refund.refund_id, notice))
+      return
+    }
     const payment = await findNoticed(database.reads, config.config_id, notice)
     if (!payment || !changesAnything(payment, notice)) return
     const run = taskRunner(processPayment, payment.tenant as Tenant, database, services)

@@ -1,10 +1,11 @@
 import type { TransactionData } from '../scan-and-go/schema.ts'
 import { Page } from './page.tsx'
+import { WAY_OUT_TEXT, type WayOut } from './way-out.ts'
 
 const euros = new Intl.NumberFormat('de-DE', { style: 'currency', currency: 'EUR' })
 
 /** Where a shopper waits before the payment, and comes back to after it. */
-export function PaymentPage({ purchase, isAwaited }: { purchase: TransactionData; isAwaited: boolean }) {
+export function PaymentPage({ purchase, isAwaited, way }: { purchase: TransactionData; isAwaited: boolean; way: WayOut }) {
   const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
   const isOver = purchase.status === 'CANCELLED'
   return (
@@ -15,6 +16,7 @@ export function PaymentPage({ purchase, isAwaited }: { purchase: TransactionData
       </p>
       {isAwaited ? <p>Bitte warten: Mitarbeitende prüfen den Einkauf. / Please wait: staff are checking.</p> : null}
       {isPaid || isOver || isAwaited ? null : <p>Die Zahlung wird bestätigt; diese Seite gleich neu laden. / Your payment is being confirmed; reload in a moment.</p>}
+      {way ? <p><strong>{WAY_OUT_TEXT[way]}</strong></p> : null}
       {isPaid && purchase.receiptUrl ? (
         <p>
           <a href={new URL(purchase.receiptUrl).pathname}>Zum Beleg</a>

@@ -1,3 +1,4 @@
+import { weightText } from '../receipts/receipt-text.ts'
 import type { TransactionData } from '../scan-and-go/schema.ts'
 import { Page } from './page.tsx'
 
@@ -30,7 +31,10 @@ export function ReceiptPage({ receipt }: { receipt: TransactionData }) {
         <tbody>
           {receipt.items.map((item) => (
             <tr>
-              <td>{item.name}</td>
+              <td>
+                {item.depositOf === undefined ? item.name : `+ ${item.name}`}
+                {weightText(item) === undefined ? null : <span class="soft"> {weightText(item)}</span>}
+              </td>
               <td class="n">{item.quantity}</td>
               <td class="n">{money(item.priceUnit)}</td>
               <td class="n">{money(item.totalCent)}</td>

@@ -1,5 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 import type { LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
+import { monthsOf } from './months.ts'
 import { amountOf, monthOf } from './program.ts'
 import type { ProgramType } from './schema.ts'
 
@@ -27,26 +28,13 @@ async function readCells(db: Db, programs: readonly LoyaltyProgramRow[]): Promis
   if (programs.length === 0) return []
   const ids = programs.map((program) => program.program_id)
   const types = new Map(programs.map((program) => [program.program_id, program.type as ProgramType]))
-  const moved = await db
-    .selectFrom('loyalty_entry')
-    .where('program_id', 'in', ids)
-    .groupBy(['program_id', 'month', 'kind'])
-    .select((eb) => ['program_id', 'month', 'kind', eb.fn.sum<number>('amount').as('sum'), eb.fn.countAll<number>().as('count')])
-    .execute()
-  const joined = await db
-    .selectFrom('loyalty_member')
-    .where('program_id', 'in', ids)
-    .groupBy(['program_id', 'month'])
-    .select((eb) => ['program_id', 'month', eb.fn.countAll<number>().as('count')])
-    .execute()
-  return [
-    ...joined.map(({ program_id, month, count }) => ({ programId: program_id, month, figures: { ...NONE, members: Number(count) } })),
-    ...moved.map(({ program_id, month, kind, sum, count }) => {
-      const amount = amountOf(types.get(program_id) ?? 'points', Math.abs(Number(sum)))
-      const figures = { ...NONE, [FIELD_OF[kind as keyof typeof FIELD_OF]]: amount, redemptions: kind === 'redeem' ? Number(count) : 0 }
-      return { programId: program_id, month, figures }
-    }),
-  ]
+  const rows = await monthsOf(db, ids)
+  return rows.map(({ program_id, month, kind, amount, entries }) => {
+    if (kind === 'join') return { programId: program_id, month, figures: { ...NONE, members: entries } }
+    const units = amountOf(types.get(program_id) ?? 'points', Math.abs(amount))
+    const figures = { ...NONE, [FIELD_OF[kind as keyof typeof FIELD_OF]]: units, redemptions: kind === 'redeem' ? entries : 0 }
+    return { programId: program_id, month, figures }
+  })
 }
 
 function total(cells: readonly Cell[]): Figures {

@@ -2,7 +2,7 @@ import { assert } from '../../policy/assert.ts'
 import { isAtLeast, type Package } from '../operations/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore } from '../stores/queries.ts'
-import { earn, openEarnings, takeBack, type Scope } from './ledger.ts'
+import { earn, giveBack, openEarnings, takeBack, type Scope } from './ledger.ts'
 import { earnedByPurchase, openProgram } from './program.ts'
 import { activePrograms, findEarned, findProgram } from './queries.ts'
 
@@ -35,14 +35,19 @@ export interface TakenBack {
   totalCent: number
 }
 
-/** Takes back what a cancelled or refunded transaction earned. Stamps stay as long as anything of the visit does. */
-export async function reverseEarnings(scope: Scope, { tenant, transactionId, remainingCent, totalCent }: TakenBack): Promise<void> {
+/**
+ * Brings what a cancelled or refunded transaction earned to the share of what the customer still pays for: takes back, or gives back what
+ * was taken for a refund that failed in the end. Stamps stay as long as anything of the visit does.
+ */
+export async function adjustEarnings(scope: Scope, { tenant, transactionId, remainingCent, totalCent }: TakenBack): Promise<void> {
   for (const { entry, reversed } of await openEarnings(scope, tenant, transactionId)) {
     const row = await findProgram(scope.db, tenant, entry.program_id)
     const store = row && (await findStore(scope.db, row.store_id))
     assert(row && store, `program ${entry.program_id} is gone`)
     const program = openProgram(row, store)
     const kept = remainingCent <= 0 || totalCent <= 0 ? 0 : program.type === 'stamps' ? entry.amount : Math.floor((entry.amount * Math.min(remainingCent, totalCent)) / totalCent)
-    await takeBack(scope, program, entry.user_id, 'reverse', entry.amount - reversed - kept, entry.entry_id)
+    const excess = entry.amount - reversed - kept
+    if (excess >= 0) await takeBack(scope, program, entry.user_id, 'reverse', excess, entry.entry_id)
+    else await giveBack(scope, program, entry, Math.min(-excess, reversed))
   }
 }

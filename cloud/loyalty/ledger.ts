@@ -92,6 +92,14 @@ export async function takeBack(scope: Scope, program: Program, userId: string, k
   tellCrossings(scope, program, userId, balance + taken, balance)
 }
 
+/** Gives back so many units of an earning that were taken for a refund; they expire when the earning does. */
+export async function giveBack(scope: Scope, program: Program, earned: LoyaltyEntryRow, units: number): Promise<void> {
+  if (units <= 0) return
+  const balance = (await moveBalance(scope.db, program.row.program_id, earned.user_id, units, earned.expires_ms)) ?? 0
+  await post(scope, program, { userId: earned.user_id, kind: 'reverse', units, balance, reverses: earned.entry_id })
+  tellCrossings(scope, program, earned.user_id, balance - units, balance)
+}
+
 /** What a transaction earned in the tenant's programs, and how much of it may still be taken back, units. */
 export async function openEarnings({ db }: Pick<Scope, 'db'>, tenant: string, transactionId: string): Promise<{ entry: LoyaltyEntryRow; reversed: number }[]> {
   const entries = await earnedByTransaction(db, tenant, transactionId)

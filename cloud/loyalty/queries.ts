@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Page } from '../operations/paging.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
+import { addToMonth } from './months.ts'
 import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from '../persistence/tables/loyalty.ts'
 
 const programById = prepared((db, p: { tenant: string; programId: string }) =>
@@ -78,7 +79,9 @@ export async function enrolMember(db: Db, member: LoyaltyMemberRow): Promise<boo
     .onConflict((c) => c.columns(['program_id', 'user_id']).doNothing())
     .returning('user_id')
     .execute()
-  return made.length > 0
+  if (made.length === 0) return false
+  await addToMonth(db, { program_id: member.program_id, month: member.month, kind: 'join', amount: 0, entries: 1 })
+  return true
 }
 
 /** Adds to a balance, or takes from it; undefined, and nothing changed, where it would fall below 0. */
@@ -115,6 +118,7 @@ export async function noteCheckIn(db: Db, programId: string, userId: string, col
 /** Adds to the ledger; nothing in it is ever changed. */
 export async function insertEntry(db: Db, entry: LoyaltyEntryRow): Promise<void> {
   await db.insertInto('loyalty_entry').values(entry).execute()
+  await addToMonth(db, { ...entry, entries: 1 })
 }
 
 /** What a transaction has earned in a program. */

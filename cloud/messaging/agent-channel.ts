@@ -2,7 +2,9 @@
 export interface AgentChannel {
   /** Something that the agents of this store are told has changed: they should look soon. */
   storeChanged(storeId: string): void
+  /** Items of this store have changed; resolves when that was handed to the broker, and never rejects. */
+  itemsChanged(storeId: string): Promise<void>
 }
 
 /** Nobody is told anything: agents find out when they ask. */
-export const NO_CHANNEL: AgentChannel = { storeChanged: () => undefined }
+export const NO_CHANNEL: AgentChannel = { storeChanged: () => undefined, itemsChanged: () => Promise.resolve() }

@@ -2,6 +2,7 @@ import { newId } from '../../policy/ids.ts'
 import { agentTopic, parseTopic, storeTopic, type AgentAddress } from '../../policy/topics.ts'
 import { assertAgent } from '../agents/operations.ts'
 import { denyPage, freshDocument, policyDocument } from '../agents/documents.ts'
+import { itemPage } from '../agents/item-pages.ts'
 import { findAgent } from '../agents/sessions.ts'
 import type { AgentCaller, Mode, Tenant } from '../operations/caller.ts'
 import { Failure } from '../operations/failure.ts'
@@ -10,6 +11,8 @@ import { perform } from '../operations/perform.ts'
 import type { Database } from '../persistence/database.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { reportProtectionEvents } from '../protection/event-operations.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { itemHead } from '../protection/item-sequence.ts'
 import { findStore } from '../stores/queries.ts'
 import type { AgentChannel } from './agent-channel.ts'
 import type { Broker, BrokerHooks } from './embedded-broker.ts'
@@ -31,19 +34,23 @@ export interface AgentMessages {
 
 /** Batches of one agent that wait to be taken in; more are dropped, and the agent sends them again. */
 const WAITING_LIMIT = 4
+/** Changes of items in what is kept at the broker. */
+const ITEMS_TOLD = 100
 
 /** Takes what agents publish, in the order in which each sent it. */
 export function agentMessages(database: Database, services: () => Services): AgentMessages {
   let broker: Broker | undefined
   const waiting = new Map<string, number>()
   const dirty = new Set<string>()
+  const telling = new Map<string, Promise<void>>()
   const underWay = new Set<Promise<void>>()
 
-  function track(work: Promise<void>): void {
+  function track(work: Promise<void>): Promise<void> {
     const done = work
       .catch((error: unknown) => services().log.error({ err: error }, 'agents could not be told'))
       .finally(() => underWay.delete(done))
     underWay.add(done)
+    return done
   }
 
   async function publishStore(storeId: string): Promise<void> {
@@ -56,6 +63,7 @@ export function agentMessages(database: Database, services: () => Services): Age
       keys: keySet.jws,
       policy: (await policyDocument(database.reads, store, services())).jws,
       deny: (await denyPage(database.reads, store, Math.max(0, store.deny_seq - 100), services())).jws,
+      items: await newestItems(store),
       // Last, so that whoever hears it can have the rest already.
       fresh: await freshDocument(database.reads, store, services()),
     }
@@ -64,11 +72,39 @@ export function agentMessages(database: Database, services: () => Services): Age
     }
   }
 
+  /** What changed last; who lacks more than that fetches it. */
+  async function newestItems(store: StoreRow): Promise<string> {
+    const { seq } = await itemHead(database.reads, store.store_id)
+    return (await itemPage(database.reads, store, Math.max(0, seq - ITEMS_TOLD), services())).jws
+  }
+
+  async function publishItems(storeId: string): Promise<void> {
+    const store = broker && (await findStore(database.reads, storeId))
+    if (!store || !broker || services().authority.clock.doubt() !== null) return
+    await services().authority.ready(store.tenant as Tenant)
+    broker.publish({ topic: storeTopic(storeId, 'items'), payload: await newestItems(store), retain: true })
+    broker.publish({ topic: storeTopic(storeId, 'fresh'), payload: await freshDocument(database.reads, store, services()), retain: true })
+  }
+
+  /** Whoever asks while others wait to be told is told with them. */
+  function itemsChanged(storeId: string): Promise<void> {
+    const waiting = telling.get(storeId)
+    if (waiting) return waiting
+    const told = track(
+      Promise.resolve().then(() => {
+        telling.delete(storeId)
+        return publishItems(storeId)
+      }),
+    )
+    telling.set(storeId, told)
+    return told
+  }
+
   /** Changes that come together are told together. */
   function storeChanged(storeId: string): void {
     if (dirty.has(storeId)) return
     dirty.add(storeId)
-    track(
+    void track(
       Promise.resolve().then(() => {
         dirty.delete(storeId)
         return publishStore(storeId)
@@ -92,7 +128,7 @@ export function agentMessages(database: Database, services: () => Services): Age
   }
 
   return {
-    channel: { storeChanged },
+    channel: { storeChanged, itemsChanged },
     attach: (attached) => void (broker = attached),
     async refresh() {
       const stores = new Set([...(broker?.connected().values() ?? [])].map((agent) => agent.storeId))
@@ -118,7 +154,7 @@ export function agentMessages(database: Database, services: () => Services): Age
         const count = waiting.get(from.agentId) ?? 0
         if (count >= WAITING_LIMIT) return
         waiting.set(from.agentId, count + 1)
-        track(takeIn(from, payload).finally(() => void waiting.set(from.agentId, (waiting.get(from.agentId) ?? 1) - 1)))
+        void track(takeIn(from, payload).finally(() => void waiting.set(from.agentId, (waiting.get(from.agentId) ?? 1) - 1)))
       },
     },
   }

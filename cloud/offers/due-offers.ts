@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
-import type { Cancel } from '../../policy/platform.ts'
 import { systemCaller, type Tenant } from '../operations/caller.ts'
+import { carryOut, startDueLoop, type DueLoop } from '../operations/due-loop.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
 import type { Database } from '../persistence/database.ts'
@@ -9,67 +9,17 @@ import { dueAfter, statusFrom, type OfferStatus } from './offer-status.ts'
 import { createOffer } from './operations.ts'
 import { readBranches, readDue, readGroup, updateGroup } from './queries.ts'
 
-/**
- *   timer for the next due moment ─┐
- *   a commit that changed offers ──┼──▶ read what is due ─▶ move each, ten at once ─▶ set the timer again
- *   every 30 s ────────────────────┘
- *
- * Moves offers on in time. Each move is one guarded UPDATE with its events in the same transaction, so
- * that of several processes one makes it and none makes it twice. Nothing is remembered here: what is
- * due stands in the database, and answers go by the clock anyway.
- */
-export interface DueOffers {
-  stop(): Promise<void>
-}
-
 /** Other processes change offers too, and clocks are set: look at least this often. */
 const POLL_MS = 30_000
 /** Offers read at once. */
 const READ_LIMIT = 100
 /** Transactions under way at once; on SQLite they share a commit. */
 const AT_ONCE = 10
+const NAME = 'due offers'
 
-/** Starts moving offers on. */
-export function startDueOffers(database: Database, services: Services): DueOffers {
-  const { platform, log } = services
-  let cancel: Cancel | undefined
-  let running: Promise<void> | undefined
-  let again = false
-  let stopped = false
-
-  function look(): void {
-    if (stopped) return
-    again = true
-    running ??= run()
-  }
-
-  async function run(): Promise<void> {
-    let waitMs = 0
-    while (again || waitMs <= 0) {
-      if (stopped) return
-      again = false
-      cancel?.()
-      waitMs = await moveDue(database, services).catch((error: unknown) => {
-        log.error({ err: error, job: 'due offers' }, 'a job failed')
-        return POLL_MS
-      })
-    }
-    // At once, with no await between: a signal that comes now starts a new run.
-    running = undefined
-    cancel = platform.timers.after(Math.min(waitMs, POLL_MS), look)
-  }
-
-  const unsubscribe = services.offersChanged.on(look)
-  look()
-  return {
-    async stop() {
-      stopped = true
-      unsubscribe()
-      cancel?.()
-      await running
-      cancel?.()
-    },
-  }
+/** Starts moving offers on in time. Each move is one guarded UPDATE with its events in the same transaction; answers go by the clock anyway. */
+export function startDueOffers(database: Database, services: Services): DueLoop {
+  return startDueLoop(services, { name: NAME, changed: services.offersChanged, pollMs: POLL_MS, look: () => moveDue(database, services) })
 }
 
 /** Moves a bounded number of due offers; answers in how many ms the next is due, 0 or less when more are. */
@@ -77,16 +27,8 @@ export async function moveDue(database: Database, services: Services): Promise<n
   const rows = await readDue(database.reads, READ_LIMIT)
   const nowMs = services.platform.clock.wall()
   const due = rows.filter((row) => (row.due_ms ?? nowMs) <= nowMs)
-  let failed = false
-  for (let i = 0; i < due.length; i += AT_ONCE) {
-    const results = await Promise.allSettled(due.slice(i, i + AT_ONCE).map((row) => moveAlone(database, services, row)))
-    for (const result of results) {
-      if (result.status === 'fulfilled') continue
-      services.log.error({ err: result.reason as unknown, job: 'due offers' }, 'a job failed')
-      failed = true
-    }
-  }
-  if (failed) return POLL_MS
+  const good = await carryOut(due.map((row) => () => moveAlone(database, services, row)), AT_ONCE, services, NAME)
+  if (!good) return POLL_MS
   if (due.length === READ_LIMIT) return 0
   const next = rows[due.length]
   return next ? (next.due_ms ?? 0) - services.platform.clock.wall() : POLL_MS

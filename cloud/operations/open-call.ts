@@ -59,7 +59,7 @@ export interface ChangedEntity {
 export interface OpenCall {
   call: Call
   events: OutgoingEvent[]
-  after: (() => void)[]
+  after: (() => void | Promise<void>)[]
   entity(): ChangedEntity | undefined
   rests(): { basis: Basis[]; untilMs: number | undefined }
 }
@@ -67,7 +67,7 @@ export interface OpenCall {
 /** Opens the call of a request on this transaction. */
 export function openCall({ operation, caller, requestId }: Request, db: Db, services: Services): OpenCall {
   const events: OutgoingEvent[] = []
-  const after: (() => void)[] = []
+  const after: (() => void | Promise<void>)[] = []
   const basis = new Map<string, Basis>()
   let entity: ChangedEntity | undefined
   let untilMs: number | undefined

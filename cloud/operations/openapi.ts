@@ -173,13 +173,14 @@ function parametersOf({ properties = {}, required = [] }: JsonSchema, example: J
   }))
 }
 
-function responses({ errors }: DescribedOperation, ok: JsonSchema, example: unknown): Json {
+function responses({ operation, errors }: DescribedOperation, ok: JsonSchema, example: unknown): Json {
   const refused = [...byStatus(errors)].map(([status, cases]) => {
     const shared = COMMON[status]
     return [status, shared ? { $ref: `#/components/responses/${shared.name}` } : errorResponse(OWN[status] ?? '', cases)] as const
   })
   const headers = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
-  return { '200': { description: 'Done.', headers, content: { 'application/json': { schema: ok, example } } }, ...Object.fromEntries(refused) }
+  const forms = operation.forms.map(({ contentType, description }) => [contentType, { schema: { type: 'string', description } }] as const)
+  return { '200': { description: 'Done.', headers, content: { 'application/json': { schema: ok, example }, ...Object.fromEntries(forms) } }, ...Object.fromEntries(refused) }
 }
 
 function byStatus(errors: readonly PossibleError[]): Map<number, PossibleError[]> {

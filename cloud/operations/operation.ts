@@ -27,6 +27,7 @@ export const AREAS = [
   'agents',
   'webhooks',
   'payments',
+  'integrations',
   'analytics',
   'assistance',
   'customers',
@@ -90,8 +91,11 @@ export interface Call<C extends Caller = Caller> {
   restsOn(basis: Basis): void
   /** The answer is no longer true from this moment on. */
   trueUntil(ms: number): void
-  /** Runs once the transaction is durable: for telling agents, never for work that must not be lost. */
-  afterCommit(task: () => void): void
+  /**
+   * Runs once the transaction is durable: for telling agents, never for work that must not be lost. What it
+   * promises is waited for before the answer is given; it does not reject.
+   */
+  afterCommit(task: () => void | Promise<void>): void
 }
 
 /**
@@ -102,6 +106,8 @@ export interface Work {
   readonly operation: Operation
   readonly caller: Caller
   readonly services: Services
+  /** The same whenever this request is repeated under its Idempotency-Key, for keys to other systems; undefined without one. */
+  readonly repeatKey: string | undefined
   /** Looks at what is committed. */
   read<T>(look: (call: Call) => Promise<T>): Promise<T>
   /** One transaction. */
@@ -116,6 +122,13 @@ export interface StreamedAnswer {
   /** Under which name a browser keeps it. */
   readonly fileName?: string
   readonly chunks: AsyncIterable<string>
+}
+
+/** Another type of a streamed answer than JSON, for requests with this `format`. */
+export interface AnswerForm {
+  readonly format: string
+  readonly contentType: string
+  readonly description: string
 }
 
 /** What an operation with a streamed answer works with: every part looks for itself at what is committed. */
@@ -174,6 +187,8 @@ export interface Operation {
   readonly steps: ((work: Work, input: unknown) => Promise<object>) | undefined
   /** Instead of `run`, for what changes nothing: an answer of any length. `response` describes its JSON form. */
   readonly stream: ((reading: Reading, input: unknown) => Promise<StreamedAnswer>) | undefined
+  /** In which other types it is streamed. */
+  readonly forms: readonly AnswerForm[]
 }
 
 const JSON_BODY_LIMIT = 1024 * 1024
@@ -207,6 +222,7 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   get?: OlderForm
   getOnly?: boolean
   multipart?: Multipart
+  forms?: readonly AnswerForm[]
 }
 
 type Running<I extends z.ZodType, O extends z.ZodType> =
@@ -230,6 +246,7 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     get: undefined,
     getOnly: false,
     multipart: undefined,
+    forms: [],
     ...declaration,
     run: 'run' in declaration ? (declaration.run as Operation['run']) : otherwise,
     steps: 'steps' in declaration ? (declaration.steps as Operation['steps']) : undefined,

@@ -1,6 +1,6 @@
 import { assert } from '../../policy/assert.ts'
 import type { Database } from '../persistence/database.ts'
-import { claimRunning, findAnswer, forgetRunning, keepAnswer, renewRunning, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
+import { claimRunning, findAnswer, forgetRunning, hashOf, keepAnswer, renewRunning, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
 import { keepRefusal } from './keep-refusal.ts'
 import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type ChangedEntity, type Performed, type Request } from './open-call.ts'
 import type { Services, Work } from './operation.ts'
@@ -53,9 +53,10 @@ function openWork(
     operation: request.operation,
     caller: request.caller,
     services,
+    repeatKey: identity && hashOf(`${identity.tenant}\0${identity.operation}\0${identity.keyHash}`),
     read: (look) => look(openCall(request, database.reads, services).call),
     async step(change) {
-      let after: (() => void)[] = []
+      let after: (() => void | Promise<void>)[] = []
       const made = await database.write(async (db) => {
         const nowMs = services.platform.clock.wall()
         const opened = openCall(request, db, services)
@@ -66,7 +67,7 @@ function openWork(
         after = opened.after
         return result
       })
-      for (const task of after) task()
+      await Promise.all(after.map((task) => task()))
       return made
     },
     progress: report,

@@ -58,7 +58,7 @@ async function performChange(request: Request, input: unknown, database: Databas
   const { operation } = request
   const identity = identityOf(request)
   const { random } = services.platform
-  let after: (() => void)[] = []
+  let after: (() => void | Promise<void>)[] = []
   try {
     const performed = await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
@@ -79,7 +79,7 @@ async function performChange(request: Request, input: unknown, database: Databas
       after = opened.after
       return { replayed: false, ...answer }
     })
-    for (const task of after) task()
+    await Promise.all(after.map((task) => task()))
     return performed
   } catch (error) {
     if (error instanceof Failure && error.extras.afterRefusal) await database.write(error.extras.afterRefusal)
@@ -96,7 +96,7 @@ export async function performTask(
 ): Promise<void> {
   const request: Request = { ...who, input: {}, older: false, idempotencyKey: undefined }
   if (who.caller.kind !== 'anyone') await services.authority.ready(who.caller.tenant)
-  let after: (() => void)[] = []
+  let after: (() => void | Promise<void>)[] = []
   await database.write(async (db) => {
     const nowMs = services.platform.clock.wall()
     const opened = openCall(request, db, services)
@@ -105,7 +105,7 @@ export async function performTask(
     await writeOutbox(db, request.caller, opened.events, nowMs, services)
     after = opened.after
   })
-  for (const task of after) task()
+  await Promise.all(after.map((task) => task()))
 }
 
 function findKept(db: Db, identity: RequestIdentity, request: Request, nowMs: number): Promise<KeptAnswer | undefined> {

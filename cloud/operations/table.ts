@@ -14,6 +14,9 @@ import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operat
 import { insertProduct, registerProductToStore, removeProductFromStore, updateProduct } from '../catalogue/product-operations.ts'
 import { uploadImageToProduct } from '../images/operations.ts'
 import { cloneOffer, createOffer, deleteOffer, getManagerOffers, updateOffer } from '../offers/operations.ts'
+import { fetchERPRecords } from '../integrations/fetch-erp-records.ts'
+import { pushToERP, pushToPOS } from '../integrations/push-operations.ts'
+import { syncERP, syncPOS } from '../integrations/sync-operations.ts'
 import { configurePSP } from '../payments/configure-psp.ts'
 import { processPayment } from '../payments/process-payment.ts'
 import { refundPayment } from '../payments/refund-payment.ts'
@@ -33,7 +36,10 @@ import {
   verifyProtectedItem,
   verifySecurityTagDeactivation,
 } from '../protection/authorization-operations.ts'
+import { disposeAlarm } from '../protection/dispose-alarm.ts'
+import { updateDevice } from '../protection/update-device.ts'
 import { decommissionDevice, fetchDevices, registerDevice, reportDeviceHeartbeat } from '../protection/device-operations.ts'
+import { exportEpcisEvents } from '../epcis/operations.ts'
 import { fetchProtectionEvents, reportProtectionEvents } from '../protection/event-operations.ts'
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../protection/operator-operations.ts'
@@ -117,6 +123,7 @@ export const OPERATIONS = {
   revokeProtectionAuthorization,
   registerDevice,
   fetchDevices,
+  updateDevice,
   decommissionDevice,
   reportDeviceHeartbeat,
   registerProtectedItems,
@@ -129,6 +136,8 @@ export const OPERATIONS = {
   removeOperator,
   reportProtectionEvents,
   fetchProtectionEvents,
+  disposeAlarm,
+  exportEpcisEvents,
   createEnrolmentCode,
   enrolEdgeAgent,
   agentLogin,
@@ -136,6 +145,11 @@ export const OPERATIONS = {
   configurePSP,
   processPayment,
   refundPayment,
+  syncPOS,
+  pushToPOS,
+  syncERP,
+  pushToERP,
+  fetchERPRecords,
   registerWebhook,
   fetchWebhooks,
   updateWebhook,

@@ -19,8 +19,9 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
   const payment = await findPayment(call.db, paymentId)
   if (!payment || !changesAnything(payment, notice)) return undefined
   call.changed(payment.purchase_id)
+  if (payment.state === 'paid') return (await updatePayment(call.db, payment, { charge_ref: notice.chargeId })) && true
   if (notice.state === 'paid') return notePaid(call, payment, notice)
-  await updatePayment(call.db, payment, { state: 'ended', due_ms: null, provider_ref: notice.sessionId })
+  await updatePayment(call.db, payment, { state: 'ended', due_ms: null, provider_ref: notice.sessionId ?? payment.provider_ref })
   const purchase = await purchaseOf(call, payment)
   if (purchase.status === 'CREATED' || purchase.status === 'PENDING_PAYMENT') {
     await endUnpaid(call.db, purchase, { cancel_reason: 'the payment was declined, cancelled or expired' })
@@ -30,7 +31,9 @@ export async function applyNotice(call: Call, paymentId: string, notice: Payment
 
 /** Whether a notice says something new about this payment. */
 export function changesAnything(payment: PaymentRow, notice: PaymentNotice): boolean {
-  return payment.state !== 'paid' && (notice.state === 'paid' || payment.state !== 'ended')
+  // Some tell only later what refunds go by.
+  if (payment.state === 'paid') return notice.state === 'paid' && payment.charge_ref === null && notice.chargeId !== null
+  return notice.state === 'paid' || payment.state !== 'ended'
 }
 
 async function notePaid(call: Call, payment: PaymentRow, notice: PaymentNotice): Promise<true> {
@@ -39,7 +42,7 @@ async function notePaid(call: Call, payment: PaymentRow, notice: PaymentNotice):
   const amountCent = notice.amountCent ?? payment.amount_cent
   const isRight = amountCent === payment.amount_cent && (notice.currency ?? payment.currency).toUpperCase() === payment.currency
   const isAwaited = purchase.status === 'PENDING_PAYMENT' || (purchase.status === 'CREATED' && purchase.approval !== 'awaiting')
-  const paid = { state: 'paid', due_ms: null, paid_ms: nowMs, provider_ref: notice.sessionId, charge_ref: notice.chargeId } as const
+  const paid = { state: 'paid', due_ms: null, paid_ms: nowMs, provider_ref: notice.sessionId ?? payment.provider_ref, charge_ref: notice.chargeId } as const
   await updatePayment(db, payment, { ...paid, applied: isRight && isAwaited ? 1 : 0 })
   const scope = { db, tenant: payment.tenant, platform: services.platform, nowMs }
   const about = { storeId: payment.store_id, subject: payment.payment_id, purchaseId: payment.purchase_id }

@@ -19,10 +19,12 @@ export const configurePSP = operation({
   summary: 'Sets the payment service provider of a store.',
   description:
     'Credentials are kept encrypted and never answered. Payments that are open at the former provider go on there, and what was paid there is refunded there. ' +
-    'Register `notificationUrl` with the provider. `config` of `custom`: `baseUrl`, `webhookSecret`, `apiKey`?; of `stripe`: `secretKey`, `webhookSecret`, `accountId`?; of `mollie`: `apiKey`.',
+    'Register `notificationUrl` with the provider. `config` by provider: ' +
+    'custom `baseUrl`, `webhookSecret`, `apiKey`?; stripe `secretKey`, `webhookSecret`, `accountId`?; mollie `apiKey`; adyen `apiKey`, `merchantAccount`, `hmacKey`, `liveUrlPrefix`?; ' +
+    'paypal `clientId`, `clientSecret`, `webhookId`; klarna `username`, `password`, `country`?; sumup `apiKey`, `merchantCode`; worldline `merchantId`, `apiKeyId`, `secretApiKey`, `webhookSecret`.',
   changes: true,
   request: z.strictObject({
-    provider: z.enum(PROVIDER_NAMES).describe(`Built so far: ${[...PROVIDERS.keys()].join(', ')}.`),
+    provider: z.enum(PROVIDER_NAMES),
     storeId: Id,
     config: z.record(z.string().max(60), z.string().max(2_000)).describe('Keys and account ids of the provider.'),
   }),
@@ -35,8 +37,7 @@ export const configurePSP = operation({
   emits: ['integration.psp.configured'],
   async run(call, input) {
     const { db, nowMs, services } = call
-    const provider = PROVIDERS.get(input.provider)
-    if (!provider) throw invalid('provider', `${input.provider} is not built yet; possible are ${[...PROVIDERS.keys()].join(', ')}`, 'provider_not_built')
+    const provider = PROVIDERS[input.provider]
     const config = readConfig(provider, input.config)
     const target = checkTarget(provider.addressOf(config), providerRules(services.config))
     if ('refusal' in target) throw invalid('config.baseUrl', target.refusal, 'url_refused')

@@ -6,7 +6,7 @@ import type { TargetRules } from '../outgoing/address-guard.ts'
 import { OutgoingFault } from '../outgoing/outgoing-http.ts'
 import type { PspConfigRow } from '../persistence/tables/payments.ts'
 import { ProviderFault, type ProviderConnection, type SendToProvider } from './provider.ts'
-import { PROVIDERS } from './providers.ts'
+import { providerNamed } from './providers.ts'
 
 /** A provider has so long for one answer, ms: a shopper is waiting. */
 export const ANSWER_WITHIN_MS = 10_000
@@ -26,18 +26,18 @@ export function sealConfig({ authority }: Services, configId: string, config: un
 
 /** The provider behind these settings. */
 export function connectionOf(row: PspConfigRow, services: Services): ProviderConnection {
-  const provider = PROVIDERS.get(row.provider)
+  const provider = providerNamed(row.provider)
   assert(provider, `${row.provider} is configured and not built`)
   const config = provider.config.parse(JSON.parse(services.authority.sealer.open(row.sealed, contextOf(row.config_id)).toString('utf8')))
-  return provider.connect(config, sender(services))
+  return provider.connect(config, sender(services), () => services.platform.clock.wall())
 }
 
 function sender({ outgoing, platform, config }: Services): SendToProvider {
   return async (request) => {
     const limit = deadline(platform.timers, ANSWER_WITHIN_MS)
     try {
-      const { status, body } = await outgoing.send({ ...request, headers: { 'user-agent': 'untag-payments/1', ...request.headers }, answerLimit: ANSWER_LIMIT, rules: providerRules(config) }, limit.signal)
-      return { status, json: parse(body) }
+      const { status, headers, body } = await outgoing.send({ ...request, headers: { 'user-agent': 'untag-payments/1', ...request.headers }, answerLimit: ANSWER_LIMIT, rules: providerRules(config) }, limit.signal)
+      return { status, headers, json: parse(body) }
     } catch (error) {
       if (!(error instanceof OutgoingFault)) throw error
       // An address that the guard refuses was never reached; everything else may have arrived.

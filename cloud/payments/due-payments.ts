@@ -1,5 +1,5 @@
-import type { Cancel } from '../../policy/platform.ts'
 import type { Tenant } from '../operations/caller.ts'
+import { carryOut, startDueLoop, type DueLoop } from '../operations/due-loop.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
@@ -14,78 +14,29 @@ import { taskRunner } from './runner.ts'
 import { sendRefund } from './send-refund.ts'
 
 /**
- *   every 15 s ──────────────────┐    refunds that are due: sent to the provider
- *   a commit that left a refund ─┴──▶ payments that are due: openings that died are given up, and of open
- *                                     ones that nobody told us about the provider is asked
- *
- * What is due stands in the database with the time of the next look, so that a crash loses nothing and several
- * processes do nothing twice.
+ *   refunds that are due: sent to the provider
+ *   payments that are due: openings that died are given up, and of open ones that nobody told us about the provider is asked
  */
-export interface DuePayments {
-  stop(): Promise<void>
-}
 
 const POLL_MS = 15_000
 const READ_LIMIT = 50
 /** Calls under way at once: one provider that hangs must not hold up all others. */
 const AT_ONCE = 25
+const NAME = 'due payments'
 
 /** Starts looking after payments and refunds. */
-export function startDuePayments(database: Database, services: Services): DuePayments {
-  const { timers } = services.platform
-  let cancel: Cancel | undefined
-  let running: Promise<void> | undefined
-  let again = false
-  let stopped = false
-
-  function look(): void {
-    if (stopped) return
-    again = true
-    running ??= run()
-  }
-
-  async function run(): Promise<void> {
-    cancel?.()
-    while (again && !stopped) {
-      again = false
-      const isMore = await seeToPayments(database, services).catch((error: unknown) => {
-        services.log.error({ err: error, job: 'due payments' }, 'a job failed')
-        return false
-      })
-      again ||= isMore
-    }
-    running = undefined
-    if (!stopped) cancel = timers.after(POLL_MS, look)
-  }
-
-  const unsubscribe = services.paymentsDue.on(look)
-  cancel = timers.after(POLL_MS, look)
-  return {
-    async stop() {
-      stopped = true
-      unsubscribe()
-      cancel?.()
-      await running
-    },
-  }
+export function startDuePayments(database: Database, services: Services): DueLoop {
+  return startDueLoop(services, { name: NAME, changed: services.paymentsDue, pollMs: POLL_MS, look: () => seeToPayments(database, services) })
 }
 
-/** Sees to a bounded number of what is due now; answers whether there may be more. */
-export async function seeToPayments(database: Database, services: Services): Promise<boolean> {
+/** Sees to a bounded number of what is due now; answers in how many ms to look again, 0 when there may be more. */
+export async function seeToPayments(database: Database, services: Services): Promise<number> {
   const nowMs = services.platform.clock.wall()
   const refunds = await dueRefunds(database.reads, nowMs, READ_LIMIT)
   const payments = await duePayments(database.reads, nowMs, READ_LIMIT)
   const tasks = [...refunds.map((refund) => () => sendDue(refund, database, services)), ...payments.map((payment) => () => lookAt(payment, database, services))]
-  let failed = false
-  for (let i = 0; i < tasks.length; i += AT_ONCE) {
-    const results = await Promise.allSettled(tasks.slice(i, i + AT_ONCE).map((task) => task()))
-    for (const result of results) {
-      if (result.status === 'fulfilled') continue
-      services.log.error({ err: result.reason as unknown, job: 'due payments' }, 'a job failed')
-      failed = true
-    }
-  }
-  return !failed && (refunds.length === READ_LIMIT || payments.length === READ_LIMIT)
+  const good = await carryOut(tasks, AT_ONCE, services, NAME)
+  return good && (refunds.length === READ_LIMIT || payments.length === READ_LIMIT) ? 0 : POLL_MS
 }
 
 async function sendDue(refund: RefundRow, database: Database, services: Services): Promise<void> {

@@ -28,7 +28,8 @@ export interface Session {
 
 /** What a provider says became of a session. */
 export interface PaymentNotice {
-  readonly sessionId: string
+  /** null where only our own id is vouched for. */
+  readonly sessionId: string | null
   /** Our payment, where the provider names it. */
   readonly paymentId: string | null
   readonly state: 'paid' | 'ended'
@@ -39,6 +40,17 @@ export interface PaymentNotice {
   readonly chargeId: string | null
 }
 
+/** What a provider says became of a refund that it had taken. */
+export interface RefundNotice {
+  /** The provider's id of it. */
+  readonly refundRef: string
+  /** Our refund, where the provider names it. */
+  readonly refundId: string | null
+  readonly state: 'done' | 'failed'
+}
+
+export type Notice = PaymentNotice | RefundNotice
+
 export interface RefundWish {
   /** Our refund: the idempotency key. */
   readonly refundId: string
@@ -46,6 +58,10 @@ export interface RefundWish {
   readonly chargeId: string | null
   readonly amountCent: number
   readonly currency: string
+  /** It was sent before, and nobody knows what became of it. */
+  readonly isRepeated: boolean
+  /** What else went back of this payment, cents each: for providers that know no idempotency keys. */
+  readonly doneCents: readonly number[]
 }
 
 /** A notification as it arrived, before anything of it is believed. */
@@ -53,8 +69,8 @@ export interface Notification {
   header(name: string): string | undefined
   readonly body: string
   readonly nowMs: number
-  /** Whether a session with this id was opened with these settings. */
-  isOurs(sessionId: string): Promise<boolean>
+  /** Whether a session with this id was opened with these settings, or one whose id never reached us for this payment. */
+  isOurs(sessionId: string, paymentId?: string | null): Promise<boolean>
 }
 
 export interface ProviderConnection {
@@ -65,10 +81,10 @@ export interface ProviderConnection {
   /** Answers the provider's id once it has taken the refund. Throws a `ProviderFault`. */
   refund(wish: RefundWish): Promise<string>
   /**
-   * What a genuine notification says, `nothing` when it says nothing about a payment, undefined when it is not genuine.
+   * What a genuine notification says of payments and refunds, undefined when it is not genuine.
    * Throws a `ProviderFault` where the provider must be asked and does not answer.
    */
-  readNotification(notification: Notification): Promise<PaymentNotice | 'nothing' | undefined>
+  readNotification(notification: Notification): Promise<readonly Notice[] | undefined>
 }
 
 /** A request to a provider, relative to its own address. */
@@ -81,6 +97,8 @@ export interface ProviderRequest {
 
 export interface ProviderAnswer {
   readonly status: number
+  /** Names in small letters. */
+  readonly headers: Readonly<Record<string, string>>
   /** The JSON of the answer; undefined when it is none. */
   readonly json: unknown
 }
@@ -93,7 +111,11 @@ export interface PaymentProvider {
   readonly config: z.ZodType
   /** The address that these settings lead to, for the guard of addresses. */
   addressOf(config: unknown): string
-  connect(config: unknown, send: SendToProvider): ProviderConnection
+  connect(config: unknown, send: SendToProvider, nowMs: () => number): ProviderConnection
+  /** What it wants to read when it has been heard; by default some JSON. */
+  readonly heard?: string
+  /** It knows no idempotency keys for refunds: of one payment it is asked for one at a time. */
+  readonly refundsOneByOne?: boolean
 }
 
 /** The provider did not do it. */
@@ -112,7 +134,9 @@ export function paymentProvider<C extends z.ZodType>(provider: {
   name: string
   config: C
   addressOf(config: z.output<C>): string
-  connect(config: z.output<C>, send: SendToProvider): ProviderConnection
+  connect(config: z.output<C>, send: SendToProvider, nowMs: () => number): ProviderConnection
+  heard?: string
+  refundsOneByOne?: boolean
 }): PaymentProvider {
   return provider as unknown as PaymentProvider
 }

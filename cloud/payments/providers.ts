@@ -1,10 +1,21 @@
 import type { PaymentProvider } from './provider.ts'
+import { adyen } from './providers/adyen.ts'
 import { custom } from './providers/custom.ts'
+import { klarna } from './providers/klarna.ts'
 import { mollie } from './providers/mollie.ts'
+import { paypal } from './providers/paypal.ts'
 import { stripe } from './providers/stripe.ts'
+import { sumup } from './providers/sumup.ts'
+import { worldline } from './providers/worldline.ts'
 
 /** The providers of the specification. */
 export const PROVIDER_NAMES = ['stripe', 'adyen', 'mollie', 'paypal', 'klarna', 'sumup', 'worldline', 'custom'] as const
+type ProviderName = (typeof PROVIDER_NAMES)[number]
 
-/** Those of them that are built. */
-export const PROVIDERS: ReadonlyMap<string, PaymentProvider> = new Map([custom, stripe, mollie].map((provider) => [provider.name, provider]))
+export const PROVIDERS: Readonly<Record<ProviderName, PaymentProvider>> = { stripe, adyen, mollie, paypal, klarna, sumup, worldline, custom }
+
+/** The provider of this name; undefined when there is none. */
+export function providerNamed(name: string): PaymentProvider | undefined {
+  const known = PROVIDER_NAMES.find((each) => each === name)
+  return known && PROVIDERS[known]
+}

@@ -41,8 +41,9 @@ export function findPayment(db: Db, paymentId: string): Promise<PaymentRow | und
 }
 
 /** The payment that the provider means: by its session, or by our own id that it was given. */
-export async function findNoticed(db: Db, configId: string, notice: { sessionId: string; paymentId: string | null }): Promise<PaymentRow | undefined> {
+export async function findNoticed(db: Db, configId: string, notice: { sessionId: string | null; paymentId: string | null }): Promise<PaymentRow | undefined> {
   const ours = db.selectFrom('payment').selectAll().where('config_id', '=', configId)
+  if (notice.sessionId === null) return notice.paymentId === null ? undefined : ours.where('payment_id', '=', notice.paymentId).executeTakeFirst()
   const bySession = await ours.where('provider_ref', '=', notice.sessionId).executeTakeFirst()
   if (bySession || notice.paymentId === null) return bySession
   // The session's id may not have reached us: its answer was lost, or is still on its way.
@@ -89,6 +90,18 @@ export function refundsOf(db: Db, purchaseId: string): Promise<RefundRow[]> {
 /** A refund by its id. */
 export function findRefund(db: Db, refundId: string): Promise<RefundRow | undefined> {
   return db.selectFrom('refund').selectAll().where('refund_id', '=', refundId).executeTakeFirst()
+}
+
+/** The refund that the provider means: by our own id that it was given, or by its own. */
+export async function findNoticedRefund(db: Db, configId: string, { refundRef, refundId }: { refundRef: string; refundId: string | null }): Promise<RefundRow | undefined> {
+  const ours = db.selectFrom('refund').innerJoin('payment', 'payment.payment_id', 'refund.payment_id').selectAll('refund').where('payment.config_id', '=', configId)
+  const byId = refundId === null ? undefined : await ours.where('refund_id', '=', refundId).executeTakeFirst()
+  return byId ?? ours.where('refund.provider_ref', '=', refundRef).executeTakeFirst()
+}
+
+/** Every other refund of a payment. */
+export function siblingsOf(db: Db, refund: RefundRow): Promise<RefundRow[]> {
+  return db.selectFrom('refund').selectAll().where('payment_id', '=', refund.payment_id).where('refund_id', '!=', refund.refund_id).orderBy('created_ms').execute()
 }
 
 /** Changes a refund that is still in this state and was tried as often; undefined when somebody else was faster. */

@@ -1,18 +1,20 @@
 import { z } from 'zod'
-import { reverseEarnings } from '../loyalty/earn-automatically.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import { centsOf, Euros, eurosOf, Id, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
 import { cancelPurchase } from '../scan-and-go/cancel-purchase.ts'
+import { depositsOn } from '../scan-and-go/deposit.ts'
 import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'
-import { isTest, toPurchase, type WholePurchase } from '../scan-and-go/present.ts'
+import { toPurchase, type WholePurchase } from '../scan-and-go/present.ts'
 import { Purchase } from '../scan-and-go/schema.ts'
 import { appliedPaymentOf, findRefund, refundsOf } from './queries.ts'
 import { insertRefund, remainingCent, returnedLines, reviveRefund } from './refunds.ts'
 import { returnItems } from './return-items.ts'
+import { emitRefunded } from './refunded.ts'
 import { runnerOf } from './runner.ts'
-import { emitRefunded, sendRefund } from './send-refund.ts'
+import { sendRefund } from './send-refund.ts'
+import { settleRefund } from './settle-refund.ts'
 
 const LINES_LIMIT = 500
 
@@ -71,15 +73,8 @@ async function beginRefund(call: Call, whole: WholePurchase, input: z.output<typ
   const refunds = await refundsOf(call.db, purchase.purchase_id)
   if (purchase.status === 'CANCELLED') return refundAgain(call, whole, refunds)
   if (input.amount !== undefined || input.itemLineIds !== undefined) return refundPart(call, whole, refunds, input)
-  const cancelled = await cancelPurchaseOnce(call, whole, input.reason)
-  const refund = (await refundsOf(call.db, purchase.purchase_id)).find((row) => row.kind === 'whole' && (row.state === 'held' || row.state === 'due'))
-  if (!refund && cancelled.refund_status === 'done') {
-    const amountCent = remainingCent(purchase, refunds)
-    const done = isTest(purchase.tenant) && amountCent > 0 ? await insertRefund(call, { purchase, payment: null, kind: 'whole', amountCent, state: 'done', lineIds: null, reason: input.reason }) : undefined
-    if (done) emitRefunded(call, done, undefined)
-    return done
-  }
-  return refund
+  await cancelPurchaseOnce(call, whole, input.reason)
+  return (await refundsOf(call.db, purchase.purchase_id)).findLast((row) => row.kind === 'whole' && row.state !== 'failed')
 }
 
 async function cancelPurchaseOnce(call: Call, { purchase }: WholePurchase, reason: string | undefined) {
@@ -112,7 +107,7 @@ async function refundPart(call: Call, { purchase, lines }: WholePurchase, refund
   if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') {
     throw precondition('purchase_not_refundable', `a purchase that is ${purchase.status} cannot be refunded`, { allowedNext: [] })
   }
-  const lineIds = input.itemLineIds && [...new Set(input.itemLineIds)].sort()
+  const lineIds = input.itemLineIds && linesToRefund(lines, refunds, [...new Set(input.itemLineIds)])
   const named = lineIds?.map((lineId) => lines.find((line) => line.line_id === lineId) ?? notFoundLine())
   const costCent = named?.reduce((sum, line) => sum + line.price_cent * line.quantity, 0)
   const amountCent = input.amount === undefined ? (costCent ?? 0) : centsOf(input.amount)
@@ -127,11 +122,18 @@ async function refundPart(call: Call, { purchase, lines }: WholePurchase, refund
   // No provider was paid in the sandbox, and none for what costs nothing.
   const isSent = payment !== undefined && amountCent > 0
   const refund = await insertRefund(call, { purchase, payment: payment ?? null, kind: 'part', amountCent, state: isSent ? 'due' : 'done', lineIds: lineIds ?? null, reason: input.reason })
-  const { tenant, purchase_id: transactionId, total_cent: totalCent } = purchase
-  await reverseEarnings(call, { tenant, transactionId, remainingCent: leftCent - amountCent, totalCent })
   if (lineIds) await returnItems(call, purchase, new Set(lineIds), refund.refund_id)
-  if (!isSent) emitRefunded(call, refund, payment?.provider)
+  if (isSent) return refund
+  await settleRefund(call, purchase, refund)
+  emitRefunded(call, refund, payment?.provider)
   return refund
+}
+
+/** The named lines, and the deposits on them that have not gone back by themselves. */
+function linesToRefund(lines: WholePurchase['lines'], refunds: readonly RefundRow[], named: readonly string[]): string[] {
+  const gone = returnedLines(refunds.filter((refund) => refund.state !== 'failed'))
+  const deposits = depositsOn(named, lines).filter((lineId) => !gone.has(lineId))
+  return [...new Set([...named, ...deposits])].sort()
 }
 
 function notFoundLine(): never {

@@ -37,6 +37,7 @@ export async function insertRefund(call: Call, refund: NewRefund): Promise<Refun
     attempts: 0,
     due_ms: refund.state === 'due' ? nowMs : null,
     provider_ref: null,
+    counted: null,
     created_ms: nowMs,
     finished_ms: refund.state === 'done' ? nowMs : null,
   }
@@ -79,9 +80,11 @@ export async function refundWhole(call: Call, purchase: PurchaseRow, state: 'hel
   return insertRefund(call, { purchase, payment, kind: 'whole', amountCent, state, lineIds: null, reason: purchase.cancel_reason ?? undefined })
 }
 
-/** Lets the held refund of a cancelled purchase go. */
-export async function releaseRefund(call: Pick<Call, 'db' | 'nowMs'>, purchase: PurchaseRow): Promise<boolean> {
-  const held = (await refundsOf(call.db, purchase.purchase_id)).find((refund) => refund.kind === 'whole' && refund.state === 'held')
+/** Lets the held refund of a cancelled purchase go; `none` when there is none that is on its way. */
+export async function releaseRefund(call: Pick<Call, 'db' | 'nowMs'>, purchase: PurchaseRow): Promise<'released' | 'sent' | 'none'> {
+  const whole = (await refundsOf(call.db, purchase.purchase_id)).filter((refund) => refund.kind === 'whole')
+  if (whole.some((refund) => refund.state === 'due')) return 'sent'
+  const held = whole.find((refund) => refund.state === 'held')
   if (held) await updateRefund(call.db, held, { state: 'due', due_ms: call.nowMs })
-  return held !== undefined
+  return held ? 'released' : 'none'
 }

@@ -3,6 +3,7 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { unitsOfAuthorization } from '../protection/authorizations.ts'
 import { denyRights } from '../protection/deny-list.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
+import { tellGates } from '../protection/item-sequence.ts'
 import { revoke } from '../protection/leases.ts'
 import { findRight, noteOutcome, useRight, viewRight } from '../protection/rights.ts'
 import { settlePurchase } from '../protection/settle-purchase.ts'
@@ -33,6 +34,7 @@ export async function returnItems(call: Call, purchase: PurchaseRow, lineIds: Re
     const item = await readItem(db, unit.item_id)
     if (item.item_status === 'paid' || item.item_status === 'picked_up') await updateItem(db, item, { item_status: 'returned' }, nowMs)
   }
+  tellGates(call, purchase.store_id)
   await settlePurchase(call, purchase.purchase_id)
 }
 

@@ -13,11 +13,34 @@ import { ANALYTICS } from './migrations/0010-analytics.ts'
 import { ASSISTANCE } from './migrations/0011-assistance.ts'
 import { AUDIT_CHAIN } from './migrations/0012-audit-chain.ts'
 import { PAYMENTS } from './migrations/0013-payments.ts'
+import { INTEGRATIONS } from './migrations/0014-integrations.ts'
+import { REFUNDS_SETTLED } from './migrations/0015-refunds-settled.ts'
+import { DEPOSITS_AND_MOVES } from './migrations/0016-deposits-and-moves.ts'
+import { ITEM_SEQUENCE } from './migrations/0017-item-sequence.ts'
 import { REFUNDS_UNDER_WAY } from './migrations/0018-refunds-under-way.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
-const MIGRATIONS: readonly Migration[] = [FIRST, CATALOGUE, REGISTRATIONS, OFFERS, WEBHOOKS, LOYALTY, CLICK_AND_COLLECT, STOCK, SCAN_AND_GO, ANALYTICS, ASSISTANCE, AUDIT_CHAIN, PAYMENTS, REFUNDS_UNDER_WAY]
+const MIGRATIONS: readonly Migration[] = [
+  FIRST,
+  CATALOGUE,
+  REGISTRATIONS,
+  OFFERS,
+  WEBHOOKS,
+  LOYALTY,
+  CLICK_AND_COLLECT,
+  STOCK,
+  SCAN_AND_GO,
+  ANALYTICS,
+  ASSISTANCE,
+  AUDIT_CHAIN,
+  PAYMENTS,
+  INTEGRATIONS,
+  REFUNDS_SETTLED,
+  DEPOSITS_AND_MOVES,
+  ITEM_SEQUENCE,
+  REFUNDS_UNDER_WAY,
+]
 
 /** Any number that no other program uses as an advisory lock on this database. */
 const LOCK = 7_201_120
@@ -30,7 +53,8 @@ export async function migrate(db: Db, dialect: 'sqlite' | 'postgres'): Promise<v
     await applyMissing(db, dialect)
     await sql.raw('COMMIT').execute(db)
   } catch (error) {
-    await sql.raw('ROLLBACK').execute(db)
+    // After a failed commit there may be nothing left to undo: what is told is the first error.
+    await sql.raw('ROLLBACK').execute(db).catch(() => undefined)
     throw error
   }
 }

@@ -5,12 +5,17 @@ import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, Store
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
 import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from './tables/click-and-collect.ts'
-import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyProgramRow } from './tables/loyalty.ts'
+import type { ErpRecordRow, IntegrationConnectionRow, IntegrationPullRow } from './tables/integrations.ts'
+import type { LoyaltyEntryRow, LoyaltyMemberRow, LoyaltyMonthRow, LoyaltyProgramRow } from './tables/loyalty.ts'
 import type { OfferGroupRow, OfferListRow, OfferPriceRow, OfferRow } from './tables/offers.ts'
 import type { PaymentRow, PspConfigRow, RefundRow } from './tables/payments.ts'
 import type {
+  AlarmDispositionRow,
   AuthorizationUnitRow,
   DenyEntryRow,
+  ItemGoneRow,
+  ItemHeadRow,
+  ItemMoveRow,
   JournalRowRow,
   ProtectedItemRow,
   ProtectionAuthorizationRow,
@@ -48,12 +53,17 @@ export interface Schema {
   loyalty_program: LoyaltyProgramRow
   loyalty_member: LoyaltyMemberRow
   loyalty_entry: LoyaltyEntryRow
+  loyalty_month: LoyaltyMonthRow
   pickup_order: PickupOrderRow
   pickup_order_line: PickupOrderLineRow
   pickup_order_item: PickupOrderItemRow
   stock_level: StockLevelRow
   stock_reservation: StockReservationRow
   protected_item: ProtectedItemRow
+  item_head: ItemHeadRow
+  item_gone: ItemGoneRow
+  alarm_disposition: AlarmDispositionRow
+  item_move: ItemMoveRow
   agent: AgentRow
   enrolment_code: EnrolmentCodeRow
   agent_challenge: AgentChallengeRow
@@ -80,6 +90,9 @@ export interface Schema {
   psp_config: PspConfigRow
   payment: PaymentRow
   refund: RefundRow
+  integration_connection: IntegrationConnectionRow
+  integration_pull: IntegrationPullRow
+  erp_record: ErpRecordRow
   webhook: WebhookRow
   webhook_subscription: WebhookSubscriptionRow
   webhook_delivery: WebhookDeliveryRow

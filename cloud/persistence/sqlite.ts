@@ -7,16 +7,19 @@ import { groupCommit } from './group-commit.ts'
 import { migrate } from './migrate.ts'
 import type { Schema } from './schema.ts'
 
+/** Opens one connection; the simulated world has disks of its own. */
+export type OpenConnection = (file: string, options?: { readonly?: boolean }) => Connection
+
 /**
  *   write(work) ──▶ group commit ──▶ one writing connection   BEGIN · SAVEPOINT work … · COMMIT (FULL)
  *   reads       ─────────────────▶ one reading connection     sees what is committed (WAL)
  *
  * Two connections, because an await on a single one would let a stranger's query slip into an open transaction.
  */
-export async function openSqlite(file: string, onFailure: (failure: StorageFailure) => void): Promise<Database> {
-  const writing = openConnection(file)
+export async function openSqlite(file: string, onFailure: (failure: StorageFailure) => void, open: OpenConnection = openConnection): Promise<Database> {
+  const writing = open(file)
   await migrate(kyselyOn(writing), 'sqlite')
-  const reading = openConnection(file, { readonly: true })
+  const reading = open(file, { readonly: true })
   const tx = kyselyOn(writing)
   const groups = groupCommit(writing, onFailure)
   return {
@@ -42,7 +45,7 @@ const WRITING_CACHE_KIB = 8_192
  * better-sqlite3 is compiled with WAL connections at synchronous=NORMAL, which loses acknowledged rows
  * on power loss, and it falls back to that on every later open: so FULL is set on each open and read back.
  */
-function openConnection(file: string, { readonly = false } = {}): Connection {
+export function openConnection(file: string, { readonly = false }: { readonly?: boolean } = {}): Connection {
   const db = new SqliteConnection(file, { readonly, timeout: 5_000 })
   if (!readonly) db.pragma('journal_mode = WAL')
   db.pragma('synchronous = FULL')

@@ -9,7 +9,7 @@ import { policyOf } from './policy.ts'
 export async function bindToAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
   if (device.agent_id === agentId) return
   if (device.agent_id !== null) {
-    throw precondition('device_of_another_agent', `device ${device.device_id} belongs to another agent of this store: move it with updateDevice`)
+    throw precondition('device_of_another_agent', `device ${device.device_id} belongs to another agent of this store: decommission it and register it anew for this one`)
   }
   await call.db.updateTable('device').set({ agent_id: agentId }).where('device_id', '=', device.device_id).execute()
   if (device.device_type === 'exit_gate' && policyOf(store).home === 'cloud') await makeHome(call, store, agentId)

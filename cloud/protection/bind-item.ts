@@ -1,10 +1,12 @@
+import type { Call, Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { readItem, updateItem } from './item-queries.ts'
+import { tellGates } from './item-sequence.ts'
 import { raiseException, type EventScope } from './events.ts'
 import type { UnitKey } from './rights.ts'
 
 /** The first release or exit by a sellable item of an unbound unit's product binds it to that unit, once (decisions §8). */
-export async function bindItem(scope: EventScope & { db: Db }, itemId: string, key: UnitKey | undefined): Promise<void> {
+export async function bindItem(scope: EventScope & { db: Db; services: Services; afterCommit: Call['afterCommit'] }, itemId: string, key: UnitKey | undefined): Promise<void> {
   if (!key || key.purchaseId === '') return
   const { db, nowMs } = scope
   const unit = await db.selectFrom('purchase_unit').selectAll().where('line_id', '=', key.lineId).where('unit_no', '=', key.unitNo).executeTakeFirst()
@@ -21,6 +23,7 @@ export async function bindItem(scope: EventScope & { db: Db }, itemId: string, k
     return
   }
   await updateItem(db, item, { item_status: 'paid', purchase_id: key.purchaseId, line_id: key.lineId, unit_no: key.unitNo }, nowMs)
+  tellGates(scope, item.store_id)
   await db
     .updateTable('purchase_unit')
     .set({ bound: 1, item_id: itemId })

@@ -64,7 +64,8 @@ export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device
   }
 }
 
-const optionalCapabilities = Object.fromEntries(Object.keys(Capabilities).map((name) => [name, z.boolean().optional()])) as {
+/** Each of them may be stated. */
+export const optionalCapabilities = Object.fromEntries(Object.keys(Capabilities).map((name) => [name, z.boolean().optional()])) as {
   [K in keyof typeof Capabilities]: z.ZodOptional<z.ZodBoolean>
 }
 
@@ -131,7 +132,8 @@ async function assertRoom({ db }: Call, storeId: string): Promise<void> {
   if (Number(count) >= DEVICES_LIMIT) throw invalid('storeId', `has ${DEVICES_LIMIT} devices, which is the most`, 'too_many_devices')
 }
 
-async function assertAgentOf({ db }: Call, storeId: string, agentId: string): Promise<void> {
+/** The agent must be one of the store: 404 otherwise. */
+export async function assertAgentOf({ db }: Call, storeId: string, agentId: string): Promise<void> {
   const agent = await db.selectFrom('agent').select('store_id').where('agent_id', '=', agentId).executeTakeFirst()
   if (agent?.store_id !== storeId) throw notFound('agent')
 }
@@ -166,7 +168,7 @@ export const fetchDevices = operation({
 })
 
 /** The caller's device and its store: 404 for an unknown one and for another store's. */
-async function ownDevice(call: Call, deviceId: string): Promise<{ row: DeviceRow; store: StoreRow }> {
+export async function ownDevice(call: Call, deviceId: string): Promise<{ row: DeviceRow; store: StoreRow }> {
   const row = await findDevice(call.db, knownCaller(call.caller).tenant, deviceId)
   if (!row) throw notFound('device')
   return { row, store: await ownStoreOf(call, row.store_id, 'device') }

@@ -74,10 +74,20 @@ async function useUnit(scope: EvidenceScope, witness: Witness, key: UnitKey, cla
   const right = await findRight(scope.db, key)
   const other = right?.state === 'used' && right.outcome !== 'failed' && right.redemption_id !== claim.redemptionId
   if (other && right.outcome !== 'unknown') {
-    await raise(scope, witness, 'double_redeem', `${key.lineId}/${key.unitNo}/${key.rightClass}`, 'one unit was released twice', claim, key.purchaseId)
+    await raise(scope, witness, 'double_redeem', nameOf(key), 'one unit was released twice', claim, key.purchaseId)
     return
   }
   await useRight(scope.db, key, { nonce: claim.nonce, deviceId: claim.deviceId, redemptionId: claim.redemptionId }, right?.failures ?? 0)
+}
+
+function nameOf({ lineId, unitNo, rightClass }: UnitKey): string {
+  return `${lineId}/${unitNo}/${rightClass}`
+}
+
+/** Whether two redemptions were ever reported of this right. */
+async function wasUsedTwice({ db, tenant }: EvidenceScope, key: UnitKey): Promise<boolean> {
+  const raised = db.selectFrom('protection_exception').select('exception_id').where('tenant', '=', tenant).where('kind', '=', 'double_redeem').where('subject', '=', nameOf(key))
+  return (await raised.executeTakeFirst()) !== undefined
 }
 
 async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
@@ -189,8 +199,10 @@ export async function applyOutcome(scope: EvidenceScope, witness: Witness, redem
   const rights = await db.selectFrom('unit_right').selectAll().where('redemption_id', '=', redemptionId).where('state', '=', 'used').execute()
   for (const right of open.length > 0 ? rights : []) {
     const key = { lineId: right.line_id, unitNo: right.unit_no, rightClass: right.right_class as RightClass, purchaseId: right.purchase_id }
-    if (outcome === 'failed') await freeRight(db, key, right.failures + 1)
-    else await noteOutcome(db, redemptionId, key, outcome)
+    // What something else has used as well is not free because this one failed: whether it is off, people must look.
+    if (outcome !== 'failed') await noteOutcome(db, redemptionId, key, outcome)
+    else if (await wasUsedTwice(scope, key)) await noteOutcome(db, redemptionId, key, 'unknown')
+    else await freeRight(db, key, right.failures + 1)
     keys.push(key)
   }
   await touchSubjects(db, keys)

@@ -14,7 +14,9 @@ import { operation, type Call } from '../operations/operation.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
+import { noteMoves } from './item-moves.ts'
 import { findItem, updateItem } from './item-queries.ts'
+import { nextItemSeq, tellGates } from './item-sequence.ts'
 
 const ITEMS_LIMIT = 500
 const BULK_BODY_LIMIT = 2 * 1024 * 1024
@@ -66,6 +68,7 @@ export const registerProtectedItems = operation({
       }
     }
     call.changed(storeId)
+    if (registered > 0) tellGates(call, storeId)
     return { success: true as const, registered, errors: errors.map(({ index, field, code, message }) => ({ index, field, code, message })) }
   },
 })
@@ -95,7 +98,7 @@ async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise
     await updateItem(call.db, known, stated as Partial<ProtectedItemRow>, call.nowMs)
     return
   }
-  await call.db
+  const registered = await call.db
     .insertInto('protected_item')
     .values({
       item_id: newId('itm', call.services.platform),
@@ -105,9 +108,12 @@ async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise
       rev: 1,
       created_ms: call.nowMs,
       updated_ms: call.nowMs,
+      item_seq: await nextItemSeq(call.db, store.store_id),
       ...stated,
     })
-    .execute()
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await noteMoves(call.db, [registered], null, call.nowMs)
 }
 
 /** The product of an item, which must be one that the store sells; it may be left open. */
@@ -226,6 +232,7 @@ export const updateItemStatus = operation({
     }
     call.changed(item.item_id)
     const moved = from === itemStatus ? item : await moveItem(call, item, itemStatus)
+    tellGates(call, storeId)
     return { success: true as const, ...(await describeItem(call, store, moved)) }
   },
 })

@@ -3,7 +3,9 @@ import { invalid } from '../operations/failure.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
+import { noteMoves } from './item-moves.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
+import { numberOfChange } from './item-sequence.ts'
 
 const byEpc = prepared((db, p: { tenant: string; id: string }) =>
   db.selectFrom('protected_item').selectAll().where('tenant', '=', p.tenant).where('epc', '=', p.id),
@@ -40,12 +42,15 @@ export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow
   return row
 }
 
-/** Writes changed columns of an item and raises its revision. */
+/** Writes changed columns of an item, raises its revision, gives the change its number for the gates, and notes a move where its status changes. */
 export async function updateItem(db: Db, item: ProtectedItemRow, change: Partial<ProtectedItemRow>, nowMs: number): Promise<ProtectedItemRow> {
-  return db
+  const seq = await numberOfChange(db, item, change, nowMs)
+  const changed = await db
     .updateTable('protected_item')
-    .set((eb) => ({ ...change, updated_ms: nowMs, rev: eb('rev', '+', 1) }))
+    .set((eb) => ({ ...change, item_seq: seq, updated_ms: nowMs, rev: eb('rev', '+', 1) }))
     .where('item_id', '=', item.item_id)
     .returningAll()
     .executeTakeFirstOrThrow()
+  await noteMoves(db, [changed], item.item_status, nowMs)
+  return changed
 }

@@ -1,14 +1,16 @@
 import { newId } from '../../policy/ids.ts'
 import { openAuthorization, denyReasonOf } from '../../policy/documents/authorization.ts'
-import type { Outcome, ProtectionAction, RightClass } from '../../policy/vocabulary.ts'
+import type { ItemStatus, Outcome, ProtectionAction, ProtectionTechnology, RightClass, TagTechnology } from '../../policy/vocabulary.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
-import { readAsked } from './asking.ts'
-import { findAuthorization, redemptionsOf } from './authorizations.ts'
+import { readUnits } from '../scan-and-go/queries.ts'
+import { readAsked, type Asked } from './asking.ts'
+import { findAuthorization, redemptionsOf, unitsOfAuthorization } from './authorizations.ts'
 import { applyClaim, applyOutcome, type EvidenceScope, type Witness } from './evidence.ts'
 import { recordEvent } from './events.ts'
+import { readItem } from './item-queries.ts'
 import { viewAuthorization } from './view.ts'
 
 export interface RedeemRequest {
@@ -48,7 +50,7 @@ export async function redeem(call: Call, request: RedeemRequest) {
   if (request.outcome !== undefined) {
     const isNew = known?.outcome === null || known === undefined
     await applyOutcome(scope, witness, request.redemptionId, request.outcome)
-    if (isNew) await recordOutcome(call, row, request.outcome, asked.occurredMs)
+    if (isNew) await recordOutcome(call, row, request, { ...asked, outcome: request.outcome, device: asked.device })
   }
   call.changed(row.nonce)
   return describe(call, row, request.redemptionId, eventId)
@@ -97,8 +99,32 @@ async function claimStep(
   })
 }
 
-async function recordOutcome(call: Call, row: ProtectionAuthorizationRow, outcome: Outcome, occurredMs: number): Promise<void> {
+/** The line and the item that a redemption was for, as far as they are known. */
+async function subjectOf(call: Call, row: ProtectionAuthorizationRow, redemptionId: string) {
+  const redemption = (await redemptionsOf(call.db, row.nonce)).find((each) => each.redemption_id === redemptionId)
+  const unit = (await unitsOfAuthorization(call.db, row.nonce)).find((each) => each.ordinal === (redemption?.step ?? 0) - 1)
+  const itemId = row.item_id ?? (unit && (await readUnits(call.db, row.purchase_id ?? '')).find((each) => each.line_id === unit.line_id && each.unit_no === unit.unit_no)?.item_id)
+  const item = itemId ? await readItem(call.db, itemId) : undefined
+  return {
+    itemLineId: row.purchase_id ? (unit?.line_id ?? null) : null,
+    epc: item?.epc ?? null,
+    tagUid: item?.tag_uid ?? null,
+    tagId: item?.tag_id ?? null,
+    tagTechnology: (item?.tag_technology ?? null) as TagTechnology | null,
+    protectionTechnology: (item?.protection_technology ?? null) as ProtectionTechnology | null,
+    itemStatus: (item?.item_status ?? null) as ItemStatus | null,
+  }
+}
+
+interface Reported {
+  outcome: Outcome
+  occurredMs: number
+  device: NonNullable<Asked['device']>
+}
+
+async function recordOutcome(call: Call, row: ProtectionAuthorizationRow, { redemptionId }: RedeemRequest, { outcome, occurredMs, device }: Reported): Promise<void> {
   const { tenant } = knownCaller(call.caller)
+  const subject = await subjectOf(call, row, redemptionId)
   await recordEvent(
     { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs },
     {
@@ -106,7 +132,14 @@ async function recordOutcome(call: Call, row: ProtectionAuthorizationRow, outcom
       storeId: row.store_id,
       deviceId: row.device_id,
       protectionAction: row.action as ProtectionAction,
+      deviceType: device.facts.deviceType,
+      workflowType: device.facts.workflowType,
+      zoneId: device.row.zone_id,
+      laneId: device.row.lane_id,
+      gateId: device.row.gate_id,
+      firmwareVersion: device.row.firmware_version,
       purchaseId: row.purchase_id || null,
+      ...subject,
       authorizationState: 'redeemed',
       replayProtectedNonce: row.nonce,
       operatorId: row.operator_id || null,

@@ -6,12 +6,21 @@ const WIDTH = 42
 const euros = new Intl.NumberFormat('de-DE', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 const moment = new Intl.DateTimeFormat('de-DE', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Europe/Berlin' })
 
+const kilograms = new Intl.NumberFormat('de-DE', { minimumFractionDigits: 3, maximumFractionDigits: 3 })
+
+/** What weighed goods weigh and cost a kilogram, as a buyer may check it; undefined for all others. */
+export function weightText({ weightGrams, pricePerKgCent }: TransactionData['items'][number]): string | undefined {
+  if (weightGrams === undefined || pricePerKgCent === undefined) return undefined
+  return `${kilograms.format(weightGrams / 1_000)} kg x ${euros.format(pricePerKgCent / 100)} EUR/kg`
+}
+
 /** A receipt as plain text, as a till prints it. */
 export function receiptText(receipt: TransactionData): string {
   const money = (cents: number) => euros.format(cents / 100)
   const lines = receipt.items.flatMap((item) => {
-    const amount = row(item.name, money(item.totalCent))
-    return item.quantity === 1 ? [amount] : [amount, `  ${item.quantity} x ${money(item.priceUnit)}`]
+    const amount = row(item.depositOf === undefined ? item.name : `  + ${item.name}`, money(item.totalCent))
+    const weight = weightText(item)
+    return [amount, ...(weight === undefined ? [] : [`  ${weight}`]), ...(item.quantity === 1 ? [] : [`  ${item.quantity} x ${money(item.priceUnit)}`])]
   })
   const taxes = Object.entries(receipt.vatBreakdown).map(([rate, { net, tax }]) => row(`MwSt ${rate} %  netto ${money(net)}`, money(tax)))
   return [

@@ -11,6 +11,7 @@ import type { Tenant } from '../operations/caller.ts'
 import { eurosOf } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
+import { nextItemSeq } from '../protection/item-sequence.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { seedLoyalty } from './loyalty.ts'
 import { SANDBOX_PRODUCTS, type SandboxProduct } from './catalogue.ts'
@@ -83,7 +84,8 @@ async function seedStore(db: Db, tenant: Tenant, store: SandboxStore, products: 
   const items = tagged.flatMap((product, n) =>
     Array.from({ length: store.itemsPerProduct }, (_, i) => itemRow(product, { tenant, storeId, itemId: newId('itm', platform), n, i, random: platform.random.bytes(7), nowMs })),
   )
-  await db.insertInto('protected_item').values(items).execute()
+  const first = await nextItemSeq(db, storeId, items.length)
+  await db.insertInto('protected_item').values(items.map((item, i) => ({ ...item, item_seq: first + i }))).execute()
 }
 
 function productRow({ ean, name, vat, category, brand, tagged, requiresHumanVerification, ...product }: SandboxProduct, tenant: Tenant, productId: string, nowMs: number): ProductRow {
@@ -106,7 +108,7 @@ interface ItemSeed {
 }
 
 /** Every item has an EPC; every third also an NFC tag, and all a printed tag number. */
-function itemRow(product: ProductRow, { tenant, storeId, itemId, n, i, random, nowMs }: ItemSeed): ProtectedItemRow {
+function itemRow(product: ProductRow, { tenant, storeId, itemId, n, i, random, nowMs }: ItemSeed): Omit<ProtectedItemRow, 'item_seq'> {
   const serial = String(random.subarray(0, 4).reduce((sum, byte) => sum * 256 + byte, 0))
   const hasNfc = (n + i) % 3 === 0
   return {

@@ -7,6 +7,7 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { raiseException } from '../protection/events.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
+import { renumberItemsOf, tellGates } from '../protection/item-sequence.ts'
 import { consumeStock } from '../stock/reserve.ts'
 import { makeReceipt, type ReceiptUnit } from '../receipts/receipt-of-purchase.ts'
 import { present } from '../operations/fields.ts'
@@ -44,6 +45,8 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     receipt_exp: receipt.exp,
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
+  // Also an item that somebody else paid faster: it is not being paid here any more.
+  if (await renumberItemsOf(db, purchase)) tellGates(call, store.store_id)
   await countCompleted(call, completed, allLines)
   call.emit({
     type: 'checkout.completed',

@@ -127,6 +127,7 @@ export const markPurchaseCancelled = operation({
   }),
   response: Purchase.extend(Success),
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', reason: 'customer changed her mind' },
+  emits: ['payment.refunded'],
   async run(call, input) {
     const { purchase } = await ownPurchase(call, purchaseIdOf(input))
     const cancelled = await cancelPurchase(call, purchase, input.reason)

@@ -1,6 +1,7 @@
 import { toGtin14 } from '../../policy/gs1/gtin.ts'
 import { parseEpc } from '../../policy/gs1/epc.ts'
 import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/identifiers.ts'
+import { scannedProduct, type Scanned } from '../catalogue/labelled-product.ts'
 import { findProduct } from '../catalogue/queries.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'
 import { Failure, invalid, precondition, type ErrorDetail } from '../operations/failure.ts'
@@ -9,8 +10,10 @@ import type { Db } from '../persistence/database.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findItem } from '../protection/item-queries.ts'
+import { depositOf, type Deposit } from './deposit.ts'
 import { isTest } from './present.ts'
 import type { CheckoutLine } from './schema.ts'
+import { weighedCent, weighedLine, type WeighedLine } from './weighed-line.ts'
 
 /**
  * A line as the server sees it: what it costs, by whose word, and which items it names (decisions §8).
@@ -32,6 +35,10 @@ export interface PricedLine {
   tagged: boolean
   /** Whether staff must look at who buys it. */
   requiresHumanVerification: boolean
+  /** On one piece. */
+  deposit?: Deposit | undefined
+  /** Where a scale priced it. */
+  weighed?: WeighedLine | undefined
   items: ProtectedItemRow[]
 }
 
@@ -64,7 +71,12 @@ async function applyOffers(db: Db, store: StoreRow, priced: PricedLine[], nowMs:
   const prices = await offerPrices(db, store.store_id, [...eans], nowMs)
   for (const line of priced) {
     const price = line.priceOrigin === 'catalogue' && line.ean !== null ? prices.get(line.ean) : undefined
-    if (price !== undefined) line.priceCent = Math.min(line.priceCent, price)
+    if (price === undefined) continue
+    if (!line.weighed) line.priceCent = Math.min(line.priceCent, price)
+    else if (line.weighed.kgPriceCent !== null) {
+      line.weighed.kgPriceCent = Math.min(line.weighed.kgPriceCent, price)
+      line.priceCent = weighedCent(line.weighed)
+    }
   }
 }
 
@@ -98,22 +110,26 @@ async function namedItems(db: Db, store: StoreRow, line: CheckoutLine, path: str
 }
 
 async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: readonly ProtectedItemRow[], path: string): Promise<PricedLine> {
-  const product = (await statedProduct(db, store, line, path)) ?? (await productOfItems(db, store, items, path))
+  const scanned = await statedProduct(db, store, line, path)
+  const product = scanned?.product ?? (await productOfItems(db, store, items, path))
   const common = { quantity: line.quantity, serialNumber: line.serialNumber ?? null, items: [...items] }
   if (product) {
     for (const item of items) assertIsOf(product, item, path)
+    const weighed = weighedLine(store, product, scanned?.label, line, path)
     return {
       ...common,
       name: line.name ?? product.name,
-      priceCent: product.price_cent,
+      priceCent: weighed ? weighedCent(weighed) : product.price_cent,
       vat: product.vat as 7 | 19,
       ean: product.ean,
       productId: product.product_id,
       category: product.category,
       brand: product.brand,
       priceOrigin: 'catalogue',
-      tagged: product.tagged === 1,
+      tagged: product.tagged === 1 && !weighed,
       requiresHumanVerification: product.requires_human_verification === 1,
+      deposit: depositOf(product),
+      weighed,
     }
   }
   const own = ownPrice(items, path)
@@ -137,17 +153,14 @@ async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: rea
   }
 }
 
-async function statedProduct(db: Db, store: StoreRow, line: CheckoutLine, path: string): Promise<PricedProduct | undefined> {
-  if (line.productId !== undefined) {
-    const product = await findProduct(db, store.tenant, { productId: line.productId }, store.store_id)
-    if (!product) throw invalid(`${path}.productId`, 'is not in the catalogue of this store', 'product_unknown')
-    if (line.ean !== undefined && line.ean !== product.ean) throw invalid(`${path}.ean`, 'names another product than productId')
-    return product
-  }
-  if (line.ean === undefined) return undefined
-  const product = await findProduct(db, store.tenant, { ean: line.ean }, store.store_id)
-  if (!product) throw invalid(`${path}.ean`, 'is not in the catalogue of this store', 'product_unknown')
-  return product
+async function statedProduct(db: Db, store: StoreRow, line: CheckoutLine, path: string): Promise<Scanned | undefined> {
+  const scanned = line.ean === undefined ? undefined : await scannedProduct(db, store, line.ean)
+  if (line.ean !== undefined && line.productId === undefined && !scanned) throw invalid(`${path}.ean`, 'is not in the catalogue of this store', 'product_unknown')
+  if (line.productId === undefined) return scanned
+  const product = await findProduct(db, store.tenant, { productId: line.productId }, store.store_id)
+  if (!product) throw invalid(`${path}.productId`, 'is not in the catalogue of this store', 'product_unknown')
+  if (line.ean !== undefined && scanned?.product.product_id !== product.product_id) throw invalid(`${path}.ean`, 'names another product than productId')
+  return scanned ?? { product }
 }
 
 /** The product that all named items share; undefined when the registry knows none. */

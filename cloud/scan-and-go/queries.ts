@@ -44,6 +44,11 @@ export function readUnits(db: Db, purchaseId: string): Promise<PurchaseUnitRow[]
   return unitsOf(db, { purchaseId })
 }
 
+/** Notes what a cancellation made of a unit's item; null: it was undone. */
+export async function noteTakenBack(db: Db, { line_id, unit_no }: PurchaseUnitRow, status: string | null): Promise<void> {
+  await db.updateTable('purchase_unit').set({ taken_back: status }).where('line_id', '=', line_id).where('unit_no', '=', unit_no).execute()
+}
+
 /** Writes changed columns of a purchase and raises its revision. */
 export async function updatePurchase(db: Db, purchase: PurchaseRow, change: Partial<PurchaseRow>): Promise<PurchaseRow> {
   const isOver = change.status !== undefined && change.status !== 'PENDING_PAYMENT'

@@ -2,10 +2,12 @@ import { newId } from '../../policy/ids.ts'
 import { knownCaller, type KnownCaller } from '../operations/caller.ts'
 import { invalid } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
-import type { PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
+import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { renumberItemsOf, tellGates } from '../protection/item-sequence.ts'
 import { reserveStock } from '../stock/reserve.ts'
 import { approvalNeeded, firstState, stockKeptUntil } from './approval.ts'
+import { depositLine } from './deposit.ts'
 import { priceLines, type PricedLine } from './price-lines.ts'
 import { UNITS_LIMIT, type CheckoutLine } from './schema.ts'
 
@@ -31,7 +33,7 @@ export async function startPurchase(
     checkout_session_id: newId('chk', services.platform),
     ...firstState(approvalNeeded(priced, store, services.platform.random), caller.mode === 'live', nowMs),
     currency: 'EUR',
-    total_cent: priced.reduce((sum, line) => sum + line.priceCent * line.quantity, 0),
+    total_cent: priced.reduce((sum, line) => sum + (line.priceCent + (line.deposit?.cent ?? 0)) * line.quantity, 0),
     security_tag_mode: store.security_tag_mode,
     security_tag_status: store.security_tag_mode === 'none' ? null : 'pending',
     price_origin: originOf(priced, caller),
@@ -47,8 +49,10 @@ export async function startPurchase(
     rev: 1,
   }
   await db.insertInto('purchase').values(purchase).execute()
-  for (const [n, line] of priced.entries()) await insertLine(call, purchase, line, n)
-  const stock = priced.map(({ productId, name, quantity }, n) => ({ productId, name, quantity, path: `items[${n}]` }))
+  let n = 0
+  for (const line of priced) n += await insertLine(call, purchase, line, n)
+  if (await renumberItemsOf(db, purchase)) tellGates(call, store.store_id)
+  const stock = priced.map(({ productId, name, quantity }, i) => ({ productId, name, quantity, path: `items[${i}]` }))
   await reserveStock(db, { ownerId: purchase.purchase_id, storeId: store.store_id, lines: stock, expiresMs: stockKeptUntil(purchase, nowMs) })
   return purchase
 }
@@ -61,29 +65,33 @@ function originOf(lines: readonly PricedLine[], caller: KnownCaller): string {
 
 const UNIT_ROWS_AT_ONCE = 500
 
-async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: PricedLine, n: number): Promise<void> {
+/** Writes a line and the one of its deposit, if there is any; answers how many. */
+async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: PricedLine, n: number): Promise<number> {
   const lineId = newId('lin', services.platform)
   // A product that carries no tag has tagged units all the same where items of it are named.
   const tagged = purchase.security_tag_mode === 'none' ? 0 : line.tagged ? line.quantity : line.items.length
-  await db
-    .insertInto('purchase_line')
-    .values({
-      line_id: lineId,
-      purchase_id: purchase.purchase_id,
-      line_no: n,
-      name: line.name,
-      ean: line.ean,
-      product_id: line.productId,
-      price_cent: line.priceCent,
-      quantity: line.quantity,
-      vat: line.vat,
-      category: line.category,
-      brand: line.brand,
-      price_origin: line.priceOrigin,
-      serial_number: line.serialNumber,
-      tagged: tagged > 0 ? 1 : 0,
-    })
-    .execute()
+  const row: PurchaseLineRow = {
+    line_id: lineId,
+    purchase_id: purchase.purchase_id,
+    line_no: n,
+    name: line.name,
+    ean: line.ean,
+    product_id: line.productId,
+    price_cent: line.priceCent,
+    quantity: line.quantity,
+    vat: line.vat,
+    category: line.category,
+    brand: line.brand,
+    price_origin: line.priceOrigin,
+    serial_number: line.serialNumber,
+    tagged: tagged > 0 ? 1 : 0,
+    deposit_of: null,
+    barcode: line.weighed?.label.barcode ?? null,
+    weight_grams: line.weighed?.label.kind === 'weight' ? line.weighed.label.value : null,
+    kg_price_cent: line.weighed?.kgPriceCent ?? null,
+  }
+  const rows = line.deposit ? [row, depositLine(row, line.deposit, { lineId: newId('lin', services.platform), lineNo: n + 1 })] : [row]
+  await db.insertInto('purchase_line').values(rows).execute()
   const units = Array.from({ length: tagged }, (_, i) => ({
     line_id: lineId,
     unit_no: i + 1,
@@ -91,8 +99,10 @@ async function insertLine({ db, services }: Call, purchase: PurchaseRow, line: P
     item_id: line.items[i]?.item_id ?? null,
     bound: 0,
     receipt_index: null,
+    taken_back: null,
   }))
   for (let i = 0; i < units.length; i += UNIT_ROWS_AT_ONCE) {
     await db.insertInto('purchase_unit').values(units.slice(i, i + UNIT_ROWS_AT_ONCE)).execute()
   }
+  return rows.length
 }

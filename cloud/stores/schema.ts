@@ -12,6 +12,11 @@ const ProtectionDimensions = {
   workflowType: z.enum(WORKFLOW_TYPES).optional(),
 }
 
+const Additions = {
+  gln: z.string().optional().describe('Global Location Number.'),
+  inStoreCodes: z.array(z.string()).optional().describe('Layouts of the codes that the store’s scales print, where they are not the usual ones.'),
+}
+
 /** Store, API form. */
 export const Store = z.strictObject({
   storeId: z.string(),
@@ -22,6 +27,7 @@ export const Store = z.strictObject({
   hasScanAndGo: z.boolean(),
   package: z.enum(PACKAGES),
   ...ProtectionDimensions,
+  ...Additions,
 })
 export type Store = z.infer<typeof Store>
 
@@ -45,6 +51,7 @@ export const StoreMasterData = z.strictObject({
   pspAccountId: z.string().optional(),
   receiptCount: z.int(),
   ...ProtectionDimensions,
+  ...Additions,
 })
 export type StoreMasterData = z.infer<typeof StoreMasterData>
 
@@ -60,6 +67,10 @@ function protectionDimensions(row: StoreRow) {
   }
 }
 
+function additions(row: StoreRow) {
+  return present({ gln: row.gln, inStoreCodes: parsed<string[]>(row.in_store_codes) })
+}
+
 /** A store as lists show it. */
 export function toStore(row: StoreRow): Store {
   return {
@@ -71,6 +82,7 @@ export function toStore(row: StoreRow): Store {
     hasScanAndGo: row.has_scan_and_go === 1,
     package: row.package as Package,
     ...protectionDimensions(row),
+    ...additions(row),
   }
 }
 
@@ -101,5 +113,6 @@ export function toMasterData(row: StoreRow): StoreMasterData {
     rating: 0,
     receiptCount: row.receipt_count,
     ...protectionDimensions(row),
+    ...additions(row),
   }
 }

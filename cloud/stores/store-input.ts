@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { hasValidCheckDigit } from '../../policy/gs1/gtin.ts'
 import { DEVICE_TYPES, PROTECTION_TECHNOLOGIES, SECURITY_TAG_MODES, WORKFLOW_TYPES } from '../../policy/vocabulary.ts'
+import { InStoreCodes } from '../catalogue/in-store-code.ts'
 import { text } from '../operations/fields.ts'
 import { PACKAGES, type Package } from '../operations/packages.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
@@ -33,6 +35,8 @@ export type StoreFields = Partial<
     | 'protection_technology'
     | 'device_type'
     | 'workflow_type'
+    | 'in_store_codes'
+    | 'gln'
   >
 >
 
@@ -103,6 +107,8 @@ export const STORE_INPUT_SHAPE = {
   protectionTechnology: z.enum(PROTECTION_TECHNOLOGIES).nullish(),
   deviceType: z.enum(DEVICE_TYPES).nullish(),
   workflowType: z.enum(WORKFLOW_TYPES).nullish(),
+  inStoreCodes: InStoreCodes.nullish(),
+  gln: z.string().regex(/^\d{13}$/, 'must be 13 digits').refine(hasValidCheckDigit, 'has a wrong check digit').nullish().describe('Its GS1 Global Location Number: EPCIS exports name the store by it.'),
 }
 const StoreInput = z.strictObject(STORE_INPUT_SHAPE)
 export type StoreInput = z.output<typeof StoreInput>
@@ -144,6 +150,8 @@ export function storeFieldsOf(input: StoreInput, faults: Faults): StoreFields {
     protection_technology: input.protectionTechnology,
     device_type: input.deviceType,
     workflow_type: input.workflowType,
+    in_store_codes: asText(input.inStoreCodes),
+    gln: input.gln,
   }
   return Object.fromEntries(Object.entries(set).filter(([, value]) => value !== undefined)) as StoreFields
 }

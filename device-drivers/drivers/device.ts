@@ -82,6 +82,8 @@ export type DeviceEvent =
   | { readonly type: 'scan'; readonly text: string; readonly symbology?: string }
   /** Somebody went through: the passage input rose. */
   | { readonly type: 'passage' }
+  /** A people counter saw somebody come in or go out; out is a `passage` too. */
+  | { readonly type: 'person'; readonly direction: 'in' | 'out' }
   /** A watched input changed. */
   | { readonly type: 'input'; readonly input: number; readonly on: boolean }
   /** Something is wrong that a person should look at. */

@@ -10,16 +10,22 @@ import type { CommandResult, DeviceIdentity, ProtectionDevice } from './device.t
 import type { Driver } from './driver.ts'
 import { eitherSignal } from './either-signal.ts'
 import { eventQueue } from './event-queue.ts'
+import { watchInputs } from './input-watch.ts'
 import { auditOutputs } from './modbus/audit.ts'
+import { answerText, switchAnswer } from './modbus/board.ts'
+import type { Board } from './modbus/board.ts'
 import { MODBUS_BUS } from './modbus/bus.ts'
 import type { ModbusBus } from './modbus/bus.ts'
-import { readInputs, watchInputs } from './modbus/inputs.ts'
-import { wantedOutputs } from './modbus/outputs.ts'
-import { startRelease } from './modbus/release.ts'
+import { readInputs } from './modbus/inputs.ts'
+import { modbusSensors } from './modbus/sensors.ts'
 import { beginSession, misfit } from './modbus/session.ts'
 import type { Session } from './modbus/session.ts'
 import { claimsOf, framingOf, linkUseOf, ModbusSettings, signalOutputs } from './modbus/settings.ts'
 import { noiseReport } from './noise-report.ts'
+import { startRelease } from './release.ts'
+import type { SwitchOutput } from './release.ts'
+import { wantedOutputs } from './wanted-outputs.ts'
+import type { WriteAnswer } from './wanted-outputs.ts'
 
 const MOST_RELEASES_WAITING = 8
 const CLOSE_WITHIN_MS = 2_000
@@ -27,8 +33,7 @@ const NOT_CONNECTED = 'the board is not connected'
 
 function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
   const { timers } = platform
-  const { confirmInput, passageInput } = settings
-  const watched = [confirmInput, passageInput].filter((input) => input !== undefined)
+  const { confirmInput, door, interlock } = settings
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
   const releases = commandQueue(MOST_RELEASES_WAITING)
@@ -42,15 +47,24 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
   const outputs = wantedOutputs({
     release: settings.output,
     signals: signalOutputs(settings),
+    setting: 'output',
     platform,
-    write: async (output, on) =>
-      session && !session.over.aborted ? session.board.writeCoil(output, on) : { kind: 'lost', handed: false, detail: NOT_CONNECTED },
+    write,
   })
 
-  function onInput(input: number, on: boolean): void {
-    queue.put({ type: 'input', input, on })
-    if (input === passageInput && on) queue.put({ type: 'passage' })
+  async function write(output: number, on: boolean): Promise<WriteAnswer> {
+    if (!session || session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
+    const answer = await session.board.writeCoil(output, on)
+    return answer.kind === 'exception' ? { kind: 'refused', detail: answerText(answer) } : answer
   }
+
+  const sensors = modbusSensors({
+    settings,
+    platform,
+    tell: queue.put,
+    siren: (seconds) => void (settings.siren && outputs.signal('siren', seconds)),
+  })
+  const { watched } = sensors
 
   async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
     session?.end('connected anew')
@@ -91,7 +105,12 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
       if (begun.over.aborted) throw new Error('the link was lost')
       member.heard()
       const common = { board: begun.board, signal: begun.over }
-      begun.inputs = watchInputs({ ...common, platform, inputs: watched, pollMs: settings.pollMs, before, onChange: onInput })
+      const read = async () => {
+        const found = await readInputs(begun.board, watched)
+        return found instanceof Map ? found : null
+      }
+      sensors.found(before)
+      begun.inputs = watchInputs({ platform, signal: begun.over, read, pollMs: settings.pollMs, before, onChange: sensors.changed })
       void auditOutputs({ ...common, timers, outputs, release: settings.output, alone: watched.length === 0, onFault })
     } catch (error) {
       begun.end('not identified')
@@ -107,7 +126,20 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     }
     const { board, inputs, over } = current
     const { output, pulseMs } = settings
-    return startRelease({ board, inputs, over, timers, output, confirmInput, pulseMs, signal, onPulse: outputs.pulse, onFault })
+    const pulse: Board['writeCoil'] = (coil, on, options) =>
+      on && settings.hardwarePulse ? board.flashCoil(coil, pulseMs, options) : board.writeCoil(coil, on, options)
+    const switchOutput: SwitchOutput = async (on, options) => switchAnswer(await pulse(output, on, options))
+    const onPulse = () => {
+      sensors.released()
+      return outputs.pulse()
+    }
+    // The lock shuts again as soon as the door is open; a deactivator is armed for one deactivation.
+    const endInput = door?.input ?? (interlock && confirmInput)
+    const feedbackInput = interlock?.armedInput
+    return startRelease({
+      switchOutput, inputs, over, timers, output, confirmInput, pulseMs, endInput, feedbackInput, signal, onPulse,
+      onFault,
+    })
   }
 
   async function execute(command: Parameters<ProtectionDevice['execute']>[0], signal: AbortSignal): Promise<CommandResult> {
@@ -141,6 +173,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     membership = null
     member?.leave()
     noise.stop()
+    sensors.stop()
     queue.end()
   }
 

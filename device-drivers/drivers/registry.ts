@@ -5,11 +5,15 @@ import type { SharedLinks } from '../transports/shared-links.ts'
 import type { ProtectionDevice } from './device.ts'
 import { anyDriver } from './driver.ts'
 import type { AnyDriver, DeviceSettings } from './driver.ts'
+import { llrpDriver } from './llrp.ts'
 import { httpIngestDriver } from './http-ingest.ts'
 import { impinjIotDriver } from './impinj-iot.ts'
 import { modbusDriver } from './modbus.ts'
+import { osdpDriver } from './osdp.ts'
 import { pcscDriver } from './pcsc.ts'
 import { scannerDriver } from './scanner.ts'
+import { thingMagicDriver } from './thingmagic.ts'
+import { m100Driver } from './uhf-m100.ts'
 import { zebraIotcDriver } from './zebra-iotc.ts'
 
 // A new driver is one line in each of these two tables.
@@ -19,6 +23,10 @@ export const DeviceEntry = z.discriminatedUnion('driver', [
   modbusDriver.settings,
   pcscDriver.settings,
   scannerDriver.settings,
+  llrpDriver.settings,
+  m100Driver.settings,
+  osdpDriver.settings,
+  thingMagicDriver.settings,
   impinjIotDriver.settings,
   httpIngestDriver.settings,
   zebraIotcDriver.settings,
@@ -29,6 +37,10 @@ const DRIVERS: readonly AnyDriver[] = [
   anyDriver(modbusDriver),
   anyDriver(pcscDriver),
   anyDriver(scannerDriver),
+  anyDriver(llrpDriver),
+  anyDriver(m100Driver),
+  anyDriver(osdpDriver),
+  anyDriver(thingMagicDriver),
   anyDriver(impinjIotDriver),
   anyDriver(httpIngestDriver),
   anyDriver(zebraIotcDriver),

@@ -66,6 +66,8 @@ interface Entry {
   session: Session | null
   opening: { done: Promise<void>; stop: AbortController; waiting: Set<Tell> } | null
   delays: Generator<number, never>
+  /** Why the last session ended. */
+  ending: string
   /** The last link letting go of its port, which nobody else can open before. */
   closing: Promise<void>
 }
@@ -93,6 +95,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
         if (over) return
         over = true
         if (entry.session === session) entry.session = null
+        entry.ending = reason
         tell(reason)
         entry.closing = link.close()
       },
@@ -178,7 +181,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
       const key = linkKey(settings)
       let entry = entries.get(key)
       if (!entry) {
-        entry = { protocol, session: null, opening: null, delays: newDelays(), closing: Promise.resolve() }
+        entry = { protocol, session: null, opening: null, delays: newDelays(), ending: '', closing: Promise.resolve() }
         entries.set(key, entry)
       }
       assert(entry.protocol === protocol, `${key} is used for ${entry.protocol.name} and cannot carry ${protocol.name} too`)
@@ -186,7 +189,10 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
         if (signal.aborted) throw signal.reason as Error
         if (entry.session) return enter<S>(entry, entry.session)
         // It opened and ended before anybody could use it.
-        if (again) await pause(platform.timers, entry.delays.next().value, signal)
+        if (again) {
+          onFailure(entry.ending)
+          await pause(platform.timers, entry.delays.next().value, signal)
+        }
         await waitUntilOpen(entry, settings, signal, onFailure)
       }
     },

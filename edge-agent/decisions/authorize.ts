@@ -4,12 +4,14 @@ import type { ProtectionEvent } from '../../policy/events.ts'
 import { newId } from '../../policy/ids.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
 import { rightClass, type DenyReason, type Outcome } from '../../policy/vocabulary.ts'
+import type { Replica } from '../items/replica.ts'
 import type { Claimed } from '../ledger/claims.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/clock.ts'
 import type { Trust } from '../trust/trust.ts'
+import { decideByItem } from './by-item.ts'
 import { decideByReceipt, type HomeView } from './by-receipt.ts'
 import { decideByToken } from './by-token.ts'
 import { decideOnline } from './online.ts'
@@ -28,6 +30,7 @@ export interface AuthorizeParts {
   clock: AgentClock
   trust: Trust
   link: CloudLink
+  items: Pick<Replica, 'find' | 'confirmedMs'>
   log: Log
   /** Moves a device; never throws. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
@@ -54,8 +57,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     const online = link.isOnline ? await decideOnline(tokenParts, link, ask) : undefined
     if (online) return { verdict: online, offline: false }
     if (request.receipt !== undefined) return { verdict: decideByReceipt(tokenParts, homeView(), ask, request.receipt), offline: true }
-    // What an item's status is only the cloud knows.
-    return { verdict: { granted: false, reason: 'item_unknown' }, offline: true }
+    return { verdict: decideByItem(tokenParts, parts.items, ask), offline: true }
   }
 
   function homeView(): HomeView {
@@ -95,6 +97,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       offline,
       outcome: null,
       ...(verdict.itemStatus && { itemStatus: verdict.itemStatus }),
+      ...(verdict.statusAgeSeconds !== undefined && { statusAgeSeconds: verdict.statusAgeSeconds }),
     }
   }
 
@@ -199,6 +202,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       offline,
       outcome: null,
       ...(verdict.itemStatus && { itemStatus: verdict.itemStatus }),
+      ...(verdict.statusAgeSeconds !== undefined && { statusAgeSeconds: verdict.statusAgeSeconds }),
     }
   }
 

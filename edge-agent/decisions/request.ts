@@ -30,6 +30,8 @@ export interface AuthorizeAnswer {
   /** null: nothing was actuated. */
   outcome: Outcome | null
   itemStatus?: ItemStatus
+  /** The status is as old as this, and may have changed since. */
+  statusAgeSeconds?: number
 }
 
 /** Leave to use rights up, from a token or a receipt. Nothing is used up yet. */
@@ -55,9 +57,9 @@ export interface Grant {
 export type Verdict =
   | { granted: true; grant: Grant }
   /** Nothing is to be used up: asking for an item's status. */
-  | { granted: true; grant: null; itemStatus?: ItemStatus; eventId: string | null }
+  | { granted: true; grant: null; itemStatus?: ItemStatus; statusAgeSeconds?: number; eventId: string | null }
   /** `eventId`: the cloud has recorded it already. */
-  | { granted: false; reason: DenyReason; eventId?: string; itemStatus?: ItemStatus }
+  | { granted: false; reason: DenyReason; eventId?: string; itemStatus?: ItemStatus; statusAgeSeconds?: number }
 
 export interface Ask {
   request: AuthorizeRequest

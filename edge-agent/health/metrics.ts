@@ -1,3 +1,4 @@
+import type { GateCounts } from '../lanes/gate/gate-lane.ts'
 import type { AgentStatus } from './status.ts'
 
 /** Counters since the start. */
@@ -17,7 +18,7 @@ export function newCounters(): Counters {
 const STATES = ['absent', 'opening', 'identifying', 'ready', 'degraded', 'stopped'] as const
 
 /** The status in the text format of Prometheus. */
-export function metricsText(status: AgentStatus, counters: Counters): string {
+export function metricsText(status: AgentStatus, counters: Counters, gates: ReadonlyMap<string, GateCounts>): string {
   const lines: string[] = []
   const metric = (name: string, type: 'gauge' | 'counter', help: string, values: [labels: string, value: number][]) => {
     lines.push(`# HELP untag_${name} ${help}`, `# TYPE untag_${name} ${type}`)
@@ -35,6 +36,10 @@ export function metricsText(status: AgentStatus, counters: Counters): string {
     ['{outcome="failed"}', counters.failed],
     ['{outcome="unknown"}', counters.unknown],
   ])
+  const kinds = ['reads', 'late', 'entering', 'passed', 'alarms'] as const
+  metric('gate_total', 'counter', 'Reads at each gate, those too late to alarm, and tags that entered, left and alarmed.', [...gates].flatMap(([deviceId, counts]) => kinds.map((kind): [string, number] => [`{device="${label(deviceId)}",kind="${kind}"}`, counts[kind]])))
+  metric('items', 'gauge', 'Names of items in the replica.', [['', status.items.known]])
+  metric('items_age_seconds', 'gauge', 'Since the items were last known to be complete; -1: never.', [['', status.items.ageSeconds ?? -1]])
   metric(
     'device_state',
     'gauge',

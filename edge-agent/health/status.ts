@@ -20,6 +20,8 @@ export interface AgentStatus {
   /** Trusted time, ISO. */
   now: string
   isHome: boolean
+  /** The replica of the store's items: how many names it holds, and how old it is; null: never complete. */
+  items: { known: number; ageSeconds: number | null }
   devices: (DeviceStatus & { name: string | null; deviceType: string | null })[]
   /** Why nothing may move, or null. */
   fault: string | null

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Hono, type Context } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import { z } from 'zod'
+import type { PushPort } from '../../device-drivers/transports/push-port.ts'
 import { normaliseIdentifiers } from '../../policy/identifiers.ts'
 import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
 import { classify } from '../decisions/scan.ts'
@@ -40,10 +41,12 @@ export interface LocalAppOptions {
   /** Names by which this agent may be called, `host:port`. */
   hosts: () => readonly string[]
   log: Log
+  /** Where devices that call are handed to their drivers. */
+  pushes?: PushPort
 }
 
 /** The agent's own HTTP API and pages (contracts §6). */
-export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
+export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions): Hono {
   const app = new Hono()
 
   app.use('*', async (c, next) => {
@@ -145,8 +148,8 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
     const isReady = fault === null && policyVersion !== null
     return c.json({ ready: isReady, online, policyVersion, devices: devices.map(({ deviceId, state, detail }) => ({ deviceId, state, detail })) }, isReady ? 200 : 503)
   })
-  app.get('/metrics', (c) => c.body(metricsText(agent.status(), agent.counters), 200, { 'content-type': 'text/plain; version=0.0.4' }))
-  ingestRoutes(app, { devices: agent.config.devices, port: agent.pushes, platform: agent.platform, log })
+  app.get('/metrics', (c) => c.body(metricsText(agent.status(), agent.counters, agent.gates.counts()), 200, { 'content-type': 'text/plain; version=0.0.4' }))
+  if (pushes) ingestRoutes(app, { devices: agent.config.devices, port: pushes, platform: agent.platform, log })
   pageRoutes(app, agent, { mayUse: (c) => isLoopback(c) || isPaired(c) })
 
   function isPaired(c: Context): boolean {

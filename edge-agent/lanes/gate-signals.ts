@@ -24,9 +24,11 @@ export function gateSignal(answer: AuthorizeAnswer, hasTag: boolean, policy: Pro
   const amber: GateSignal = { signal: 'amber', seconds: AMBER_SECONDS, isAlarm: false }
   if (!hasTag) return amber
   const siren: GateSignal = { signal: 'siren', seconds: SIREN_SECONDS, isAlarm: true }
-  if (answer.itemStatus) return GATE_BEHAVIOUR[answer.itemStatus] === 'pass' ? amber : siren
+  // What was heard too long ago may be paid by now.
+  const isKnown = answer.statusAgeSeconds === undefined
+  if (answer.itemStatus && isKnown) return GATE_BEHAVIOUR[answer.itemStatus] === 'pass' ? amber : siren
   // A receipt that does not cover the tag: the tag is known not to be paid by it.
-  if (answer.reason === 'item_not_paid') return siren
+  if (answer.reason === 'item_not_paid' && isKnown) return siren
   if (policy?.unknownTag === 'siren') return siren
   return policy?.unknownTag === 'ignore' ? undefined : amber
 }

@@ -3,7 +3,8 @@ import { releaseActionOf, type DeviceFacts } from '../../policy/devices.ts'
 import { newId } from '../../policy/ids.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { receiptTextIn } from '../../policy/receipts/receipt-token.ts'
+import type { ReceiptClaims } from '../../policy/receipts/claims.ts'
+import { openReceipt, receiptTextIn } from '../../policy/receipts/receipt-token.ts'
 import type { DeviceType, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
 import type { Authorize } from '../decisions/authorize.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
@@ -12,6 +13,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/clock.ts'
 import type { Trust } from '../trust/trust.ts'
+import type { Gates } from './gate/gates.ts'
 import { gateSignal } from './gate-signals.ts'
 import type { OpenedSession, Operators, Proof } from './operators.ts'
 
@@ -48,6 +50,7 @@ export interface LaneParts {
   clock: AgentClock
   trust: Trust
   operators: Operators
+  gates: Gates
   authorize: Authorize
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
   log: Log
@@ -119,9 +122,23 @@ export function openLanes(parts: LaneParts): Lanes {
     const device = factsOf(asked.deviceId)
     const repeated = device?.deviceType === 'exit_gate' ? await secondLook(asked) : undefined
     if (repeated) return repeated
+    if (device?.deviceType !== 'exit_gate') return authorize(asked)
+    const receipt = receiptAlone(asked)
     const answer = await authorize(asked)
-    if (device?.deviceType === 'exit_gate') await showAtGate(asked, answer)
+    await showAtGate(asked, answer)
+    if (receipt && answer.authorized) parts.gates.onReceipt(asked.deviceId, receipt.claims, receipt.unused)
     return answer
+  }
+
+  /** A receipt without tags, with the entries whose way out is free until now: their tags may follow. */
+  function receiptAlone(asked: AuthorizeRequest): { claims: ReceiptClaims; unused: number[] } | undefined {
+    if (asked.receipt === undefined || namesTag(asked)) return undefined
+    const opened = openReceipt(asked.receipt, { keys: trust.keys, storeId: parts.storeId })
+    if (!opened.ok) return undefined
+    const { claims } = opened
+    const cti = Buffer.from(claims.cti).toString('hex')
+    const { nowMs } = parts.clock.now()
+    return { claims, unused: Array.from({ length: claims.units }, (_, n) => n).filter((n) => parts.ledger.claims.isFree(cti, 'exit', n, nowMs, false)) }
   }
 
   function namesTag({ identifiers }: AuthorizeRequest): boolean {
@@ -230,7 +247,11 @@ export function openLanes(parts: LaneParts): Lanes {
     scan,
     onEvent(sourceId, event) {
       const deviceId = parts.feeds(sourceId) ?? sourceId
-      if (event.type === 'passage') delete stateOf(deviceId).opened
+      if (event.type === 'tags' && factsOf(deviceId)?.deviceType === 'exit_gate') parts.gates.onReads(deviceId, sourceId, event.reads)
+      if (event.type === 'passage') {
+        delete stateOf(deviceId).opened
+        parts.gates.onPassage(deviceId)
+      }
       if (event.type !== 'scan') return
       scan(deviceId, event.text).catch((error: unknown) => {
         parts.log.error({ err: error, deviceId }, 'a scan could not be decided')

@@ -1,3 +1,4 @@
+import type { Database as Connection } from 'better-sqlite3'
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { JournalBody } from '../../policy/journal.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
@@ -35,11 +36,16 @@ export interface LedgerOptions {
   onFailure(failure: LedgerFailure): void
   /** The journal has grown, and that is on the disk: there is something to tell the cloud. */
   onGrown?: () => void
+  /** How the file is opened; by default the real way. */
+  open?: OpenLedgerFile | undefined
 }
 
+/** Opens the ledger's file; the simulated shop has disks of its own. */
+export type OpenLedgerFile = (file: string) => Connection
+
 /** Opens or makes the ledger, with FULL durability read back. Throws when it is damaged or another process has it. */
-export function openLedger({ file, ledgerId, generation, onFailure, onGrown }: LedgerOptions): Ledger {
-  const db = openLedgerFile(file)
+export function openLedger({ file, ledgerId, generation, onFailure, onGrown, open = openLedgerFile }: LedgerOptions): Ledger {
+  const db = open(file)
   const journal = openJournal(db, ledgerId, generation)
   const claims = openClaims(db)
   let told = journal.head.seq

@@ -1,5 +1,6 @@
 import { pause, retryDelays, type Platform } from '../../policy/platform.ts'
 import { agentTopic, storeTopic, STORE_TOPICS } from '../../policy/topics.ts'
+import { LedgerFull } from '../ledger/commit.ts'
 import type { Log } from '../log.ts'
 import type { Identity } from '../trust/identity.ts'
 import type { Trust } from '../trust/trust.ts'
@@ -23,6 +24,8 @@ export interface Connection extends CloudLink {
   start(): void
   /** Resolves once the agent has logged in and has the documents as they stand; false when the first try failed or after `limitMs`. */
   ready(limitMs: number): Promise<boolean>
+  /** Asks once for what is newer, and takes it. */
+  look(): Promise<void>
   /** Something was written to the journal. */
   kick(): void
   stop(): Promise<void>
@@ -55,6 +58,8 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 /** While online the documents are looked at this often even if nobody says that they changed. */
 const POLL_MS = 15_000
+/** How often the time is asked while online: only the answer sets a clock back that a wrong signed time has put ahead. */
+const ASK_TIME_MS = 10 * 60_000
 /** Pages of documents that are fetched in one go. */
 const PAGES_LIMIT = 1_000
 
@@ -69,7 +74,9 @@ export function connect(parts: ConnectionParts): Connection {
   let cameOnline = false
   const readyWaiters = new Set<(isReady: boolean) => void>()
   let triesFailed = 0
+  let timeAskedAt = 0
   let running: Promise<void> | undefined
+  let looking: Promise<void> | undefined
 
   const onChange = () => {
     if (!session.isOnline) wake()
@@ -93,6 +100,7 @@ export function connect(parts: ConnectionParts): Connection {
 
   /** Signed time that cannot be an old copy, as it answers our own nonce. */
   async function askTime(): Promise<void> {
+    timeAskedAt = platform.clock.elapsed()
     const nonce = Buffer.from(platform.random.bytes(16)).toString('base64url')
     const answer = await http.get(`time?nonce=${nonce}`, CALL_MS)
     const time = answer.kind === 'answered' ? answer.body['time'] : undefined
@@ -107,15 +115,30 @@ export function connect(parts: ConnectionParts): Connection {
     return taken?.taken ? taken.kind : undefined
   }
 
-  /** Fetches what is newer than here; false when the cloud did not answer. */
-  async function fetchDocuments(): Promise<boolean> {
+  /** One look at what is newer; whoever asks meanwhile gets the same. */
+  async function lookOnce(): Promise<void> {
+    const answer = await session.call('fetchSignedDocuments', { have: trust.have() })
+    if (answer.kind !== 'answered') return
+    await takeAll(answer.body['documents'] as unknown[])
+    parts.onChange()
+  }
+
+  async function takeAll(documents: readonly unknown[]): Promise<void> {
+    for (const document of documents) {
+      // A page of items takes some milliseconds: tags are looked up in between.
+      if (take(document) === 'items') await pause(platform.timers, 0)
+    }
+  }
+
+  /** Fetches what is newer than here, for a start without the many pages of items; false when the cloud did not answer. */
+  async function fetchDocuments(scope: 'all' | 'without items'): Promise<boolean> {
     isDirty = false
     let cursor: string | undefined
     for (let page = 0; page < PAGES_LIMIT; page++) {
-      const answer = await session.call('fetchSignedDocuments', { have: trust.have(), ...(cursor !== undefined && { cursor }) })
+      const answer = await session.call('fetchSignedDocuments', { have: scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }, ...(cursor !== undefined && { cursor }) })
       if (answer.kind === 'refused') return session.isOnline
       if (answer.kind === 'unreachable') return false
-      for (const document of answer.body['documents'] as unknown[]) take(document)
+      await takeAll(answer.body['documents'] as unknown[])
       const next = answer.body['nextCursor']
       if (typeof next !== 'string') break
       cursor = next
@@ -159,7 +182,7 @@ export function connect(parts: ConnectionParts): Connection {
         CALL_MS,
       )
       line = opened
-      const store = STORE_TOPICS.filter((name) => name !== 'items').map((name) => storeTopic(storeId, name))
+      const store = STORE_TOPICS.map((name) => storeTopic(storeId, name))
       opened.subscribe([...store, agentTopic(storeId, agentId, 'ack'), agentTopic(storeId, agentId, 'command')])
       opened.publish(topic, state(true), { retain: true })
     } catch (error) {
@@ -167,14 +190,24 @@ export function connect(parts: ConnectionParts): Connection {
     }
   }
 
+  /** Whoever calls this can do nothing about a full disk: it is told, and the message comes again. */
   function onMessage(topic: string, payload: string): void {
+    try {
+      takeMessage(topic, payload)
+    } catch (error) {
+      if (error instanceof LedgerFull) log.warn({ topic }, 'the disk is full: a message from the broker was not kept')
+      else log.error({ err: error, topic }, 'a message from the broker could not be taken')
+    }
+  }
+
+  function takeMessage(topic: string, payload: string): void {
     if (topic === agentTopic(storeId, agentId, 'ack')) return sending.onAck(payload)
     const isCommand = topic === agentTopic(storeId, agentId, 'command')
     const taken = isCommand ? undefined : take(payload)
     if (!isCommand) parts.onChange()
-    // Of commands only the one that may come unsigned is known so far: look now. A denial is confirmed at
-    // once, by asking with what we have: a refund waits for it.
-    if (isCommand || taken === 'deny' || trust.isBehind) {
+    // Of commands only the one that may come unsigned is known so far: look now. Denials and items that were taken
+    // are confirmed at once, by asking with what we have: a refund or a shopper waits for it.
+    if (isCommand || taken === 'deny' || taken === 'items' || trust.isBehind) {
       isDirty = true
       wake()
     }
@@ -187,12 +220,14 @@ export function connect(parts: ConnectionParts): Connection {
     await askTime()
     // With the cloud in reach the agent has bound its devices before it looks at the documents, which name them.
     await bindDevices()
-    if (!(await fetchDocuments())) return
+    if (!(await fetchDocuments('without items'))) return
     await openBroker(challenge)
     session.goOnline()
     cameOnline = true
     for (const done of readyWaiters) done(true)
     sending.kick()
+    // The items come next: with a whole store of them that takes a while, and the agent is of use before.
+    isDirty = true
     while (session.isOnline && !stopping.signal.aborted) {
       if (!isDirty) await sleep(POLL_MS)
       if (stopping.signal.aborted || !session.isOnline) return
@@ -201,7 +236,8 @@ export function connect(parts: ConnectionParts): Connection {
         if (renewed === undefined) return session.goOffline('the login could not be renewed')
         await openBroker(renewed)
       }
-      if (!(await fetchDocuments())) return
+      if (platform.clock.elapsed() - timeAskedAt >= ASK_TIME_MS) await askTime()
+      if (!(await fetchDocuments('all'))) return
       sending.kick()
     }
   }
@@ -245,6 +281,10 @@ export function connect(parts: ConnectionParts): Connection {
     },
     ask: session.call,
     told: sending.told,
+    look() {
+      looking ??= lookOnce().finally(() => void (looking = undefined))
+      return looking
+    },
     start: () => void (running ??= run()),
     ready(limitMs) {
       if (session.isOnline || triesFailed > 0) return Promise.resolve(session.isOnline)

@@ -1,3 +1,4 @@
+import { ItemsClaims } from '../../policy/documents/item-documents.ts'
 import { DOCUMENT_KINDS, type DocumentKind } from '../../policy/documents/kinds.ts'
 import { keyId, keyRing, type KeyRing, type VerificationKey } from '../../policy/documents/keys.ts'
 import { openDocument } from '../../policy/documents/signed-document.ts'
@@ -12,12 +13,13 @@ import {
   type DenyEntry,
 } from '../../policy/documents/store-documents.ts'
 import { policyStage, type PolicyStage } from '../../policy/store-policy.ts'
+import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from './clock.ts'
 import type { Identity } from './identity.ts'
 
 /**
- *   root ──▶ key set ──▶ policy · fresh · deny
+ *   root ──▶ key set ──▶ policy · fresh · deny · items
  *
  * What the agent believes. A document replaces another only when it is signed, for this store and
  * newer; one already accepted is kept, and its age drives the stages (contracts §3, §4).
@@ -28,7 +30,7 @@ export interface Trust {
   /** The accepted policy, or undefined before the first. */
   readonly policy: PolicyClaims | undefined
   /** What the agent has, as `fetchSignedDocuments` is told. */
-  have(): { keys?: [number, number]; policy?: [number, number]; deny?: [number, number] }
+  have(): { keys?: [number, number]; policy?: [number, number]; deny?: [number, number]; items?: [number, number] }
   /** Looks at a document from anywhere and takes it when it is good. */
   accept(jws: string): Acceptance
   /** Takes the signed answer to our own question for the time. */
@@ -42,7 +44,7 @@ export interface Trust {
 }
 
 export type Acceptance =
-  | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'time' }
+  | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'items' | 'time' }
   /** Known already, or not newer: nothing to say. */
   | { taken: false; why: 'known' }
   /** Something is wrong with it: to be reported. */
@@ -51,8 +53,8 @@ export type Acceptance =
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
 
-/** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. */
-export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock): Trust {
+/** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
+export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
   const { marks, commits, claims } = ledger
   const root = keyRing([{ kid: keyId(identity.rootX), alg: 'EdDSA', x: identity.rootX, use: 'root', iss: 'root', state: 'active' }])
   let keys: KeyRing = new Map<string, VerificationKey>()
@@ -127,11 +129,14 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock)
     const opened = openAs(jws, DOCUMENT_KINDS.fresh, keys, identity.storeId, FreshClaims, undefined)
     if (!opened.ok) return opened.refusal
     const { claims: fresh } = opened
+    // Two of one millisecond may still differ in the items.
+    if (heads?.timeMs === fresh.timeMs) items?.hearHead(fresh.items, fresh.timeMs)
     if (heads && fresh.timeMs <= heads.timeMs) return { taken: false, why: 'known' }
     const verdict = clock.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
     if (verdict === 'ignored') return { taken: false, why: 'known' }
     if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours' }
     heads = fresh
+    items?.hearHead(fresh.items, fresh.timeMs)
     lastContactMs = fresh.timeMs
     commits.now(() => marks.set(LAST_CONTACT, String(lastContactMs)))
     confirm()
@@ -168,11 +173,23 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock)
     else claims.useElsewhere(entry.cti, entry.rightClass, entry.ordinals, entry.until)
   }
 
+  function acceptItems(jws: string): Acceptance {
+    if (!items) return { taken: false, why: 'known' }
+    const opened = openAs(jws, DOCUMENT_KINDS.items, keys, identity.storeId, ItemsClaims, nowSeconds())
+    if (!opened.ok) return opened.refusal
+    const verdict = items.take(opened.claims)
+    // The page may be what was missing when the freshness was heard.
+    if (heads) items.hearHead(heads.items, heads.timeMs)
+    if (verdict === 'taken') return { taken: true, kind: 'items' }
+    return verdict === 'rollback' ? { taken: false, why: 'refused', detail: `items of epoch ${opened.claims.epoch} are over` } : { taken: false, why: 'known' }
+  }
+
   const byTyp: Record<string, (jws: string) => Acceptance> = {
     [DOCUMENT_KINDS.keys.typ]: acceptKeys,
     [DOCUMENT_KINDS.policy.typ]: acceptPolicy,
     [DOCUMENT_KINDS.fresh.typ]: acceptFresh,
     [DOCUMENT_KINDS.deny.typ]: acceptDeny,
+    [DOCUMENT_KINDS.items.typ]: acceptItems,
   }
 
   return {
@@ -184,7 +201,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock)
     },
     have() {
       const [k, p] = [stored('keys'), stored('policy')]
-      return { ...(k && { keys: [k.epoch, k.ver] }), ...(p && { policy: [p.epoch, p.ver] }), deny: [0, denySeq()] }
+      return { ...(k && { keys: [k.epoch, k.ver] }), ...(p && { policy: [p.epoch, p.ver] }), deny: [0, denySeq()], ...(items && { items: items.have() }) }
     },
     accept(jws) {
       const take = Object.hasOwn(byTyp, typOf(jws)) ? byTyp[typOf(jws)] : undefined
@@ -204,7 +221,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock)
     get isBehind() {
       if (!heads) return false
       const [k, p] = [stored('keys'), stored('policy')]
-      return !k || !p || compareVersions(heads.keys, k) > 0 || compareVersions(heads.policy, p) > 0 || heads.deny.ver > denySeq()
+      return !k || !p || compareVersions(heads.keys, k) > 0 || compareVersions(heads.policy, p) > 0 || heads.deny.ver > denySeq() || items?.isBehind === true
     },
   }
 }

@@ -24,6 +24,7 @@ export const DOCUMENT_KINDS = {
   keys: { typ: 'keys+jwt', use: 'root', maxLife: 400 * DAY, maxLength: BUNDLE },
   fresh: { typ: 'fresh+jwt', use: 'freshness', maxLife: 80 * HOUR, maxLength: 4_096 },
   deny: { typ: 'deny+jwt', use: 'freshness', maxLife: 80 * HOUR, maxLength: BUNDLE },
+  items: { typ: 'items+jwt', use: 'freshness', maxLife: 80 * HOUR, maxLength: BUNDLE },
   time: { typ: 'time+jwt', use: 'freshness', maxLife: MINUTE, maxLength: TOKEN },
   ack: { typ: 'ack+jwt', use: 'freshness', maxLife: HOUR, maxLength: TOKEN },
   command: { typ: 'cmd+jwt', use: 'freshness', maxLife: MINUTE, maxLength: 4_096 },

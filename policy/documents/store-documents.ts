@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { DeviceFacts } from '../devices.ts'
 import { ProtectionPolicy } from '../store-policy.ts'
 import { RIGHT_CLASSES, SECURITY_TAG_MODES } from '../vocabulary.ts'
+import { ItemsHead } from './item-documents.ts'
 import { KEY_STATES, KEY_USES } from './keys.ts'
 
 /** What the cloud tells the agents of a store, each signed and each with a version that never falls. */
@@ -72,6 +73,8 @@ export const FreshClaims = z.strictObject({
   keys: Head,
   /** `ver` is the number of the last entry. */
   deny: z.strictObject({ epoch: z.int(), ver: z.int() }),
+  /** The end of the items' sequence, and from where on it can be followed (item-documents.ts). */
+  items: ItemsHead,
 })
 export type FreshClaims = z.infer<typeof FreshClaims>
 

@@ -1,5 +1,4 @@
 import type { Cancel, Platform } from '../../policy/platform.ts'
-import { pause } from '../../policy/platform.ts'
 import type { ResyncingCodec } from '../../device-drivers/protocols/codec.ts'
 import type { ModbusFrame, ModbusFraming } from '../../device-drivers/protocols/modbus/frame.ts'
 import { decodeRequest, encodePdu, encodeRefusal } from '../../device-drivers/protocols/modbus/pdu.ts'
@@ -7,6 +6,7 @@ import type { ModbusMessage, ModbusRefusal } from '../../device-drivers/protocol
 import { rtuCodec } from '../../device-drivers/protocols/modbus/rtu.ts'
 import { tcpCodec } from '../../device-drivers/protocols/modbus/tcp.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+import { answerWithFaults } from './answer-faults.ts'
 import type { Fault, FaultSwitches } from './faults.ts'
 
 export interface SlaveOptions {
@@ -21,7 +21,6 @@ export interface SlaveOptions {
 
 /** A gap this long ends a request of unknown form, ms. */
 const SILENCE_MS = 20
-const SEND_WITHIN = new AbortController().signal
 
 const CODECS: Record<ModbusFraming, () => ResyncingCodec<ModbusFrame>> = { rtu: () => rtuCodec('request'), tcp: () => tcpCodec('request') }
 
@@ -42,28 +41,12 @@ export async function answerRequests(options: SlaveOptions): Promise<void> {
     return 'exception' in said ? encodeRefusal(said) : encodePdu('answer', said)
   }
 
-  function garbled(bytes: Uint8Array): Uint8Array {
-    const wrong = bytes.slice()
-    const at = framing === 'rtu' ? wrong.length - 1 : 0
-    wrong[at] = (wrong[at] ?? 0) ^ 1
-    return wrong
-  }
-
-  async function send(bytes: Uint8Array): Promise<void> {
-    await link.write(bytes, SEND_WITHIN).catch(() => {})
-  }
-
   async function serveOne(frame: ModbusFrame): Promise<void> {
     if (!units.has(frame.unit)) return
     const hits = faults.hitting(frame.unit, frame.pdu[0] ?? 0)
-    const has = (kind: Fault['kind']) => hits.some((hit) => hit.kind === kind)
-    if (has('dead')) return
+    if (hits.some((hit) => hit.kind === 'dead')) return
     const bytes = codec.encode({ ...frame, pdu: handle(frame, hits) })
-    if (has('cut-before-answer')) return link.close()
-    for (const hit of hits) if (hit.kind === 'delay') await pause(timers, hit.ms)
-    for (const hit of hits) if (hit.kind === 'noise') await send(hit.bytes)
-    if (!has('mute')) await send(has('garble') ? garbled(bytes) : bytes)
-    if (has('cut-after-answer')) await link.close()
+    await answerWithFaults({ link, timers, hits, bytes }, framing === 'rtu' ? -1 : 0)
   }
 
   // Answers leave in the order of the requests, however long one is delayed.

@@ -1,6 +1,7 @@
 import type { Platform } from '../../policy/platform.ts'
 import type { ModbusFraming } from '../../device-drivers/protocols/modbus/frame.ts'
 import { ILLEGAL_DATA_ADDRESS, MODBUS_FUNCTIONS } from '../../device-drivers/protocols/modbus/functions.ts'
+import { FLASH_COILS } from '../../device-drivers/protocols/modbus/pdu.ts'
 import type { ModbusMessage, ModbusRefusal } from '../../device-drivers/protocols/modbus/pdu.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { faultSwitches } from './faults.ts'
@@ -31,6 +32,8 @@ export interface RelayBoardOptions {
   readonly framing?: ModbusFraming
   /** The addresses at which this board answers; default [1]. Several make one board stand for many. */
   readonly units?: readonly number[]
+  /** Understands the "flash on" command of Waveshare boards; default false. */
+  readonly flash?: boolean
   /** Default: coil 0 opens a lock that shows on input 0 within 30 ms. */
   readonly locks?: readonly LockModel[]
   /** Told of every change of a coil, for showing it. */
@@ -108,7 +111,13 @@ export function relayBoard(options: RelayBoardOptions): RelayBoard {
   }
 
   function answer(request: ModbusMessage): ModbusMessage | ModbusRefusal {
-    const { name, address, quantity, values } = request
+    const { name, address, quantity, values, flash } = request
+    if (flash !== undefined && options.flash && address - FLASH_COILS < SIZE) {
+      const coil = address - FLASH_COILS
+      write(name, coil, 1)
+      timers.after(flash * 100, () => setCoil(coil, false))
+      return request
+    }
     if (address + quantity > SIZE) return { functionCode: MODBUS_FUNCTIONS[name].code, exception: ILLEGAL_DATA_ADDRESS }
     const cell = read[name]
     if (cell) return { name, address: 0, quantity: 0, values: Array.from({ length: quantity }, (_, i) => cell(address + i)) }

@@ -1,16 +1,22 @@
-import { createHmac } from 'node:crypto'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { PspAnswer, PspDesk, PspDialect, PspNotification, SimulatedRefund, SimulatedSession } from './psp-desk.ts'
+import { ADYEN } from './psps/adyen.ts'
+import { CUSTOM } from './psps/custom.ts'
+import { KLARNA } from './psps/klarna.ts'
+import { MOLLIE } from './psps/mollie.ts'
+import { PAYPAL } from './psps/paypal.ts'
+import { STRIPE } from './psps/stripe.ts'
+import { SUMUP } from './psps/sumup.ts'
+import { WORLDLINE } from './psps/worldline.ts'
 
 /**
- * A payment service provider that takes no money. It speaks our `custom` protocol, and the few calls of Stripe Checkout
- * and Mollie that a shop needs, over real HTTP:
- *
- *   POST /sessions · GET /sessions/{id} · POST /refunds
- *   POST /v1/checkout/sessions · GET /v1/checkout/sessions/{id} · POST /v1/refunds
- *   POST /v2/payments · GET /v2/payments/{id} · POST /v2/payments/{id}/refunds
- *
- * Like real ones it answers the same Idempotency-Key the same way, and does a thing once.
+ * A payment service provider that takes no money, over real HTTP. It speaks as one of these; their files name the public
+ * documentation that they were written from. Like real ones it answers the same idempotency key the same way, and does a thing once.
  */
+const DIALECTS = { custom: CUSTOM, stripe: STRIPE, mollie: MOLLIE, adyen: ADYEN, paypal: PAYPAL, klarna: KLARNA, sumup: SUMUP, worldline: WORLDLINE } satisfies Record<string, PspDialect>
+export type PspName = keyof typeof DIALECTS
+export const PSP_NAMES = Object.keys(DIALECTS) as PspName[]
+
 export interface SimulatedPsp {
   readonly baseUrl: string
   readonly sessions: ReadonlyMap<string, SimulatedSession>
@@ -18,10 +24,16 @@ export interface SimulatedPsp {
   /** Requests that arrived, such as `POST /sessions`. */
   readonly requests: readonly string[]
   readonly switches: PspSwitches
+  /** What `configurePSP` is told of it. */
+  config(): Record<string, string>
   /** The shopper does this at the provider's page; then the notification goes out. Answers the statuses that came back. */
   end(sessionId: string, status: 'paid' | 'cancelled' | 'expired', amountCent?: number): Promise<number[]>
   /** Sends the notifications that were kept back, the newest first. */
   sendKept(): Promise<number[]>
+  /** Claims that an open session is paid, as somebody does who does not know the secret. */
+  forge(sessionId: string): Promise<number>
+  /** A refund that was taken fails after all; then the notification goes out. undefined where this provider tells nobody. */
+  failRefund(refundId: string): Promise<number[] | undefined>
   /** Ends the requests that were left without an answer. */
   release(): void
   close(): Promise<void>
@@ -40,141 +52,67 @@ export interface PspSwitches {
   copies: number
 }
 
-export interface SimulatedSession {
-  readonly id: string
-  readonly reference: string
-  readonly amountCent: number
-  readonly currency: string
-  readonly key: string
-  status: 'open' | 'paid' | 'cancelled' | 'expired'
-  paidCent: number
-}
-
-export interface SimulatedRefund {
-  readonly id: string
-  readonly sessionId: string
-  readonly amountCent: number
-  readonly key: string
-}
-
 export interface PspOptions {
-  /** How it speaks in notifications. */
-  readonly dialect: 'custom' | 'stripe' | 'mollie'
-  /** What it signs notifications with: `whsec_…`. */
-  readonly secret: string
-  /** What requests must bear. */
-  readonly apiKey: string
+  readonly dialect: PspName
+  /** What it signs notifications with, and what requests must bear; by default an example. */
+  readonly secret?: string
+  readonly apiKey?: string
   /** Where notifications go. */
   notifyUrl(): string
   /** For signatures, ms since 1970. */
   nowMs(): number
+  readonly host?: string
+  /** By default a free one. */
+  readonly port?: number
+  /** Sees each request with the status of its answer. */
+  onRequest?(line: string): void
 }
 
-type Answer = { status: number; body: unknown }
-
-/** A provider on a free port of this machine. */
+/** A provider on a port of this machine. `/pay/{session}` is the shopper's page: `?do=pay`, `cancel` or `expire`. */
 export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
-  const sessions = new Map<string, SimulatedSession>()
-  const refunds: SimulatedRefund[] = []
+  const dialect: PspDialect = DIALECTS[options.dialect]
   const requests: string[] = []
-  const answered = new Map<string, Answer>()
-  const kept: string[] = []
+  const answered = new Map<string, PspAnswer>()
+  const kept: PspNotification[] = []
   const held = new Set<ServerResponse>()
   const switches: PspSwitches = { hang: false, hangAfterwards: false, status: undefined, keep: false, copies: 1 }
-  let count = 0
+  const { desk, sessions, refunds } = newDesk(options)
 
   function serve(incoming: IncomingMessage, response: ServerResponse, body: string): void {
-    const path = new URL(incoming.url ?? '/', 'http://psp').pathname
-    requests.push(`${incoming.method} ${path}`)
+    const { pathname: path, searchParams: query } = new URL(incoming.url ?? '/', 'http://psp')
+    const method = incoming.method ?? ''
+    if (path.startsWith('/pay/')) return void servePage(path.slice('/pay/'.length), query.get('do'), response)
+    requests.push(`${method} ${path}`)
     if (switches.hang) return void held.add(response)
-    if (switches.status !== undefined) return send(response, { status: switches.status, body: { error: 'switched on' } })
-    if (incoming.headers.authorization !== `Bearer ${options.apiKey}`) return send(response, { status: 401, body: { error: 'wrong key' } })
-    const key = String(incoming.headers['idempotency-key'] ?? '')
-    const answer = (key !== '' && answered.get(`${path} ${key}`)) || carryOut(incoming.method ?? '', path, key, body)
-    if (key !== '') answered.set(`${path} ${key}`, answer)
-    if (switches.hangAfterwards) return void held.add(response)
+    const asked = { method, path, query, headers: incoming.headers, body }
+    const answer = answerTo(asked)
+    if (switches.hangAfterwards && method !== 'GET' && answer.isQuick !== true) return void held.add(response)
+    options.onRequest?.(`${method} ${path} ${answer.status}`)
     send(response, answer)
   }
 
-  function carryOut(method: string, path: string, key: string, body: string): Answer {
-    const isStripe = path.startsWith('/v1/')
-    if (path.startsWith('/v2/')) return carryOutMollie(method, path, key, body)
-    const sessionId = /^(?:\/v1\/checkout)?\/sessions\/([^/]+)$/.exec(path)?.[1]
-    if (method === 'GET' && sessionId !== undefined) {
-      const session = sessions.get(sessionId)
-      return session ? { status: 200, body: shown(session, isStripe) } : { status: 404, body: { error: 'no such session' } }
-    }
-    const form = new URLSearchParams(isStripe ? body : '')
-    const json = (isStripe ? {} : JSON.parse(body || '{}')) as { reference?: string; amountCent?: number; currency?: string; sessionId?: string }
-    if (path.endsWith('/sessions')) {
-      const session: SimulatedSession = {
-        id: `cs_${++count}`,
-        reference: json.reference ?? form.get('client_reference_id') ?? '',
-        amountCent: json.amountCent ?? Number(form.get('line_items[0][price_data][unit_amount]')),
-        currency: json.currency ?? (form.get('line_items[0][price_data][currency]') ?? '').toUpperCase(),
-        key,
-        status: 'open',
-        paidCent: 0,
-      }
-      sessions.set(session.id, session)
-      return { status: 200, body: shown(session, isStripe) }
-    }
-    if (!path.endsWith('/refunds')) return { status: 404, body: { error: 'no such path' } }
-    return giveBack(sessions.get(json.sessionId ?? (form.get('payment_intent') ?? '').replace('pi_', '')), json.amountCent ?? Number(form.get('amount')), key)
+  function answerTo(asked: Parameters<PspDialect['answer']>[0]): PspAnswer {
+    if (switches.status !== undefined) return { status: switches.status, body: dialect.errorOf(switches.status) }
+    if (!dialect.isAllowed(asked, desk)) return { status: 401, body: dialect.errorOf(401) }
+    const key = dialect.keyHeader === undefined ? '' : String(asked.headers[dialect.keyHeader] ?? '')
+    const known = key === '' ? undefined : answered.get(`${asked.path} ${key}`)
+    const answer = known ?? dialect.answer(asked, key, desk)
+    if (key !== '') answered.set(`${asked.path} ${key}`, answer)
+    return answer
   }
 
-  function carryOutMollie(method: string, path: string, key: string, body: string): Answer {
-    const [, , , id = '', what] = path.split('/')
-    const session = sessions.get(id)
-    const { amount, metadata } = JSON.parse(body || '{}') as { amount?: { value: string; currency: string }; metadata?: { reference: string } }
-    const amountCent = Math.round(Number(amount?.value) * 100)
-    if (id !== '' && !session) return { status: 404, body: { status: 404 } }
-    if (session && method === 'GET') return { status: 200, body: shownAsMollie(session) }
-    if (what === 'refunds') return giveBack(session, amountCent, key)
-    const made: SimulatedSession = { id: `tr_${++count}`, reference: metadata?.reference ?? '', amountCent, currency: amount?.currency ?? '', key, status: 'open', paidCent: 0 }
-    sessions.set(made.id, made)
-    return { status: 201, body: shownAsMollie(made) }
+  async function servePage(sessionId: string, wish: string | null, response: ServerResponse): Promise<void> {
+    const status = ({ pay: 'paid', cancel: 'cancelled', expire: 'expired' } as const)[wish ?? '']
+    const session = sessions.get(sessionId)
+    if (session && status) options.onRequest?.(`${sessionId} ${status}: notified ${(await psp.end(sessionId, status).catch(() => ['nobody'])).join(', ')}`)
+    const links = ['pay', 'cancel', 'expire'].map((each) => `<a href="?do=${each}">${each}</a>`).join(' · ')
+    const text = session ? `<p>${options.dialect}: ${session.amountCent / 100} ${session.currency}, ${session.status}</p><p>${links}</p>` : '<p>no such session</p>'
+    response.writeHead(session ? 200 : 404, { 'content-type': 'text/html; charset=utf-8' }).end(`<!doctype html><title>A simulated provider</title>${text}`)
   }
 
-  function shownAsMollie({ id, status, amountCent, paidCent, currency }: SimulatedSession): object {
-    const value = ((status === 'paid' ? paidCent : amountCent) / 100).toFixed(2)
-    return { resource: 'payment', id, status: status === 'cancelled' ? 'canceled' : status, amount: { value, currency }, _links: { checkout: { href: `${psp.baseUrl}/pay/${id}`, type: 'text/html' } } }
-  }
-
-  function giveBack(paid: SimulatedSession | undefined, amountCent: number, key: string): Answer {
-    const givenBack = refunds.filter((refund) => refund.sessionId === paid?.id).reduce((sum, refund) => sum + refund.amountCent, 0)
-    if (paid?.status !== 'paid' || givenBack + amountCent > paid.paidCent) return { status: 400, body: { error: 'nothing to refund' } }
-    const refund = { id: `re_${++count}`, sessionId: paid.id, amountCent, key }
-    refunds.push(refund)
-    return { status: 200, body: { id: refund.id, status: 'succeeded' } }
-  }
-
-  function shown(session: SimulatedSession, isStripe: boolean): object {
-    const url = `${psp.baseUrl}/pay/${session.id}`
-    if (!isStripe) return { id: session.id, url, status: session.status, reference: session.reference, amountCent: session.status === 'paid' ? session.paidCent : null, currency: session.currency }
-    return {
-      id: session.id,
-      object: 'checkout.session',
-      url,
-      client_reference_id: session.reference,
-      status: session.status === 'paid' ? 'complete' : session.status === 'open' ? 'open' : 'expired',
-      payment_status: session.status === 'paid' ? 'paid' : 'unpaid',
-      payment_intent: session.status === 'paid' ? `pi_${session.id}` : null,
-      amount_total: session.status === 'paid' ? session.paidCent : session.amountCent,
-      currency: session.currency.toLowerCase(),
-    }
-  }
-
-  function notificationOf(session: SimulatedSession): string {
-    if (options.dialect === 'mollie') return `id=${session.id}`
-    if (options.dialect === 'custom') return JSON.stringify({ sessionId: session.id, ...shown(session, false) })
-    const type = session.status === 'paid' ? 'checkout.session.completed' : 'checkout.session.expired'
-    return JSON.stringify({ id: `evt_${++count}`, object: 'event', type, data: { object: shown(session, true) } })
-  }
-
-  async function deliver(body: string): Promise<number[]> {
+  async function deliver({ body, headers }: PspNotification): Promise<number[]> {
     const statuses: number[] = []
-    for (let i = 0; i < switches.copies; i++) statuses.push(await post(options.notifyUrl(), body, signed(body, options)))
+    for (let i = 0; i < switches.copies; i++) statuses.push(await post(options.notifyUrl(), body, headers))
     return statuses
   }
 
@@ -183,29 +121,51 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
     incoming.on('end', () => serve(incoming, response, Buffer.concat(chunks).toString('utf8')))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve)
+  })
   const address = server.address()
+  desk.baseUrl = `http://${options.host ?? '127.0.0.1'}:${typeof address === 'object' && address ? address.port : 0}`
 
   const psp: SimulatedPsp = {
-    baseUrl: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+    baseUrl: desk.baseUrl,
     sessions,
     refunds,
     requests,
     switches,
+    config: () => dialect.configOf(desk),
     async end(sessionId, status, amountCent) {
       const session = sessions.get(sessionId)
       if (!session) throw new Error(`no session ${sessionId}`)
-      session.status = status
-      if (status === 'paid') session.paidCent = amountCent ?? session.amountCent
-      const body = notificationOf(session)
-      if (!switches.keep) return deliver(body)
-      kept.push(body)
+      if (status === 'paid') {
+        session.paidCent = amountCent ?? session.amountCent
+        if (session.status !== 'paid') session.status = dialect.capturesLater ? 'approved' : 'paid'
+      } else session.status = status
+      const notification = dialect.notificationOf(session, desk)
+      if (!notification) return []
+      if (!switches.keep) return deliver(notification)
+      kept.push(notification)
       return []
     },
     async sendKept() {
       const statuses: number[] = []
-      for (const body of kept.splice(0).reverse()) statuses.push(...(await deliver(body)))
+      for (const notification of kept.splice(0).reverse()) statuses.push(...(await deliver(notification)))
       return statuses
+    },
+    forge(sessionId) {
+      const session = sessions.get(sessionId)
+      if (!session) throw new Error(`no session ${sessionId}`)
+      const paid: SimulatedSession = { ...session, status: 'paid', paidCent: session.amountCent }
+      const notification = dialect.notificationOf(paid, { ...desk, secret: desk.secret.replace(/.$/, (last) => (last === '0' ? '1' : '0')) })
+      return notification ? post(options.notifyUrl(), notification.body, notification.headers) : Promise.resolve(400)
+    },
+    async failRefund(refundId) {
+      const refund = refunds.find((each) => each.id === refundId)
+      const session = refund && sessions.get(refund.sessionId)
+      if (!refund || !session || !dialect.refundNotificationOf) return undefined
+      refund.status = 'failed'
+      return deliver(dialect.refundNotificationOf(refund, session, desk))
     },
     release() {
       for (const response of held) response.destroy()
@@ -219,23 +179,44 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
   return psp
 }
 
-function send(response: ServerResponse, { status, body }: Answer): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+function newDesk({ dialect, nowMs, secret = DIALECTS[dialect].example.secret, apiKey = DIALECTS[dialect].example.apiKey }: PspOptions) {
+  const sessions = new Map<string, SimulatedSession>()
+  const refunds: SimulatedRefund[] = []
+  let count = 0
+  const desk: PspDesk & { baseUrl: string } = {
+    baseUrl: '',
+    secret,
+    apiKey,
+    sessions,
+    refunds,
+    nowMs,
+    next: () => ++count,
+    open(wish) {
+      const session: SimulatedSession = { charge: '', ...wish, status: 'open', paidCent: 0 }
+      sessions.set(session.id, session)
+      return session
+    },
+    capture(session) {
+      session.status = 'paid'
+    },
+    giveBack(session, amountCent, { id, key }) {
+      const gone = refunds.filter((refund) => refund.sessionId === session?.id && refund.status === 'done').reduce((sum, refund) => sum + refund.amountCent, 0)
+      if (session?.status !== 'paid' || !(amountCent > 0) || gone + amountCent > session.paidCent) return undefined
+      const refund: SimulatedRefund = { id, sessionId: session.id, amountCent, key, status: 'done' }
+      refunds.push(refund)
+      return refund
+    },
+  }
+  return { desk, sessions, refunds }
 }
 
-/** The signature of a notification: Standard Webhooks, or Stripe's. */
-function signed(body: string, { dialect, secret, nowMs }: PspOptions): Record<string, string> {
-  const seconds = String(Math.floor(nowMs() / 1_000))
-  if (dialect === 'mollie') return { 'content-type': 'application/x-www-form-urlencoded' }
-  if (dialect === 'stripe') return { 'stripe-signature': `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}` }
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-  const signature = createHmac('sha256', key).update(`msg_1.${seconds}.${body}`).digest('base64')
-  return { 'webhook-id': 'msg_1', 'webhook-timestamp': seconds, 'webhook-signature': `v1,${signature}` }
+function send(response: ServerResponse, { status, body, headers }: PspAnswer): void {
+  response.writeHead(status, { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers }).end(body === undefined ? '' : JSON.stringify(body))
 }
 
-function post(url: string, body: string, headers: Record<string, string>): Promise<number> {
+function post(url: string, body: string, headers: Readonly<Record<string, string>>): Promise<number> {
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method: 'POST', headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers } }, (response) => {
+    const outgoing = request(url, { method: 'POST', headers: { 'content-length': Buffer.byteLength(body), ...headers } }, (response) => {
       response.resume().on('end', () => resolve(response.statusCode ?? 0))
     })
     outgoing.on('error', reject).end(body)

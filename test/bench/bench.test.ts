@@ -23,6 +23,8 @@ const FIGURES = [
   'webhook-fan-out',
   'analytics-read',
   'sales-export',
+  'gate',
+  'tag-reads',
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))
@@ -59,6 +61,16 @@ describe('npm run bench', () => {
     expect(Math.abs((ours ?? Number.NaN) - (bare ?? Number.NaN))).toBeLessThan(150)
     for (const row of rows) expect(row.microseconds).toBeGreaterThan(0)
     expect(targets.map((target) => target.limit)).toEqual([0.4])
+  }, 120_000)
+
+  it('measures tag reads from the wire beside the codec and the memory alone', () => {
+    const json = join(folder, 'tags.json')
+    const { status, stderr } = bench('--quick', '--folder', folder, '--json', json, 'tag-reads')
+    expect(stderr).not.toContain('Error')
+    expect(status).toBe(0)
+    const { figures } = JSON.parse(readFileSync(json, 'utf8')) as { figures: Record<string, Result> }
+    expect(figures['tag-reads']?.rows).toHaveLength(6)
+    expect(figures['tag-reads']?.targets.map(({ limit }) => limit)).toEqual([1])
   }, 120_000)
 
   it('makes products that differ and that the catalogue takes', () => {

@@ -180,11 +180,48 @@ describe('the command line', () => {
     expect(stdout).not.toMatch(/✗ /)
   })
 
-  it('serves a simulated board and scanner on their wire protocols', async () => {
+  it('serves a simulated board, scanner and gate on their wire protocols', async () => {
     const board = await start(['simulate', 'relay-board', '--port', '0'])
     expect(board.ready).toMatchObject({ tcp: expect.stringMatching(/^127\.0\.0\.1:\d+$/) })
     const scanner = await start(['simulate', 'scanner', '--port', '0'])
     expect(scanner.ready).toMatchObject({ tcp: expect.stringMatching(/^127\.0\.0\.1:\d+$/) })
+    const gate = await start(['simulate', 'gate', '--port', '0', '--tags', '200', '--walkers', '30/min'])
+    expect(gate.ready).toMatchObject({ tcp: expect.stringMatching(/^127\.0\.0\.1:\d+$/) })
+  })
+
+  it('serves a simulated till with the credentials that it takes, and refuses one that there is not', async () => {
+    const till = await start(['simulate', 'pos', 'square', '--port', '0'])
+    const { url, credentials } = till.ready as unknown as { url: string; credentials: { accessToken: string } }
+    const headers = { authorization: `Bearer ${credentials.accessToken}`, 'square-version': '2026-09-16' }
+    expect((await fetch(`${url}/v2/catalog/list?types=ITEM`, { headers })).status).toBe(200)
+    expect(await runProcess(['simulate', 'erp', 'square'])).toMatchObject({ code: 2, stderr: expect.stringContaining('odoo') })
+  })
+
+  it('serves a simulated payment provider, and tells what configurePSP is to know', async () => {
+    const psp = await start(['simulate', 'psp', '--provider', 'stripe', '--port', '0'])
+    expect(psp.ready).toMatchObject({ baseUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/), provider: 'stripe', config: { secretKey: expect.any(String), webhookSecret: expect.stringMatching(/^whsec_/) } })
+    const { config, baseUrl }: Json = psp.ready
+    const answer = await fetch(`${baseUrl}/v1/checkout/sessions/cs_x`, { headers: { authorization: `Bearer ${config['secretKey']}` } })
+    expect([answer.status, await answer.json()]).toMatchObject([404, { error: { code: 'resource_missing' } }])
+    expect(await runProcess(['simulate', 'psp', '--provider', 'nobody'])).toMatchObject({ code: 2, stderr: expect.stringMatching(/--provider/) })
+  })
+
+  it('seals secrets with a new key, not beside a running cloud, and forgets old keys when asked', async () => {
+    const reseal = (...more: string[]) => runProcess(['reseal', '--data', join(folder, 'cloud'), '--json', ...more])
+    expect(await reseal()).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no ') })
+    const cloud = await start(cloudArgs())
+    expect(await reseal()).toMatchObject({ code: 1, stderr: expect.stringContaining('a cloud runs with the data') })
+    await cloud.stop()
+    const keys = () => readFileSync(join(folder, 'cloud', 'keys', 'master.key'), 'utf8').trim().split('\n')
+    const before = keys()
+    const first = JSON.parse((await reseal()).stdout)
+    expect(first).toMatchObject({ keyId: expect.stringMatching(/^k[0-9a-f]{12}$/), oldKeys: 1 })
+    expect(first.resealed).toBeGreaterThan(0)
+    expect(keys().slice(1)).toEqual(before)
+    await (await start(cloudArgs())).stop()
+    expect(JSON.parse((await reseal('--drop-old-keys')).stdout)).toMatchObject({ resealed: expect.any(Number), oldKeys: 0 })
+    expect(keys()).toHaveLength(1)
+    await (await start(cloudArgs())).stop()
   })
 
   it('ends in order on SIGTERM and SIGINT', async () => {

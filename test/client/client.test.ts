@@ -68,6 +68,20 @@ describe('the client', () => {
     ])
   })
 
+  it('answers an export in another format as the text that it is', async () => {
+    const csv = 'transactionId\r\npur_1\r\n'
+    const { sent, client } = world([answer(csv, 200, { 'content-type': 'text/csv; charset=utf-8' }), answer('{"a":1}\n{"a":2}\n', 200, { 'content-type': 'application/x-ndjson' }), answer({ ...OK, sales: [] })])
+    const api = client()
+    const text = await api.exportSalesData({ from: '2026-11-01', to: '2026-11-30', format: 'csv' })
+    expectTypeOf(text).toEqualTypeOf<string>()
+    expect(text).toBe(csv)
+    expect(await api.exportEpcisEvents({ storeId: 'st_1', format: 'ndjson' })).toBe('{"a":1}\n{"a":2}\n')
+    const json = await api.exportSalesData({ from: '2026-11-01', to: '2026-11-30' })
+    expectTypeOf(json).toEqualTypeOf<AnswerOf<'exportSalesData'>>()
+    expect(json.sales).toEqual([])
+    expect(sent.map(({ init }) => JSON.parse(String(init.body)).format)).toEqual(['csv', 'ndjson', undefined])
+  })
+
   it('repeats 429, 503 and broken connections with the same Idempotency-Key, ever later, and then gives up', async () => {
     const { sent, waited, client } = world([busy(), answer('', 503), new TypeError('fetch failed', { cause: { code: 'ECONNRESET' } })])
     expect(await client().checkIn({ storeId: 'st_1' })).toEqual(OK)

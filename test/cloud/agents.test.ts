@@ -249,6 +249,18 @@ onEveryDatabase('agents', (kind) => {
       expect(state).toEqual([])
     })
 
+    it('does not free what something else has released as well, when the first try turns out to have failed', async () => {
+      const { purchase, nonce } = await grant()
+      await agent.report([
+        agent.row({ evidence: claim(nonce, 'red-first') }),
+        agent.row({ evidence: claim(nonce, 'red-second') }),
+        agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-second', outcome: 'confirmed' } }),
+        agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-first', outcome: 'failed' } }),
+      ])
+      const { body } = await agent.call('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: gate.devices.pos_deactivator })
+      expect(body).toMatchObject({ deactivationAuthorized: false, authorizationToken: null, reason: 'manual_assistance_required' })
+    })
+
     it('frees the lease of a token that the agent voids', async () => {
       const { purchase, nonce } = await grant()
       const kiosk = await gate.ok('registerDevice', { storeId: gate.storeId, deviceType: 'pos_deactivator' })

@@ -1,7 +1,9 @@
 import { connect as tcpConnect } from 'node:net'
+import { decodeJwt } from 'jose'
 import { connectAsync, type MqttClient } from 'mqtt'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startBroker, type Broker } from '../../cloud/messaging/embedded-broker.ts'
+import type { ItemsClaims } from '../../policy/documents/item-documents.ts'
 import { agentTopic, storeTopic } from '../../policy/topics.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 import { enrolTestAgent, type TestAgent } from '../support/test-agent.ts'
@@ -133,6 +135,27 @@ describe('the broker', () => {
     await told
     client.end(true)
   })
+
+  it('tells the gates of a payment before the shopper is told, and whoever comes later what changed last', async () => {
+    const [product] = shop.products
+    const { epc } = await shop.newItem(product)
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId, userId: 'shopper-1' })
+    const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: product.ean, quantity: 1, epcs: [epc] }] })
+    const told: string[] = []
+    const publish = vi.spyOn(broker, 'publish').mockImplementation(({ topic, payload }) => void told.push(`${topic.split('/').at(-1)} ${topic.endsWith('/items') ? statusIn(payload, epc) : ''}`))
+    await shop.ok('completeTestCheckout', { transactionId })
+    const toldBefore = [...told]
+    publish.mockRestore()
+    expect(toldBefore).toEqual(['items paid', 'fresh '])
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'returned' })
+    const late = await connect(other)
+    const kept = new Promise<string>((resolve) => late.on('message', (_topic, payload) => resolve(payload.toString())))
+    await late.subscribeAsync(storeTopic(shop.storeId, 'items'))
+    expect(statusIn(await kept, epc)).toBe('returned')
+    late.end(true)
+  })
+
+  const statusIn = (jws: string, epc: string) => decodeJwt<ItemsClaims>(jws).entries.find((entry) => entry.epc === epc)?.status
 
   it('cuts whoever announces a packet that nobody needs, before it is there', async () => {
     const before = process.memoryUsage().rss

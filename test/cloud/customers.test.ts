@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROWS_AT_ONCE } from '../../cloud/customers/personal-table.ts'
 import { PERSONAL_TABLES } from '../../cloud/customers/personal-tables.ts'
 import type { Json } from '../support/cloud.ts'
+import { assertLoyaltyMonths } from '../support/loyalty-months.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
@@ -74,6 +75,7 @@ onEveryDatabase('customers’ rights', (kind) => {
     const mine = (await shop.ok('exportCustomerData', { userId: USER })).records.purchases[0].purchaseId
     expect(new Set(await holding(USER))).toEqual(new Set(['purchase', 'pickup_order', 'shopping_session', 'loyalty_entry', 'loyalty_member', 'follower', 'offer_favorite', 'assistance_request', 'assistance_message', 'outbox_event']))
     const { records } = await shop.ok('eraseCustomerData', { userId: USER })
+    await assertLoyaltyMonths(shop.cloud.db.database)
     expect(records).toEqual({ purchases: 1, orders: 1, sessions: 1, loyaltyEntries: 1, loyaltyMemberships: 1, follows: 1, favorites: 1, assistanceRequests: 1, outbox_event: expect.any(Number) })
     expect(await holding(USER)).toEqual([])
     const { receipt } = await shop.ok('fetchPurchase', { transactionId: mine })

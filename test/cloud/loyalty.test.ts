@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expireEarnings } from '../../cloud/loyalty/expire.ts'
 import { LOYALTY_EVENTS } from '../../cloud/loyalty/events.ts'
 import { earnedByPurchase, expiryOf, openProgram, type Program } from '../../cloud/loyalty/program.ts'
-import { reverseEarnings } from '../../cloud/loyalty/earn-automatically.ts'
+import { adjustEarnings } from '../../cloud/loyalty/earn-automatically.ts'
 import type { Json } from '../support/cloud.ts'
+import { assertLoyaltyMonths } from '../support/loyalty-months.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { movablePlatform } from '../support/movable-platform.ts'
 import { readQr } from '../support/qr.ts'
@@ -44,6 +45,7 @@ onEveryDatabase('loyalty', (kind) => {
       expect(entries.reduce((sum, e) => sum + e.amount, 0)).toBe(member.balance)
       expect(member.balance).toBeGreaterThanOrEqual(0)
     }
+    await assertLoyaltyMonths(shop.cloud.db.database)
   }
 
   it('makes, answers, lists and changes programs of all types', async () => {
@@ -147,7 +149,7 @@ onEveryDatabase('loyalty', (kind) => {
     const { database } = shop.cloud.db
     const back = (remainingCent: number) =>
       database.write((db) =>
-        reverseEarnings(
+        adjustEarnings(
           { db, nowMs: platform.clock.wall(), services: shop.cloud.cloud.services, emit: () => undefined },
           { tenant: tenant, transactionId: `part-${user}`, remainingCent, totalCent: 10_000 },
         ),

@@ -35,9 +35,22 @@ describe('the description of the API', () => {
       const always = ['200', '400', '429', '500', '503', ...(operation.callers.includes('anyone') ? [] : ['401'])]
       expect(Object.keys(form.responses)).toEqual(expect.arrayContaining(always))
       expect(form.responses['200'].content['application/json'].example).toMatchObject({ success: true })
+      expect(Object.keys(form.responses['200'].content)).toEqual(['application/json', ...operation.forms.map((other) => other.contentType)])
       expect(path.get !== undefined).toBe(operation.getOnly || operation.get !== undefined)
     }
     expect(Object.keys(document.paths).length).toBe(OPERATION_TABLE.size)
+  })
+
+  it('tells in which other types exports are really answered', async () => {
+    const key = await cloud.key('secret', 'test', { package: 'PRIME' })
+    const { stores } = await cloud.ok(key, 'fetchStores')
+    const forms = [...OPERATION_TABLE.values()].flatMap((operation) => operation.forms.map((form) => ({ operation, ...form })))
+    expect(forms.map(({ operation, format }) => [operation.name, format])).toEqual(expect.arrayContaining([['exportSalesData', 'csv'], ['exportEpcisEvents', 'ndjson']]))
+    for (const { operation, format, contentType } of forms) {
+      const { storeId } = stores.find((store: Json) => store.package === 'PRIME')
+      const answer = await cloud.call(key, operation.name, { ...operation.example, storeId, format })
+      expect([operation.name, answer.status, answer.headers.get('content-type')?.split(';')[0]]).toEqual([operation.name, 200, contentType])
+    }
   })
 
   it('has examples that the operations accept', () => {

@@ -78,6 +78,20 @@ describe('devices of the configuration', () => {
     expect(checkDevices(value)).toEqual({ faults: ['devices: give a list, [] for none'] })
   })
 
+  test('an OSDP device has a key of its own, or says that it has none; a pad that kills has a password', () => {
+    const lock = { deviceId: 'lock', driver: 'osdp', link: SERIAL, key: '00112233445566778899AABBCCDDEEFF' }
+    expect(faults(lock)).toEqual([])
+    expect(faults({ ...lock, key: undefined, insecure: true })).toEqual([])
+    for (const bad of [{ key: undefined }, { insecure: true }, { key: '303132333435363738393A3B3C3D3E3F' }, { key: 'secret' }, { confirmInput: 0 }, { pulseMs: 250 }]) {
+      expect(faults({ ...lock, ...bad }), JSON.stringify(bad)).toHaveLength(1)
+    }
+    expect(faults(lock, { ...lock, deviceId: 'other' })).toEqual([expect.stringContaining('address 0 at serial:')])
+    expect(faults(lock, { ...lock, deviceId: 'other', address: 1 })).toEqual([])
+    const pad = { deviceId: 'pad', driver: 'uhf-m100', link: SERIAL }
+    expect(faults({ ...pad, deactivate: { method: 'kill', password: '00000000' } })).toEqual(['devices[0].deactivate.password: a tag with the kill password 00000000 cannot be killed'])
+    expect(faults({ ...pad, deactivate: { method: 'kill' } })).toHaveLength(1)
+  })
+
   test('at most 64', () => {
     expect(checkDevices(Array.from({ length: 65 }, () => BOARD))).toMatchObject({ faults: [expect.stringContaining('64')] })
   })

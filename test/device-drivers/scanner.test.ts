@@ -5,7 +5,25 @@ import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
 import type { ScannerSimulatorOptions } from '../../simulators/devices/scanner.ts'
 import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { classify } from '../../edge-agent/decisions/scan.ts'
+import { describeDriver } from './conformance.ts'
 import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
+
+describeDriver('scanner', {
+  entry: { driver: 'scanner', feeds: 'door' },
+  answers: false,
+  device(platform) {
+    const scanner = scannerSimulator({ platform })
+    let scanned = 0
+    return {
+      serve: scanner.serve,
+      mute() {},
+      heal() {},
+      stir: () => void scanner.scan(`CODE${++scanned}`),
+      fits: (event) => event.type === 'scan' && event.text.startsWith('CODE'),
+    }
+  },
+})
 
 async function ready(settings: Record<string, unknown> = {}, simulator: Partial<ScannerSimulatorOptions> = {}) {
   const world = virtualPlatform()
@@ -119,5 +137,30 @@ describe('scanner', () => {
     await world.advance(60_000)
     expect(world.pending).toBe(0)
     expect(scanner.listeners).toBe(0)
+  })
+})
+
+describe('what scanners read, as a lane understands it', () => {
+  const RICE = { kind: 'ean', ean: '9506000134352' }
+  test.each([
+    ['EAN-13', '9506000134352', ']E0', RICE],
+    ['EAN-8', '96385074', ']E4', { kind: 'ean', ean: '96385074' }],
+    ['UPC-A as EAN-13', '0036000291452', ']E0', { kind: 'ean', ean: '0036000291452' }],
+    ['UPC-A as it is', '036000291452', '', { kind: 'ean', ean: '0036000291452' }],
+    ['GS1-128', '0109506000134352', ']C1', RICE],
+    ['GS1 DataMatrix with lot and serial', '010950600013435210LOT\u001d21SER1', ']d2', RICE],
+    ['GS1 DataBar', '0109506000134352', ']e0', RICE],
+    ['a case of goods', '0119506000134359', ']C1', { kind: 'ean', ean: '19506000134359' }],
+    ['a Digital Link in a QR code', 'https://id.gs1.org/01/09506000134352/21/SER1?17=261231', ']Q1', RICE],
+    ['a Digital Link in a DataMatrix, in capitals', 'HTTPS://ID.GS1.ORG/01/09506000134352', ']d1', RICE],
+    ['an EPC printed as QR code', '3074257BF7194E4000001A85', ']Q1', { kind: 'epc', epc: '3074257BF7194E4000001A85' }],
+    ['a wrong check digit', '9506000134353', ']E0', { kind: 'unknown' }],
+    ['a web address', 'https://example.com/menu', ']Q1', { kind: 'unknown' }],
+  ])('%s', async (_, text, aim, understood) => {
+    const { world, scanner, texts } = await ready()
+    await scanner.scan(text, aim)
+    await world.advance(1)
+    expect(texts()).toEqual([text])
+    expect(classify(texts()[0] ?? '')).toEqual(understood)
   })
 })

@@ -1,6 +1,8 @@
 import ModbusRTU from 'modbus-serial'
 import { afterEach, describe, expect, test } from 'vitest'
 import { linkKey, LinkSettings, openLink } from '../../device-drivers/transports/link-settings.ts'
+import { m100Pad } from '../../simulators/devices/m100-pad.ts'
+import { osdpDevice } from '../../simulators/devices/osdp-device.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
 import { realPlatform } from './platform.ts'
 import { hasPty, ptyPair } from './pty-pair.ts'
@@ -80,6 +82,43 @@ describe.skipIf(!hasPty)(`serial ports of the operating system${hasPty ? '' : ' 
     pair.unplug()
     const lost = await bench.untilState('scanner', 'absent')
     expect(lost.detail).toContain(pair.near)
+  })
+
+  test('a UHF pad on it: ready, a tag read, the tag killed, absent when unplugged', async () => {
+    const pair = await ports()
+    const pad = m100Pad({ platform: realPlatform })
+    const far = await openLink({ ...settings(pair.far), baudRate: 115_200 }, forEver())
+    void pad.serve(far)
+    cleanups.push(() => far.close())
+    const link = { serial: pair.near, baudRate: 115_200 }
+    const bench = realBench([{ deviceId: 'pad', driver: 'uhf-m100', link, deactivate: { method: 'kill', password: '12345678' } }])
+    cleanups.push(() => bench.supervisor.stop())
+    await bench.untilState('pad', 'ready')
+    const tag = { epc: '3074257BF7194E4000001A85' }
+    pad.put({ ...tag, killPassword: '12345678' })
+    expect(await bench.untilEvent((event) => event.type === 'tags')).toMatchObject({ reads: [{ tag }] })
+    expect(await bench.supervisor.execute('pad', { kind: 'release', tag }, forEver())).toMatchObject({ outcome: 'confirmed' })
+    expect(pad.tag(tag.epc)?.alive).toBe(false)
+    pair.unplug()
+    await bench.untilState('pad', 'absent')
+    pad.restart()
+  })
+
+  test('an OSDP lock on it: secured, a card, a release that its input confirms', async () => {
+    const pair = await ports()
+    const key = '00112233445566778899AABBCCDDEEFF'
+    const lock = osdpDevice({ platform: realPlatform, key: Uint8Array.from(Buffer.from(key, 'hex')) })
+    const far = await openLink(settings(pair.far), forEver())
+    void lock.serve(far)
+    cleanups.push(() => far.close())
+    const bench = realBench([{ deviceId: 'lock', driver: 'osdp', link: { serial: pair.near, baudRate: 9600 }, key, output: 0, confirmInput: 0 }])
+    cleanups.push(() => bench.supervisor.stop())
+    expect((await bench.untilState('lock', 'ready')).detail).toContain('in secure channel')
+    lock.card(Uint8Array.of(4, 1, 2, 3))
+    expect(await bench.untilEvent((event) => event.type === 'tags')).toMatchObject({ reads: [{ tag: { tagUid: '04010203' } }] })
+    expect(await bench.supervisor.execute('lock', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
+    await bench.supervisor.stop()
+    expect(lock.outputs[0]).toBe(false)
   })
 
   test('our Modbus RTU driver against the serial board of modbus-serial', async () => {

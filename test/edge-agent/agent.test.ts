@@ -178,8 +178,26 @@ describe('the agent', () => {
     expect(await detach({ epc: other, receipt })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
     expect(await detach({ epc, receipt })).toMatchObject({ authorized: true, offline: true })
     expect(await detach({ epc, receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
-    expect(await detach({ epc })).toMatchObject({ authorized: false, reason: 'item_unknown' })
+    // Its replica knows that it is paid, but not whether its tag was released already.
+    expect(await detach({ epc })).toMatchObject({ authorized: false, reason: 'manual_assistance_required', itemStatus: 'paid' })
+    expect(await detach({ epc: 'E280FFFFFFFFFFFFFFFFFFFF' })).toMatchObject({ authorized: false, reason: 'item_unknown' })
     expect(store.pulses('detacher')).toBe(1)
+  })
+
+  it('knows offline, and after a restart, whether an item is paid: it may leave, or the siren sounds', async () => {
+    store = await openStore()
+    const [{ epc }, { epc: unpaid }] = [await store.drive(store.shop.newItem(product())), await store.drive(store.shop.newItem(product()))]
+    await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
+    await store.until('the replica', () => store.agent.items.find('epc', epc)?.status === 'paid')
+    await store.until('the disk', () => !store.agent.trust.isBehind)
+    await offline()
+    await store.restart()
+    expect(await store.authorize({ deviceId: device('detacher'), protectionAction: 'verify_item_status', epc })).toMatchObject({ authorized: true, itemStatus: 'paid', offline: true })
+    expect(await leave({ epc })).toMatchObject({ authorized: true, itemStatus: 'paid', offline: true, outcome: null })
+    expect(store.boards.gate.log.some((c) => c.coil === 1 && c.on)).toBe(false)
+    expect(await leave({ epc: unpaid })).toMatchObject({ authorized: false, reason: 'item_not_paid', itemStatus: 'sellable', offline: true })
+    await store.until('the siren', () => store.boards.gate.log.some((c) => c.coil === 1 && c.on))
+    expect(store.pulses('gate')).toBe(0)
   })
 
   it('sounds the siren for an unpaid item at the gate, and tells', async () => {

@@ -71,7 +71,7 @@ describe('what an agent believes', () => {
   })
   const policy = (change: Partial<PolicyClaims> = {}, by: TestKey = policyKey) => signDocument(DOCUMENT_KINDS.policy, policyClaims(change), by.signer)
   const fresh = (change: Partial<FreshClaims> = {}, by: TestKey = freshness) => {
-    const heads = { keys: { epoch: 0, ver: 1, hash: '' }, policy: { epoch: 0, ver: 1, hash: contentHash(policyClaims()) }, deny: { epoch: 0, ver: 0 } }
+    const heads = { keys: { epoch: 0, ver: 1, hash: '' }, policy: { epoch: 0, ver: 1, hash: contentHash(policyClaims()) }, deny: { epoch: 0, ver: 0 }, items: { epoch: 0, ver: 0, floor: 0 } }
     return signDocument(DOCUMENT_KINDS.fresh, { aud: 'st_1', iat: iat(), exp: iat() + 80 * 3_600, timeMs: world.clock.wall(), timeEpoch: 0, cloudGeneration: 1, ...heads, ...change }, by.signer)
   }
   const deny = (after: number, ver: number, entries: DenyClaims['entries'], by: TestKey = freshness) =>

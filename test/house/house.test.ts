@@ -70,6 +70,7 @@ describe('the house', () => {
       'bin/data-dir-lock.ts',
       'cloud/persistence/postgres.ts',
       'cloud/persistence/sqlite.ts',
+      'edge-agent/items/database.ts',
       'edge-agent/ledger/database.ts',
     ])
   })

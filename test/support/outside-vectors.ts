@@ -12,3 +12,11 @@ export const OUTSIDE_VECTORS_NOTE = hasOutsideVectors ? '' : ' (skipped: set UNT
 export function outsideVectors<T>(path: string): T {
   return JSON.parse(readFileSync(join(ROOT, path), 'utf8')) as T
 }
+
+export const hasLlrpVectors = existsSync(join(ROOT, 'llrp'))
+
+export const LLRP_VECTORS_NOTE = hasLlrpVectors ? '' : ' (skipped: set UNTAG_TEST_VECTORS to a folder with llrp/*.bytes of edgexfoundry/device-rfid-llrp-go)'
+
+export function outsideBytes(path: string): Uint8Array {
+  return Uint8Array.from(readFileSync(join(ROOT, path)))
+}

@@ -1,5 +1,5 @@
 import { listen } from '../../bin/http-server.ts'
-import { simulatedPsp, type SimulatedPsp } from '../../simulators/services/psp.ts'
+import { simulatedPsp, type PspName, type SimulatedPsp } from '../../simulators/services/psp.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { startTestCloud, type Json, type TestCloud } from './cloud.ts'
 import type { DatabaseKind } from './databases.ts'
@@ -29,9 +29,8 @@ export interface PaidStore {
 }
 
 export const PRODUCT = { ean: '4012345678901', name: 'Leinenhemd', priceCent: 4_990 }
-const SECRET = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
 
-export async function openPaidStore(kind: DatabaseKind, dialect: 'custom' | 'stripe' | 'mollie' = 'custom'): Promise<PaidStore> {
+export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'custom'): Promise<PaidStore> {
   const platform = virtualPlatform({ startMs: Date.parse('2026-11-20T09:00:00Z') })
   const cloud = await startTestCloud(kind, { platform, config: { allowPrivateTargets: true } })
   const server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
@@ -39,10 +38,8 @@ export async function openPaidStore(kind: DatabaseKind, dialect: 'custom' | 'str
   const key = await cloud.key('secret', 'live')
   const [storeId = ''] = await liveStores(cloud, key, { products: [PRODUCT] })
   const notifyUrl = `http://127.0.0.1:${server.port}/api/v1/notify/${dialect}/${storeId}`
-  const apiKey = { stripe: 'sk_test_51abcdefgh', mollie: 'test_51abcdefgh', custom: 'key-of-the-shop' }[dialect]
-  const psp = await simulatedPsp({ dialect, secret: SECRET, apiKey, notifyUrl: () => notifyUrl, nowMs: () => platform.clock.wall() })
-  const own = { stripe: { secretKey: apiKey, webhookSecret: SECRET }, mollie: { apiKey }, custom: { apiKey, webhookSecret: SECRET } }[dialect]
-  const config: Record<string, string> = { baseUrl: psp.baseUrl, ...own }
+  const psp = await simulatedPsp({ dialect, notifyUrl: () => notifyUrl, nowMs: () => platform.clock.wall() })
+  const config = psp.config()
   const ok: PaidStore['ok'] = (operation, body, headers) => cloud.ok(key, operation, body, headers)
   const { reads } = cloud.db.database
   await ok('configurePSP', { storeId, provider: dialect, config })

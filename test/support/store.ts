@@ -1,3 +1,6 @@
+import type { ProtectionDevice } from '../../device-drivers/drivers/device.ts'
+import { openDevice } from '../../device-drivers/drivers/registry.ts'
+import type { Antennas } from '../../edge-agent/lanes/gate/gates.ts'
 import { join } from 'node:path'
 import { rmSync } from 'node:fs'
 import { secretFiles } from '../../bin/secret-files.ts'
@@ -6,15 +9,18 @@ import { readConfig } from '../../edge-agent/config.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
 import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/http-client.ts'
-import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
+import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import type { AnyLink } from '../../device-drivers/transports/link-settings.ts'
-import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import { memoryPort, type MemoryPort } from '../../device-drivers/transports/memory.ts'
+import { pushPort } from '../../device-drivers/transports/push-port.ts'
+import { llrpReader, type LlrpReader } from '../../simulators/devices/llrp-reader.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
 import { letPromisesSettle, virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import type { Json } from './cloud.ts'
 import { temporaryFolder } from './databases.ts'
+import { memoryBroker } from './memory-broker.ts'
 import { openShop, type Shop } from './shop.ts'
 
 /**
@@ -28,6 +34,9 @@ export interface TestStore {
   identity: Identity
   dataDir: string
   boards: Record<LaneName, RelayBoard>
+  /** The gate's own reader, with `llrpGate`. */
+  gateReader: LlrpReader
+  gatePort: MemoryPort
   scanners: Record<LaneName, ScannerSimulator>
   /** Pulls the cable, or plugs it in again. */
   network(isUp: boolean): void
@@ -51,7 +60,7 @@ export type LaneName = keyof typeof LANES
 
 const HOST = '127.0.0.1:8090'
 
-export async function openStore(options: { passageSensor?: boolean; startMs?: number; devices?: Json[] } = {}): Promise<TestStore> {
+export async function openStore(options: { passageSensor?: boolean; startMs?: number; devices?: Json[]; reader?: { device: ProtectionDevice; antennas?: Antennas }; broker?: boolean; llrpGate?: boolean; parts?: Partial<AgentParts> } = {}): Promise<TestStore> {
   const world = virtualPlatform({ seed: 5, ...(options.startMs !== undefined && { startMs: options.startMs }) })
   const shop = await openShop('sqlite', { platform: world })
   const dataDir = temporaryFolder('agent')
@@ -66,6 +75,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
 
   const boards = {} as TestStore['boards']
   const scanners = {} as TestStore['scanners']
+  const pushes = pushPort()
   const ports = new Map<string, ReturnType<typeof memoryPort>>()
   const entries: Json[] = []
   for (const [i, lane] of (Object.keys(LANES) as LaneName[]).entries()) {
@@ -81,9 +91,19 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
       { deviceId: `${lane}-scanner`, driver: 'scanner', link: { tcp: `10.0.0.${i}:4000` }, feeds: deviceId },
     )
   }
+  // The gate is a reader with antennas and a siren of its own instead of a board.
+  const gateReader = llrpReader({ platform: world })
+  const gatePort = memoryPort((link) => gateReader.serve(link))
+  if (options.llrpGate) {
+    ports.set('10.0.0.9:5084', gatePort)
+    const own = { driver: 'llrp', link: { tcp: '10.0.0.9:5084' }, antennas: { inside: [1], outside: [2] }, siren: { gpo: 1, seconds: 5 }, amber: { gpo: 2 } }
+    for (const [i, entry] of entries.entries()) if (entry.deviceId === shop.devices.exit_gate) entries[i] = { deviceId: entry.deviceId, ...own }
+  }
   const checked = readConfig(JSON.stringify({ devices: [...entries, ...(options.devices ?? [])] }))
   if (!checked.ok) throw new Error(checked.faults.join('\n'))
-  const config: AgentConfig = checked.config
+  // A reader stands in for the gate's scanner: it feeds the same gate.
+  const reads = (deviceId: string) => options.reader !== undefined && deviceId === 'gate-scanner'
+  const config: AgentConfig = { ...checked.config, devices: checked.config.devices.map((entry) => (reads(entry.deviceId) ? ({ ...entry, antennas: options.reader?.antennas } as typeof entry) : entry)) }
 
   const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
   const enrolled = await enrol({ cloud: shop.cloud.baseUrl, code, platform: world, fetch })
@@ -92,6 +112,8 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
   writeIdentity(dataDir, enrolled.identity, secretFiles)
   const errors: unknown[] = []
   const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void errors.push(fields) }
+
+  const openLine = options.broker ? memoryBroker(shop.cloud.cloud, enrolled.identity) : () => Promise.reject(new Error('no broker in this test'))
 
   function start(): Agent {
     const identity = readIdentity(dataDir, secretFiles)
@@ -102,13 +124,16 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
       identity,
       config,
       fetch,
-      openLine: () => Promise.reject(new Error('no broker in this test')),
+      openLine,
       log,
       openLink: (settings: AnyLink, signal: AbortSignal) => {
+        if ('push' in settings) return pushes.open(settings.push, signal)
         const port = ports.get('tcp' in settings ? settings.tcp : '')
         return port ? port.open(signal) : Promise.reject(new Error('no such port'))
       },
+      openDevice: (entry, links, platform) => (options.reader && reads(entry.deviceId) ? options.reader.device : openDevice(entry, links, platform)),
       onFatal: (why) => void errors.push(why),
+      ...options.parts,
     })
   }
 
@@ -140,12 +165,14 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
     identity: enrolled.identity,
     dataDir,
     boards,
+    gateReader,
+    gatePort,
     scanners,
     network: (up) => void (isUp = up),
     drive,
     until,
     async local(path, { method = 'GET', body, headers = {} } = {}) {
-      const app = localApp(store.agent, { hosts: () => [HOST], log })
+      const app = localApp(store.agent, { hosts: () => [HOST], log, pushes })
       const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
       const init = { method, headers: { host: HOST, ...(text !== undefined && { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }), ...headers }, ...(text !== undefined && { body: text }) }
       const answer = await drive(Promise.resolve(app.request(`http://${HOST}${path}`, init)))

@@ -2,11 +2,11 @@ import { Failure, invalid, type ErrorDetail } from '../../operations/failure.ts'
 import type { Cell, SheetRow } from './sheet.ts'
 
 /** The columns of a product file, in the order of the template. */
-export const COLUMNS = ['ean', 'name', 'price', 'vat', 'category', 'unit', 'brand', 'description', 'is_organic', 'is_vegan'] as const
+export const COLUMNS = ['ean', 'name', 'price', 'vat', 'category', 'unit', 'brand', 'description', 'is_organic', 'is_vegan', 'deposit', 'deposit_vat'] as const
 export type Column = (typeof COLUMNS)[number]
 
 const REQUIRED: readonly Column[] = ['ean', 'name', 'price', 'vat']
-const OTHER_NAMES: Readonly<Record<string, Column>> = { barcode: 'ean', isorganic: 'is_organic', isvegan: 'is_vegan' }
+const OTHER_NAMES: Readonly<Record<string, Column>> = { barcode: 'ean', isorganic: 'is_organic', isvegan: 'is_vegan', pfand: 'deposit', depositvat: 'deposit_vat' }
 
 /** Which column stands where: index by name. */
 export type ColumnPlaces = ReadonlyMap<Column, number>

@@ -18,6 +18,8 @@ export function productOfRow(cells: readonly Cell[], places: ColumnPlaces): Reco
     description: asText(cell('description')),
     isOrganic: asFlag(cell('is_organic')),
     isVegan: asFlag(cell('is_vegan')),
+    deposit: asPrice(cell('deposit')),
+    depositVat: asVat(cell('deposit_vat')),
   }
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 }
@@ -29,15 +31,15 @@ function asText(cell: Cell): string | null {
   return typeof cell === 'number' && Number.isSafeInteger(cell) ? cell.toFixed(0) : String(cell)
 }
 
-/** Dot or comma; no separators of thousands, which could be either. */
-function asPrice(cell: Cell): unknown {
+/** A price with dot or comma; no separators of thousands, which could be either. What is no price stays as it is. */
+export function asPrice(cell: Cell): unknown {
   if (typeof cell !== 'string') return cell
   const written = cell.replace(/\s*(?:€|EUR)$/i, '')
   return /^-?\d+(?:[.,]\d+)?$/.test(written) ? Number(written.replace(',', '.')) : cell
 }
 
 /** 7 or 19, also as `7%`, `7,0` or the 0.07 that a spreadsheet makes of a percentage. */
-function asVat(cell: Cell): unknown {
+export function asVat(cell: Cell): unknown {
   const written = typeof cell === 'string' ? cell.replace(/\s*%$/, '').replace(',', '.') : cell
   const number = typeof written === 'string' && /^\d+(?:\.\d+)?$/.test(written) ? Number(written) : written
   if (number === 0.07) return 7

@@ -3,7 +3,7 @@ import type { Cell } from './sheet.ts'
 import { writeXlsxSheet } from './xlsx-sheet.ts'
 
 /** An empty product file with one line as an example. */
-const EXAMPLE: readonly Cell[] = ['4012345678901', 'Hafermilch 1 l', 1.99, 7, 'getraenke', 'l', 'Lindwerk', 'Aus deutschem Hafer, ohne Zucker.', 'true', 'true']
+const EXAMPLE: readonly Cell[] = ['4012345678901', 'Hafermilch 1 l', 1.99, 7, 'getraenke', 'l', 'Lindwerk', 'Aus deutschem Hafer, ohne Zucker.', 'true', 'true', 0.25, 7]
 
 /** The template as CSV, with the mark by which spreadsheet programs know UTF-8. */
 export function csvTemplate(): string {

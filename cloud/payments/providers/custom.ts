@@ -1,18 +1,19 @@
 import { z } from 'zod'
 import { isSecret } from '../../webhooks/secret.ts'
 import { paymentProvider, ProviderFault, readAnswer, type Notification, type PaymentNotice } from '../provider.ts'
+import { BaseUrl, Credential, PageUrl, parseJson } from './fields.ts'
 import { isStandardSigned } from './signed-notifications.ts'
 
 /** Any provider that speaks our own protocol (decisions §11); `GET /sessions/{id}` is asked where it exists. */
 
 const Config = z.strictObject({
-  baseUrl: z.string().max(1_000).transform((url) => url.replace(/\/+$/, '')).describe('Where `/sessions` and `/refunds` are.'),
-  apiKey: z.string().regex(/^[\x21-\x7e]{1,500}$/).optional().describe('Sent as bearer token.'),
+  baseUrl: BaseUrl.describe('Where `/sessions` and `/refunds` are.'),
+  apiKey: Credential.optional().describe('Sent as bearer token.'),
   webhookSecret: z.string().refine(isSecret, 'must be 16 to 128 visible characters').describe('What notifications are signed with (Standard Webhooks).'),
 })
 
 const ProviderId = z.string().regex(/^[\x21-\x7e]{1,200}$/)
-const SessionAnswer = z.object({ id: ProviderId, url: z.string().max(2_000).refine((url) => /^https?:\/\//.test(url) && URL.canParse(url)) })
+const SessionAnswer = z.object({ id: ProviderId, url: PageUrl })
 const RefundAnswer = z.object({ id: ProviderId, status: z.string().max(40) })
 const Outcome = z.object({
   status: z.string().max(40),
@@ -55,17 +56,10 @@ export const custom = paymentProvider({
       },
       async readNotification(notification: Notification) {
         if (!isStandardSigned(notification, webhookSecret)) return undefined
-        const read = NotificationBody.safeParse(parse(notification.body))
-        return (read.success && noticeOf(read.data.sessionId, read.data)) || 'nothing'
+        const read = NotificationBody.safeParse(parseJson(notification.body))
+        const notice = read.success && noticeOf(read.data.sessionId, read.data)
+        return notice ? [notice] : []
       },
     }
   },
 })
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

@@ -1,26 +1,46 @@
 import { z } from 'zod'
-import { paymentProvider, ProviderFault, readAnswer, type PaymentNotice } from '../provider.ts'
+import { paymentProvider, ProviderFault, readAnswer, type Notice, type PaymentNotice, type RefundNotice } from '../provider.ts'
+import { BaseUrl, centOf, decimalOf } from './fields.ts'
 
-/** Mollie Payments. Its notifications are not signed: they only name a payment, and what became of that is asked for. */
+/**
+ * Mollie Payments (v2). Its notifications are not signed: they only name a payment, and what became of that, and of its refunds, is
+ * asked for.
+ */
 
 const Config = z.strictObject({
   apiKey: z.string().regex(/^(?:test|live)_[A-Za-z0-9]{8,200}$/, 'must be an API key: live_… or test_…'),
-  baseUrl: z.string().max(1_000).transform((url) => url.replace(/\/+$/, '')).optional().describe('Default https://api.mollie.com.'),
+  baseUrl: BaseUrl.optional().describe('Default https://api.mollie.com.'),
 })
 
 const MollieId = z.string().regex(/^[A-Za-z0-9_]{1,100}$/)
 const Amount = z.object({ value: z.string().regex(/^\d{1,9}\.\d{2}$/), currency: z.string() })
-const Payment = z.object({ id: MollieId, status: z.string(), amount: Amount, _links: z.object({ checkout: z.object({ href: z.string().max(2_000) }).nullish() }).nullish() })
 const Refund = z.object({ id: MollieId, status: z.string().nullish() })
+const Payment = z.object({
+  id: MollieId,
+  status: z.string(),
+  amount: Amount,
+  _links: z.object({ checkout: z.object({ href: z.string().max(2_000) }).nullish() }).nullish(),
+  _embedded: z.object({ refunds: z.array(Refund).max(1_000).nullish() }).nullish(),
+})
+const REFUND_STATES: Readonly<Record<string, RefundNotice['state']>> = { refunded: 'done', failed: 'failed', canceled: 'failed' }
 
 const ENDED = new Set(['failed', 'canceled', 'expired'])
 
 function noticeOf({ id, status, amount }: z.output<typeof Payment>): PaymentNotice | undefined {
   const state = status === 'paid' ? 'paid' : ENDED.has(status) ? 'ended' : undefined
-  return state && { sessionId: id, paymentId: null, state, amountCent: Math.round(Number(amount.value) * 100), currency: amount.currency, chargeId: id }
+  return state && { sessionId: id, paymentId: null, state, amountCent: centOf(amount.value), currency: amount.currency, chargeId: id }
 }
 
-const amountOf = (cent: number, currency: string) => ({ currency, value: (cent / 100).toFixed(2) })
+const amountOf = (cent: number, currency: string) => ({ currency, value: decimalOf(cent) })
+
+function allNotices(payment: z.output<typeof Payment>): Notice[] {
+  const refunds = (payment._embedded?.refunds ?? []).flatMap(({ id, status }): RefundNotice[] => {
+    const state = REFUND_STATES[status ?? '']
+    return state ? [{ refundRef: id, refundId: null, state }] : []
+  })
+  const paid = noticeOf(payment)
+  return [...(paid ? [paid] : []), ...refunds]
+}
 
 export const mollie = paymentProvider({
   name: 'mollie',
@@ -30,7 +50,7 @@ export const mollie = paymentProvider({
     const headers = { authorization: `Bearer ${apiKey}`, accept: 'application/json' }
     const post = (path: string, key: string, body: object) =>
       send({ url: `${baseUrl}${path}`, method: 'POST', headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': key }, body: JSON.stringify(body) })
-    const find = async (sessionId: string) => noticeOf(readAnswer(await send({ url: `${baseUrl}/v2/payments/${sessionId}`, method: 'GET', headers }), Payment))
+    const find = async (sessionId: string) => readAnswer(await send({ url: `${baseUrl}/v2/payments/${sessionId}?embed=refunds`, method: 'GET', headers }), Payment)
     return {
       async createSession({ paymentId, amountCent, currency, returnUrl, notifyUrl, title }) {
         const wish = { amount: amountOf(amountCent, currency), description: title, redirectUrl: returnUrl, webhookUrl: notifyUrl, metadata: { reference: paymentId } }
@@ -39,7 +59,7 @@ export const mollie = paymentProvider({
         if (url === undefined) throw new ProviderFault('the provider answered a payment without its page', false)
         return { sessionId: payment.id, url }
       },
-      findSession: find,
+      findSession: async (sessionId) => noticeOf(await find(sessionId)),
       async refund({ refundId, sessionId, amountCent, currency }) {
         const { id, status } = readAnswer(await post(`/v2/payments/${sessionId}/refunds`, refundId, { amount: amountOf(amountCent, currency) }), Refund)
         if (status === 'failed' || status === 'canceled') throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
@@ -49,7 +69,7 @@ export const mollie = paymentProvider({
         const id = new URLSearchParams(body.slice(0, 500)).get('id')
         // Whoever makes up an id must not have us ask for it.
         if (id === null || !MollieId.safeParse(id).success || !(await isOurs(id))) return undefined
-        return (await find(id)) ?? 'nothing'
+        return allNotices(await find(id))
       },
     }
   },

@@ -26,6 +26,33 @@ export function isStripeSigned({ header, body, nowMs }: SignedNotification, secr
   return parts.some((part) => part.startsWith('v1=') && isSame(Buffer.from(part.slice(3), 'hex'), expected))
 }
 
+/** What of an item of Adyen's is signed. */
+export interface AdyenItem {
+  readonly pspReference: string
+  readonly originalReference?: string | null | undefined
+  readonly merchantAccountCode: string
+  readonly merchantReference?: string | null | undefined
+  readonly amount: { readonly value: number; readonly currency: string }
+  readonly eventCode: string
+  readonly success: string
+  readonly additionalData?: Readonly<Record<string, unknown>> | null | undefined
+}
+
+/** Whether an item is signed as Adyen does: HMAC-SHA256 in base64, with a key in hex, over its fields with colons between them, nothing escaped. */
+export function isAdyenSigned(item: AdyenItem, hmacKey: string): boolean {
+  const given = item.additionalData?.['hmacSignature']
+  const { value, currency } = item.amount
+  const fields = [item.pspReference, item.originalReference ?? '', item.merchantAccountCode, item.merchantReference ?? '', value, currency, item.eventCode, item.success]
+  const expected = createHmac('sha256', Buffer.from(hmacKey, 'hex')).update(fields.join(':')).digest()
+  return typeof given === 'string' && isSame(Buffer.from(given.slice(0, 200), 'base64'), expected)
+}
+
+/** Whether a notification is signed as Worldline does: `X-GCS-Signature`, HMAC-SHA256 in base64 over the body. */
+export function isWorldlineSigned({ header, body }: Pick<Notification, 'header' | 'body'>, secret: string): boolean {
+  const expected = createHmac('sha256', secret).update(body).digest()
+  return isSame(Buffer.from((header('x-gcs-signature') ?? '').slice(0, 200), 'base64'), expected)
+}
+
 function isRecent(seconds: string, nowMs: number): boolean {
   return /^\d{1,12}$/.test(seconds) && Math.abs(nowMs / 1_000 - Number(seconds)) <= TOLERANCE_S
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { paymentProvider, ProviderFault, readAnswer, type PaymentNotice } from '../provider.ts'
+import { paymentProvider, ProviderFault, readAnswer, type PaymentNotice, type RefundNotice } from '../provider.ts'
+import { BaseUrl, parseJson } from './fields.ts'
 import { isStripeSigned } from './signed-notifications.ts'
 
 /** Stripe Checkout: its own page, one line with the whole amount. */
@@ -8,7 +9,7 @@ const Config = z.strictObject({
   secretKey: z.string().regex(/^(?:sk|rk)_(?:test|live)_[A-Za-z0-9]{8,250}$/, 'must be a secret or restricted key: sk_… or rk_…'),
   webhookSecret: z.string().regex(/^whsec_[\x21-\x7e]{8,120}$/, 'must be the signing secret of the webhook endpoint: whsec_…'),
   accountId: z.string().regex(/^acct_[A-Za-z0-9]{1,60}$/).optional().describe('The connected account that is paid.'),
-  baseUrl: z.string().max(1_000).transform((url) => url.replace(/\/+$/, '')).optional().describe('Default https://api.stripe.com.'),
+  baseUrl: BaseUrl.optional().describe('Default https://api.stripe.com.'),
 })
 
 /** The version of Stripe's API that these shapes are of. */
@@ -29,7 +30,7 @@ const CheckoutSession = z.object({
 })
 type CheckoutSession = z.output<typeof CheckoutSession>
 const Event = z.object({ type: z.string(), data: z.object({ object: z.unknown() }) })
-const Refund = z.object({ id: StripeId, status: z.string().nullish() })
+const Refund = z.object({ id: StripeId, status: z.string().nullish(), metadata: z.record(z.string(), z.string()).nullish() })
 
 function noticeOf(session: CheckoutSession, state: PaymentNotice['state']): PaymentNotice {
   return {
@@ -50,6 +51,16 @@ function outcomeOf(session: CheckoutSession): PaymentNotice | undefined {
 
 const ENDS = new Set(['checkout.session.expired', 'checkout.session.async_payment_failed'])
 const COMPLETES = new Set(['checkout.session.completed', 'checkout.session.async_payment_succeeded'])
+
+/** Refunds fail days later too, when the bank does not take them. */
+const TELLS_REFUND = new Set(['refund.failed', 'refund.updated', 'charge.refund.updated'])
+const REFUND_STATES: Readonly<Record<string, RefundNotice['state']>> = { succeeded: 'done', failed: 'failed', canceled: 'failed' }
+
+function refundNotices(object: unknown): RefundNotice[] {
+  const refund = Refund.safeParse(object)
+  const state = refund.success && REFUND_STATES[refund.data.status ?? '']
+  return state ? [{ refundRef: refund.data.id, refundId: refund.data.metadata?.['refundId'] ?? null, state }] : []
+}
 
 export const stripe = paymentProvider({
   name: 'stripe',
@@ -86,27 +97,21 @@ export const stripe = paymentProvider({
       async refund({ refundId, sessionId, chargeId, amountCent }) {
         const intent = chargeId ?? (await readSession(sessionId)).payment_intent
         if (!intent) throw new ProviderFault('the provider names no payment of this session', true)
-        const { id, status } = readAnswer(await post('/v1/refunds', refundId, { payment_intent: intent, amount: String(amountCent) }), Refund)
+        const { id, status } = readAnswer(await post('/v1/refunds', refundId, { payment_intent: intent, amount: String(amountCent), 'metadata[refundId]': refundId }), Refund)
         if (status === 'failed' || status === 'canceled') throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
         return id
       },
       async readNotification(notification) {
         if (!isStripeSigned(notification, webhookSecret)) return undefined
-        const event = Event.safeParse(parse(notification.body))
-        if (!event.success) return 'nothing'
+        const event = Event.safeParse(parseJson(notification.body))
+        if (!event.success) return []
+        if (TELLS_REFUND.has(event.data.type)) return refundNotices(event.data.data.object)
         const session = CheckoutSession.safeParse(event.data.data.object)
-        if (!session.success) return 'nothing'
-        if (ENDS.has(event.data.type)) return noticeOf(session.data, 'ended')
-        return (COMPLETES.has(event.data.type) && outcomeOf(session.data)) || 'nothing'
+        if (!session.success) return []
+        if (ENDS.has(event.data.type)) return [noticeOf(session.data, 'ended')]
+        const outcome = COMPLETES.has(event.data.type) && outcomeOf(session.data)
+        return outcome ? [outcome] : []
       },
     }
   },
 })
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

@@ -11,6 +11,7 @@ export interface AgentRow {
   last_seq: number
   head_hash: string
   deny_seq: number
+  item_seq: number
   enrolled_ms: number
   last_seen_ms: number
   revoked_ms: number | null

@@ -29,6 +29,15 @@ export interface LoyaltyMemberRow {
   next_expiry_ms: number | null
 }
 
+/** What the entries of one kind come to in a month, `amount` with its sign; `join` counts new members. */
+export interface LoyaltyMonthRow {
+  program_id: string
+  month: string
+  kind: string
+  amount: number
+  entries: number
+}
+
 /** `amount` is signed: what is taken is negative. `reverses` names the entry that is taken back. */
 export interface LoyaltyEntryRow {
   entry_id: string

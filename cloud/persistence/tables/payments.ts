@@ -57,6 +57,8 @@ export interface RefundRow {
   attempts: number
   due_ms: number | null
   provider_ref: string | null
+  /** What of the day's figures it took back, as JSON; null until it is done, and again when it turns out to have failed. */
+  counted: string | null
   created_ms: number
   finished_ms: number | null
 }

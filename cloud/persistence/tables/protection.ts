@@ -22,6 +22,54 @@ export interface ProtectedItemRow {
   rev: number
   created_ms: number
   updated_ms: number
+  /** Its number among the changes of its store's items. */
+  item_seq: number
+}
+
+/** The end of a store's sequence of item changes. */
+export interface ItemHeadRow {
+  store_id: string
+  seq: number
+  /** Names that were given up before this number are forgotten. */
+  floor: number
+}
+
+/** A name that its item gave up. */
+export interface ItemGoneRow {
+  store_id: string
+  kind: string
+  name: string
+  seq: number
+  gone_ms: number
+}
+
+export interface AlarmDispositionRow {
+  event_id: string
+  tenant: string
+  store_id: string
+  disposition: string
+  operator_id: string
+  recovered_cent: number | null
+  disposed_ms: number
+}
+
+/** A change of an item's status, with its names as they were then. */
+export interface ItemMoveRow {
+  item_id: string
+  /** The item's, after it. */
+  rev: number
+  tenant: string
+  store_id: string
+  /** null: it was registered. */
+  from_status: string | null
+  to_status: string
+  epc: string | null
+  tag_uid: string | null
+  tag_id: string | null
+  ean: string | null
+  purchase_id: string | null
+  line_id: string | null
+  at_ms: number
 }
 
 export interface ProtectionAuthorizationRow {

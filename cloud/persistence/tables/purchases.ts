@@ -53,6 +53,12 @@ export interface PurchaseLineRow {
   price_origin: string
   serial_number: string | null
   tagged: number
+  /** The line whose deposit this one is. */
+  deposit_of: string | null
+  /** The label that was scanned, where a scale printed it. */
+  barcode: string | null
+  weight_grams: number | null
+  kg_price_cent: number | null
 }
 
 export interface PurchaseUnitRow {
@@ -62,4 +68,6 @@ export interface PurchaseUnitRow {
   item_id: string | null
   bound: number
   receipt_index: number | null
+  /** The status that a cancellation gave to its item. */
+  taken_back: string | null
 }

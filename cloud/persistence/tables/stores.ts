@@ -32,6 +32,10 @@ export interface StoreRow {
   document_version: number
   deny_seq: number
   created_ms: number
+  /** JSON; null for the usual. */
+  in_store_codes: string | null
+  /** 13 digits. */
+  gln: string | null
 }
 
 export interface ProductRow {
@@ -63,6 +67,10 @@ export interface ProductRow {
   media_snapshot: string | null
   from_pos: number
   pos_product_id: string | null
+  /** Of one piece. */
+  deposit_cent: number | null
+  /** null: taxed as the product is. */
+  deposit_vat: number | null
 }
 
 export interface StoreProductRow {

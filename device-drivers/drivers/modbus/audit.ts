@@ -2,7 +2,7 @@ import { pause } from '../../../policy/platform.ts'
 import type { Timers } from '../../../policy/platform.ts'
 import type { Board } from './board.ts'
 import { readSpans } from './inputs.ts'
-import type { WantedOutputs } from './outputs.ts'
+import type { WantedOutputs } from '../wanted-outputs.ts'
 
 /** How often the outputs are read back, which also shows that a board without inputs is still there. */
 const AUDIT_EVERY_MS = 1_000

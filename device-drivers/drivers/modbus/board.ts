@@ -1,10 +1,14 @@
 import { exceptionText } from '../../protocols/modbus/functions.ts'
+import { FLASH_COILS } from '../../protocols/modbus/pdu.ts'
 import type { ModbusMessage } from '../../protocols/modbus/pdu.ts'
+import type { SwitchAnswer } from '../release.ts'
 import type { BusAnswer, BusRequest, FailedAnswer, ModbusBus } from './bus.ts'
 
 /** One unit on a bus, as its driver sees it: coils and inputs, and whether it still answers. */
 export interface Board {
   writeCoil(address: number, on: boolean, options?: { signal?: AbortSignal; onHanded?: () => void }): Promise<BusAnswer>
+  /** On, and off again by the board itself after `ms` (whole 100 ms). */
+  flashCoil(address: number, ms: number, options?: { signal?: AbortSignal; onHanded?: () => void }): Promise<BusAnswer>
   readCoils(address: number, quantity: number): Promise<BusAnswer>
   readInputs(address: number, quantity: number, lane?: BusRequest['lane']): Promise<BusAnswer>
 }
@@ -25,6 +29,8 @@ export function board(bus: ModbusBus, unit: number, timeoutMs: number, onSilent:
 
   return {
     writeCoil: (address, on, options) => ask({ name: 'writeSingleCoil', address, quantity: 1, values: [on ? 1 : 0] }, options ?? {}),
+    flashCoil: (address, ms, options) =>
+      ask({ name: 'writeSingleCoil', address: FLASH_COILS + address, quantity: 1, values: [1], flash: Math.ceil(ms / 100) }, options ?? {}),
     readCoils: (address, quantity) => ask({ name: 'readCoils', address, quantity, values: [] }, { lane: 'poll' }),
     readInputs: (address, quantity, lane = 'poll') => ask({ name: 'readDiscreteInputs', address, quantity, values: [] }, { lane }),
   }
@@ -35,3 +41,12 @@ export function answerText(answer: FailedAnswer): string {
   return answer.kind === 'exception' ? exceptionText(answer.code) : answer.detail
 }
 
+/** Exceptions that leave open whether the coil moved: "still working on it", and a gateway that heard nothing. */
+const UNDECIDED_EXCEPTIONS: ReadonlySet<number> = new Set([5, 11])
+
+/** The same answer, as a release wants it. */
+export function switchAnswer(answer: BusAnswer): SwitchAnswer {
+  if (answer.kind === 'answered') return { kind: 'done' }
+  if (answer.kind === 'lost') return answer
+  return { kind: 'refused', detail: answerText(answer), undecided: UNDECIDED_EXCEPTIONS.has(answer.code) }
+}

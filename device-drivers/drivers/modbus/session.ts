@@ -2,7 +2,7 @@ import type { Membership } from '../../transports/shared-links.ts'
 import { answerText, board as boardOn } from './board.ts'
 import type { Board } from './board.ts'
 import type { FailedAnswer, ModbusBus } from './bus.ts'
-import type { InputWatch } from './inputs.ts'
+import type { InputWatch } from '../input-watch.ts'
 import type { ModbusSettings } from './settings.ts'
 
 /** From one `identify` to the loss of what it found. */

@@ -26,6 +26,22 @@ const Siren = z.strictObject(
   { error: 'give { "output": …, "seconds": 5 }' },
 )
 
+const Door = z.strictObject(
+  {
+    input: address('door sensor, which is 1 while the door is open'),
+    openSeconds: z.number(secondsError).min(1, secondsError).max(LONGEST_SIGNAL_S, secondsError).default(30),
+  },
+  { error: 'give { "input": …, "openSeconds": 30 }' },
+)
+const Interlock = z.strictObject(
+  { armedInput: address('contact of the output itself, which is 1 while it is on').optional() },
+  { error: 'give { } or { "armedInput": … }' },
+)
+const Beams = z.strictObject(
+  { outside: address('beam on the street side'), inside: address('beam on the shop side') },
+  { error: 'give { "outside": …, "inside": … }' },
+)
+
 /** One relay and input board, or a part of one that belongs to one device. */
 export const ModbusSettings = z
   .strictObject({
@@ -40,7 +56,16 @@ export const ModbusSettings = z
     output: address('output (coil) that releases').meta({ description: 'coil that is pulsed to release' }),
     confirmInput: address('input that shows the release').optional(),
     pulseMs: ms(20, 10_000).default(200),
+    hardwarePulse: z
+      .enum(['waveshare'], { error: 'use "waveshare" for boards with their "flash on" command, or leave it out' })
+      .optional()
+      .meta({ description: 'the board itself ends the pulse' }),
     passageInput: address('input of the passage sensor').optional(),
+    door: Door.optional().meta({ description: 'door behind the lock: relocks when it opens, tells when it is forced or left open' }),
+    interlock: Interlock.optional().meta({
+      description: 'the output arms a deactivator for pulseMs at most, and until confirmInput shows that it is done',
+    }),
+    beams: Beams.optional().meta({ description: 'people counter' }),
     siren: Siren.optional(),
     amber: Lamp.optional(),
     green: Lamp.optional(),
@@ -50,6 +75,14 @@ export const ModbusSettings = z
   .refine((settings) => framingOf(settings) === 'tcp' || (settings.unit >= 1 && settings.unit <= 247), {
     error: 'Modbus RTU boards have addresses 1 to 247',
     path: ['unit'],
+  })
+  .refine(({ hardwarePulse, output, pulseMs }) => !hardwarePulse || (pulseMs % 100 === 0 && output < 256), {
+    error: 'the board counts in 100 ms: give 100, 200, … (and an output below 256)',
+    path: ['pulseMs'],
+  })
+  .refine(({ interlock, confirmInput }) => !interlock || confirmInput !== undefined, {
+    error: 'give the input that shows a deactivation, at which the interlock closes',
+    path: ['confirmInput'],
   })
 export type ModbusSettings = z.infer<typeof ModbusSettings>
 

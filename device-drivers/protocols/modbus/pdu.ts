@@ -11,7 +11,17 @@ export interface ModbusMessage {
   readonly quantity: number
   /** Bits as 0 or 1, registers as 0…65535. Bits read arrive in whole bytes, so up to 7 more than asked. */
   readonly values: readonly number[]
+  /** Only of `writeSingleCoil`: a pulse that the board ends by itself, in 100 ms (`FLASH_COILS`). */
+  readonly flash?: number
 }
+
+/**
+ * Relay boards of Waveshare and their likes: Write Single Coil to these addresses, with a number instead
+ * of ON, switches the coil on for so many times 100 ms. (Waveshare wiki, Modbus RTU Relay: `01 05 02 00 00 07 8D B0`)
+ */
+export const FLASH_COILS = 0x0200
+/** The longest such pulse in 100 ms. */
+export const LONGEST_FLASH = 0x7fff
 
 /** A refusal: `exception` is a code of `MODBUS_EXCEPTIONS`. */
 export interface ModbusRefusal {
@@ -53,7 +63,7 @@ const FORMS: Record<Direction, Record<ModbusFunction['access'], Form>> = {
 
 const ENCODE: Record<Form, (f: ModbusFunction, m: ModbusMessage) => number[]> = {
   span: (_, m) => [...toBytes(m.address), ...toBytes(m.quantity)],
-  one: (f, m) => [...toBytes(m.address), ...toBytes(f.unit === 'word' ? (m.values[0] ?? 0) : m.values[0] ? COIL_ON : 0)],
+  one: (f, m) => [...toBytes(m.address), ...toBytes(m.flash ?? (f.unit === 'word' ? (m.values[0] ?? 0) : m.values[0] ? COIL_ON : 0))],
   many: (f, m) => [...toBytes(m.address), ...toBytes(m.quantity), dataLength(f, m.quantity), ...pack(f, m.values)],
   data: (f, m) => [dataLength(f, m.values.length), ...pack(f, m.values)],
 }
@@ -96,6 +106,8 @@ function decodeBody(f: ModbusFunction, form: Form, pdu: Uint8Array): Omit<Modbus
   }
   const [address, second] = [word(pdu, 1), word(pdu, 3)]
   if (form === 'one') {
+    const isFlash = f.unit === 'bit' && (address & 0xff00) === FLASH_COILS && second > 0 && second <= LONGEST_FLASH
+    if (isFlash && pdu.length === 5) return { address, quantity: 1, values: [1], flash: second }
     if (pdu.length !== 5 || (f.unit === 'bit' && second !== 0 && second !== COIL_ON)) return null
     return { address, quantity: 1, values: [f.unit === 'bit' ? (second ? 1 : 0) : second] }
   }
@@ -137,6 +149,6 @@ export function answers(answer: ModbusMessage | ModbusRefusal, request: ModbusMe
   if ('exception' in answer) return answer.functionCode === f.code
   if (answer.name !== request.name) return false
   if (f.access === 'read') return dataLength(f, answer.values.length) === dataLength(f, request.quantity)
-  const sameValue = f.access === 'write many' || answer.values[0] === request.values[0]
+  const sameValue = f.access === 'write many' || (answer.values[0] === request.values[0] && answer.flash === request.flash)
   return answer.address === request.address && answer.quantity === request.quantity && sameValue
 }

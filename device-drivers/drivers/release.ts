@@ -1,12 +1,20 @@
-import { deadline, pause } from '../../../policy/platform.ts'
-import type { Timers } from '../../../policy/platform.ts'
-import { result } from '../device.ts'
-import type { CommandResult } from '../device.ts'
-import { eitherSignal } from '../either-signal.ts'
-import type { Board } from './board.ts'
-import { answerText } from './board.ts'
-import type { BusAnswer, FailedAnswer } from './bus.ts'
-import type { InputWatch } from './inputs.ts'
+import { deadline } from '../../policy/platform.ts'
+import type { Timers } from '../../policy/platform.ts'
+import { result } from './device.ts'
+import type { CommandResult } from './device.ts'
+import { eitherSignal } from './either-signal.ts'
+import type { LostAnswer } from './exchange.ts'
+import type { InputWatch } from './input-watch.ts'
+
+/** What the device said to switching an output. */
+export type SwitchAnswer =
+  | { readonly kind: 'done' }
+  /** `undecided`: it refuses, and yet the output may have moved. */
+  | { readonly kind: 'refused'; readonly detail: string; readonly undecided: boolean }
+  | LostAnswer
+
+/** Switches the releasing output. */
+export type SwitchOutput = (on: boolean, options?: { signal?: AbortSignal; onHanded?: () => void }) => Promise<SwitchAnswer>
 
 /**
  * One release, from the first look at the input to the output being off again.
@@ -18,12 +26,18 @@ import type { InputWatch } from './inputs.ts'
  * board did all it was told and nothing moved → failed. ON is written once, never again.
  */
 export interface ReleaseOptions {
-  readonly board: Board
+  /** On, for a device with a timer of its own, may mean on for the time of the pulse. */
+  readonly switchOutput: SwitchOutput
   readonly inputs: InputWatch
   readonly timers: Timers
+  /** Its number, for a person. */
   readonly output: number
   readonly confirmInput: number | undefined
   readonly pulseMs: number
+  /** The pulse ends at once when this input turns on: the door is open, the deactivation is done. */
+  readonly endInput?: number | undefined
+  /** A contact of the output itself: it must be off within 1 s after OFF. */
+  readonly feedbackInput?: number | undefined
   /** The caller gives up: nothing begins after it, and what has begun is ended at once. */
   readonly signal: AbortSignal
   /** The connection is over. */
@@ -48,9 +62,6 @@ const CONFIRM_WITHIN_MS = 1_000
 const WATCH_EVERY_MS = 5
 
 const MOST_OFF_TRIES = 3
-
-/** Exceptions that leave open whether the coil moved: "still working on it", and a gateway that heard nothing. */
-const UNDECIDED_EXCEPTIONS: ReadonlySet<number> = new Set([5, 11])
 
 type Seen = 'changed' | 'unchanged' | 'lost'
 
@@ -82,15 +93,42 @@ async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal):
   return missed ? 'lost' : 'unchanged'
 }
 
-function undecided(answer: BusAnswer): answer is FailedAnswer {
-  return answer.kind === 'lost' || (answer.kind === 'exception' && UNDECIDED_EXCEPTIONS.has(answer.code))
+/** Waits until the pulse is over, or what it is for has happened. */
+async function pulse(o: ReleaseOptions, ended: AbortSignal): Promise<void> {
+  const limit = deadline(o.timers, o.pulseMs, ended)
+  const over = new Promise<void>((resolve) => {
+    if (limit.signal.aborted) resolve()
+    limit.signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  if (o.endInput === undefined) await over
+  else if ((await watchInput(o, o.endInput, limit.signal)) !== 'changed') await over
+  limit.done()
+}
+
+/** The falling edge: an output that was told to be off and still is on leaves a deactivator armed or a lock open. */
+async function verifyOff(o: ReleaseOptions, input: number): Promise<void> {
+  const limit = deadline(o.timers, CONFIRM_WITHIN_MS, o.over)
+  try {
+    for (;;) {
+      const reading = await o.inputs.next(WATCH_EVERY_MS)
+      if (reading.kind === 'over' || (reading.kind === 'read' && !reading.isOn(input))) return
+      if (limit.signal.aborted) break
+    }
+  } finally {
+    limit.done()
+  }
+  o.onFault(`output ${o.output} was switched off and its contact (input ${input}) still shows on: is the relay stuck?`)
+}
+
+function undecided(answer: SwitchAnswer): answer is Exclude<SwitchAnswer, { kind: 'done' }> {
+  return answer.kind === 'lost' || (answer.kind === 'refused' && answer.undecided)
 }
 
 /** OFF may be sent again and again, unlike ON. */
-async function switchOff(o: ReleaseOptions): Promise<BusAnswer> {
-  let off = await o.board.writeCoil(o.output, false)
-  for (let tries = 1; tries < MOST_OFF_TRIES && off.kind !== 'answered' && !o.over.aborted; tries++) {
-    off = await o.board.writeCoil(o.output, false)
+async function switchOff(o: ReleaseOptions): Promise<SwitchAnswer> {
+  let off = await o.switchOutput(false)
+  for (let tries = 1; tries < MOST_OFF_TRIES && off.kind !== 'done' && !o.over.aborted; tries++) {
+    off = await o.switchOutput(false)
   }
   return off
 }
@@ -115,7 +153,7 @@ async function run(o: ReleaseOptions, ended: AbortSignal, tell: (known: CommandR
   const changed = () => tell(result('confirmed', true, 'input_changed', `input ${o.confirmInput} changed to 1`))
   let seen: Promise<Seen> = Promise.resolve('unchanged')
   const donePulse = o.onPulse()
-  const on = await o.board.writeCoil(o.output, true, {
+  const on = await o.switchOutput(true, {
     signal: o.signal,
     onHanded: () => {
       if (o.confirmInput === undefined) return
@@ -127,24 +165,24 @@ async function run(o: ReleaseOptions, ended: AbortSignal, tell: (known: CommandR
     donePulse()
     return tell(o.signal.aborted ? result('failed', false, 'cancelled') : result('failed', false, 'not_ready', on.detail))
   }
-  const refused = on.kind === 'exception' && !undecided(on)
-  if (refused) tell(result('failed', true, 'refused', answerText(on)))
-  if (on.kind === 'answered') {
+  const refused = on.kind === 'refused' && !on.undecided
+  if (on.kind === 'refused' && refused) tell(result('failed', true, 'refused', on.detail))
+  if (on.kind === 'done') {
     if (o.confirmInput === undefined) tell(result('confirmed', true, 'acknowledged'))
-    await pause(o.timers, o.pulseMs, ended).catch(() => {})
+    await pulse(o, ended)
   }
 
   const off = await switchOff(o)
   donePulse()
-  if (off.kind !== 'answered') {
-    o.onFault(`output ${o.output} may still be on (${answerText(off)}); it is switched off again as soon as the board answers`)
+  if (off.kind !== 'done') {
+    o.onFault(`output ${o.output} may still be on (${off.detail}); it is switched off again as soon as the board answers`)
   }
   if (refused) return enough.abort()
 
   const last = await lastSeen(o, seen, enough, ended)
   if (last === 'changed') return changed()
   const lost = [on, off].find(undecided)
-  if (lost) return tell(result('unknown', true, 'answer_lost', answerText(lost)))
+  if (lost) return tell(result('unknown', true, 'answer_lost', lost.detail))
   if (o.signal.aborted) return tell(result('unknown', true, 'cancelled'))
   if (last === 'lost') return tell(result('unknown', true, 'answer_lost', `input ${o.confirmInput} could not be read`))
   tell(result('failed', true, 'no_confirmation', `input ${o.confirmInput} did not change`))
@@ -157,7 +195,9 @@ export function startRelease(options: ReleaseOptions): Release {
     tell = resolve
   })
   const ended = eitherSignal(options.signal, options.over)
+  const { feedbackInput } = options
   const finished = run(options, ended.signal, tell)
+    .then(() => (feedbackInput === undefined ? undefined : verifyOff(options, feedbackInput)))
     .catch((error: unknown) => tell(result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`)))
     .finally(ended.done)
   return { outcome, finished }

@@ -1,0 +1,67 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { TagRead } from '../device-drivers/drivers/device.ts'
+
+/**
+ * Readers of some gates in a thread of their own, as they are outside of the agent: each reports every 10 ms what
+ * it saw. Around every gate lie goods; now and then one is carried out.
+ */
+export interface ReaderOptions {
+  gates: number
+  /** Reads a second and gate beside those of the tags that leave. */
+  readsPerSecond: number
+  /** Goods that lie around each gate, from this item on. */
+  lying: number
+  firstItem: number
+  /** One item leaves one of the gates every so many ms. */
+  leavesEveryMs: number
+  forMs: number
+}
+
+/** What one reader tells at once. `sentNs`: when, on the clock of the machine. */
+export interface ReaderReport {
+  gate: number
+  reads: Omit<TagRead, 'seenAtMs'>[]
+  sentNs: bigint
+  /** The tag that is seen outside for the first time, if one is. */
+  leaving: string | undefined
+}
+
+const REPORT_MS = 10
+
+/** The EPC of the n-th item. */
+export function epcOf(n: number): string {
+  return `3034007D00011C40${n.toString(16).padStart(8, '0')}`.toUpperCase()
+}
+
+function run({ gates, readsPerSecond, lying, firstItem, leavesEveryMs, forMs }: ReaderOptions): void {
+  const perReport = Math.round((readsPerSecond * REPORT_MS) / 1_000)
+  const started = process.hrtime.bigint()
+  let reports = 0
+  let left = 0
+  let next = 0
+  const elapsedMs = () => Number((process.hrtime.bigint() - started) / 1_000_000n)
+
+  function report(gate: number): void {
+    const reads: Omit<TagRead, 'seenAtMs'>[] = []
+    for (let i = 0; i < perReport; i++) reads.push({ tag: { epc: epcOf(firstItem + gate * lying + (next++ % lying)) }, antenna: 1, rssiDbm: -60 })
+    const isDue = elapsedMs() >= left * leavesEveryMs && left % gates === gate
+    const leaving = isDue ? epcOf(firstItem + gates * lying + left) : undefined
+    if (leaving !== undefined) {
+      left++
+      const at = Math.floor(reads.length / 2)
+      reads.splice(at, 0, { tag: { epc: leaving }, antenna: 1, rssiDbm: -45 }, { tag: { epc: leaving }, antenna: 2, rssiDbm: -45 })
+    }
+    if (reads.length > 0) parentPort?.postMessage({ gate, reads, leaving, sentNs: process.hrtime.bigint() } satisfies ReaderReport, [])
+  }
+
+  const timer = setInterval(() => {
+    if (elapsedMs() >= forMs) {
+      clearInterval(timer)
+      return parentPort?.postMessage('done', [])
+    }
+    // What a busy machine has missed is caught up with.
+    for (; reports * REPORT_MS <= elapsedMs(); reports++) for (let gate = 0; gate < gates; gate++) report(gate)
+  }, REPORT_MS / 2)
+}
+
+if (parentPort) run(workerData as ReaderOptions)

@@ -1,0 +1,36 @@
+import { join } from 'node:path'
+import { addSealingKey, keepSealingKey } from '../../cloud/authority/key-files.ts'
+import { resealAll } from '../../cloud/authority/sealed-columns.ts'
+import { sealer, sealingKeyId } from '../../cloud/authority/sealing.ts'
+import { lockDataDir } from '../data-dir-lock.ts'
+import type { Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import { secretFiles } from '../secret-files.ts'
+import type { RESEAL_OPTIONS } from '../settings.ts'
+import { withKnownDatabase } from './known-database.ts'
+
+/**
+ *   new key into master.key ─▶ every secret sealed anew ─▶ old keys forgotten, if asked
+ *
+ * A crash in between loses nothing: the old keys are still in the file, and the next run goes on. The cloud must not run: it knows the
+ * new key only from its next start.
+ */
+export async function runReseal(settings: Values<typeof RESEAL_OPTIONS>): Promise<void> {
+  const { data, dropOldKeys, json } = settings
+  await withKnownDatabase(settings, async (database) => {
+    const lock = lockDataDir(join(data, 'cloud.lock'), `a cloud runs with the data in ${data}: stop it first`)
+    try {
+      const { random } = realPlatform()
+      const keys = addSealingKey(data, secretFiles, random)
+      const [current] = keys
+      if (!current) throw new Error('no key was made')
+      const resealed = await resealAll(database, sealer(keys, random))
+      if (dropOldKeys) keepSealingKey(data, secretFiles, current)
+      const keyId = sealingKeyId(current)
+      const oldKeys = dropOldKeys ? 0 : keys.length - 1
+      process.stdout.write(json ? `${JSON.stringify({ keyId, resealed, oldKeys })}\n` : `${resealed} secrets are sealed with ${keyId} now; ${oldKeys} older keys are kept\n`)
+    } finally {
+      lock.release()
+    }
+  })
+}

@@ -1,0 +1,20 @@
+import { simulatedPsp } from '../../simulators/services/psp.ts'
+import type { Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import type { SIMULATE_PSP_OPTIONS } from '../settings.ts'
+import { stopOnSignals } from '../shutdown.ts'
+
+/** A provider on this machine. What `configurePSP` is to be told is printed; each request and each notification is a line. */
+export async function runSimulatePsp({ host, port, provider, storeId, baseUrl }: Values<typeof SIMULATE_PSP_OPTIONS>): Promise<void> {
+  const { clock } = realPlatform()
+  const psp = await simulatedPsp({
+    dialect: provider,
+    host,
+    port,
+    notifyUrl: () => `${baseUrl.replace(/\/+$/, '')}/notify/${provider}/${storeId ?? 'nobody'}`,
+    nowMs: () => clock.wall(),
+    onRequest: (line) => void process.stdout.write(`${line}\n`),
+  })
+  stopOnSignals(() => psp.close())
+  process.stdout.write(`ready ${JSON.stringify({ baseUrl: psp.baseUrl, provider, config: psp.config() })}\n`)
+}

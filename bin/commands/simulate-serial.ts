@@ -1,0 +1,71 @@
+import { createInterface } from 'node:readline'
+import { bytesOfHex } from '../../device-drivers/protocols/hex.ts'
+import { m100Pad } from '../../simulators/devices/m100-pad.ts'
+import { osdpDevice } from '../../simulators/devices/osdp-device.ts'
+import { serveTcp, type TcpService, type TcpServiceOptions } from '../../simulators/devices/serve.ts'
+import { thingMagicReader } from '../../simulators/devices/thingmagic-reader.ts'
+import { realPlatform } from '../platform.ts'
+
+/** Devices with a serial line, which a TCP port stands for here as behind a serial device server. */
+export const SERIAL_SIMULATORS = ['uhf-m100', 'osdp', 'thingmagic'] as const
+export type SerialSimulator = (typeof SERIAL_SIMULATORS)[number]
+
+type Where = Pick<TcpServiceOptions, 'host' | 'port'>
+type Orders = Record<string, (...words: string[]) => void>
+
+const EPC = /^(?:[0-9A-F]{4}){1,31}$/
+const say = (line: string) => void process.stdout.write(`${line}\n`)
+
+/** Each line of stdin is an order and its words. */
+async function serveWithOrders(where: Where, serve: TcpServiceOptions['serve'], orders: Orders): Promise<TcpService> {
+  const service = await serveTcp({ ...where, serve })
+  const lines = createInterface({ input: process.stdin })
+  lines.on('line', (line) => {
+    const [order = '', ...words] = line.trim().split(/\s+/)
+    const carryOut = orders[order]
+    if (carryOut) carryOut(...words)
+    else if (order !== '') say(`orders: ${Object.keys(orders).join(', ')}`)
+  })
+  return {
+    ...service,
+    port: service.port,
+    async close() {
+      lines.close()
+      await service.close()
+    },
+  }
+}
+
+const MAKERS: Record<SerialSimulator, (where: Where) => Promise<TcpService>> = {
+  /** `put EPC [KILL-PASSWORD]`, `take EPC`, `show EPC`. */
+  'uhf-m100': (where) => {
+    const pad = m100Pad({ platform: realPlatform() })
+    return serveWithOrders(where, pad.serve, {
+      put: (epc = '', killPassword = '00000000') => (EPC.test(epc) ? pad.put({ epc, killPassword }) : say('an EPC is upper-case hex')),
+      take: (epc = '') => pad.take(epc),
+      show: (epc = '') => say(JSON.stringify(pad.tag(epc))),
+    })
+  },
+  /** `put EPC`, `take EPC`. */
+  thingmagic: (where) => {
+    const reader = thingMagicReader({ platform: realPlatform() })
+    return serveWithOrders(where, reader.serve, {
+      put: (epc = '') => (EPC.test(epc) ? reader.put({ epc }) : say('an EPC is upper-case hex')),
+      take: (epc = '') => reader.take(epc),
+    })
+  },
+  /** Address 0, the default key until the panel gives it another. `card HEX`, `input N on|off`, `tamper on|off`. */
+  osdp: (where) => {
+    const device = osdpDevice({ platform: realPlatform(), onChange: (output, on) => say(`output ${output} ${on ? 'on' : 'off'}`) })
+    return serveWithOrders(where, device.serve, {
+      card: (hex = '') => (/^(?:[0-9A-Fa-f]{2}){1,32}$/.test(hex) ? device.card(bytesOfHex(hex)) : say('a card is 1 to 32 bytes in hex')),
+      input: (input = '', on = '') => device.setInput(Number(input), on === 'on'),
+      tamper: (on = '') => device.tamper(on === 'on'),
+    })
+  },
+}
+
+/** Serves one of them until it is closed. */
+export function serveSerialSimulator(name: SerialSimulator, where: Where): Promise<TcpService> {
+  return MAKERS[name](where)
+}

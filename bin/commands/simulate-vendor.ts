@@ -1,0 +1,30 @@
+import { businessCentralSystem } from '../../simulators/services/erp-businesscentral.ts'
+import { erpnextSystem } from '../../simulators/services/erp-erpnext.ts'
+import { odooSystem } from '../../simulators/services/erp-odoo.ts'
+import { sapB1System } from '../../simulators/services/erp-sapb1.ts'
+import { genericSystem } from '../../simulators/services/generic-system.ts'
+import { cloverSystem } from '../../simulators/services/pos-clover.ts'
+import { lightspeedSystem } from '../../simulators/services/pos-lightspeed.ts'
+import { shopifySystem } from '../../simulators/services/pos-shopify.ts'
+import { squareSystem } from '../../simulators/services/pos-square.ts'
+import { sumupSystem } from '../../simulators/services/pos-sumup.ts'
+import type { SimulatedVendor, VendorOptions } from '../../simulators/services/vendor-server.ts'
+import { WrongUsage, type Values } from '../options.ts'
+import type { SIMULATE_VENDOR_OPTIONS } from '../settings.ts'
+import { stopOnSignals } from '../shutdown.ts'
+
+type Start = (options: VendorOptions) => Promise<SimulatedVendor>
+
+const SYSTEMS: Readonly<Record<'pos' | 'erp', Readonly<Record<string, Start>>>> = {
+  pos: { generic: genericSystem, shopify: shopifySystem, square: squareSystem, lightspeed: lightspeedSystem, clover: cloverSystem, sumup: sumupSystem },
+  erp: { generic: genericSystem, odoo: odooSystem, erpnext: erpnextSystem, businesscentral: businessCentralSystem, sapb1: sapB1System },
+}
+
+/** Serves a simulated system until a signal; its first line says which credentials it takes. Throws `WrongUsage` for one that there is not. */
+export async function runSimulateVendor(side: 'pos' | 'erp', system: string, { host, port }: Values<typeof SIMULATE_VENDOR_OPTIONS>): Promise<void> {
+  const start = Object.hasOwn(SYSTEMS[side], system) ? SYSTEMS[side][system] : undefined
+  if (!start) throw new WrongUsage([`SYSTEM must be one of ${Object.keys(SYSTEMS[side]).join(', ')}, not "${system}"`])
+  const vendor = await start({ host, port, pageSize: 100 })
+  stopOnSignals(() => vendor.close())
+  process.stdout.write(`ready ${JSON.stringify({ url: vendor.baseUrl, system, credentials: vendor.credentials })}\n`)
+}

@@ -1,0 +1,99 @@
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { ITEM_PAGE_LIMIT, type ItemEntry, type ItemsClaims, type ItemsHead } from '../../policy/documents/item-documents.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
+import { present } from '../operations/fields.ts'
+import type { Services } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { itemHead } from '../protection/item-sequence.ts'
+
+/** Pages of a store's item sequence, signed when somebody asks (policy/documents/item-documents.ts). */
+
+const ITEMS_LIFE = 80 * 3_600
+/** There is one sequence until a restore from a backup begins another. */
+export const ITEMS_EPOCH = 0
+/** Base64url makes four characters of three, and the whole stays below a bundle. */
+const PAGE_CHARACTERS = 150_000
+
+/** The end of the sequence, as `fresh+jwt` names it. */
+export async function itemsHead(db: Db, storeId: string): Promise<ItemsHead> {
+  const { seq, floor } = await itemHead(db, storeId)
+  return { epoch: ITEMS_EPOCH, ver: seq, floor }
+}
+
+/** What changed behind number `after`, as far as one page goes. */
+export async function itemPage(db: Db, store: StoreRow, after: number, { authority }: Services): Promise<{ jws: string; ver: number }> {
+  const iat = Math.floor(authority.clock.nowMs() / 1_000)
+  // The head first: what comes in while the rows are read belongs to the next page.
+  const head = await itemHead(db, store.store_id)
+  const { entries, categories, ver } = fill(await entriesAfter(db, store.store_id, after, head.seq), Math.max(after, head.seq))
+  const claims: ItemsClaims = { aud: store.store_id, iat, exp: iat + ITEMS_LIFE, epoch: ITEMS_EPOCH, ver, after, floor: head.floor, categories, entries }
+  return { jws: signDocument(DOCUMENT_KINDS.items, claims, authority.freshnessSigner), ver }
+}
+
+type FullEntry = Omit<ItemEntry, 'category'> & { category: string | null }
+
+/** Entries within (after, head] in their order, one more than a page holds. */
+async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
+  const items = await db
+    .selectFrom('protected_item as i')
+    .leftJoin('product as p', 'p.product_id', 'i.product_id')
+    .select(['i.item_seq as seq', 'i.item_status as status', 'i.epc', 'i.tag_uid', 'i.tag_id', 'i.price_cent', 'i.category', 'p.price_cent as product_price', 'p.category as product_category'])
+    .select((eb) =>
+      // Named in a checkout that is not paid yet.
+      eb
+        .exists(
+          eb
+            .selectFrom('purchase_unit as u')
+            .innerJoin('purchase as b', 'b.purchase_id', 'u.purchase_id')
+            .select('u.line_id')
+            .whereRef('u.item_id', '=', 'i.item_id')
+            .where('b.status', 'in', ['CREATED', 'PENDING_PAYMENT']),
+        )
+        .as('paying'),
+    )
+    .where('i.store_id', '=', storeId)
+    .where('i.item_seq', '>', after)
+    .where('i.item_seq', '<=', head)
+    .orderBy('i.item_seq')
+    .limit(ITEM_PAGE_LIMIT + 1)
+    .execute()
+  const gone = await db
+    .selectFrom('item_gone')
+    .selectAll()
+    .where('store_id', '=', storeId)
+    .where('seq', '>', after)
+    .where('seq', '<=', head)
+    .orderBy('seq')
+    .limit(ITEM_PAGE_LIMIT + 1)
+    .execute()
+  const told = items.map((row): FullEntry => ({
+    seq: row.seq,
+    status: row.status as ItemStatus,
+    ...present({ epc: row.epc, tagUid: row.tag_uid, tagId: row.tag_id, price: row.price_cent ?? row.product_price }),
+    category: row.category ?? row.product_category,
+    ...(row.paying && { paying: true as const }),
+  }))
+  const forgotten = gone.map((row): FullEntry => ({ seq: row.seq, [NAMES[row.kind] ?? 'epc']: row.name, category: null }))
+  return [...told, ...forgotten].sort((a, b) => a.seq - b.seq)
+}
+
+const NAMES: Record<string, 'epc' | 'tagUid' | 'tagId'> = { epc: 'epc', tag_uid: 'tagUid', tag_id: 'tagId' }
+
+/** As many as one page holds; `ver` is the head when nothing was left out. */
+function fill(entries: readonly FullEntry[], head: number): { entries: ItemEntry[]; categories: string[]; ver: number } {
+  const indexes = new Map<string, number>()
+  const taken: ItemEntry[] = []
+  let characters = 0
+  for (const { category, ...entry } of entries) {
+    const isNew = category !== null && !indexes.has(category)
+    const index = category === null ? undefined : (indexes.get(category) ?? indexes.size)
+    const whole: ItemEntry = { ...entry, ...(index !== undefined && { category: index }) }
+    characters += JSON.stringify(whole).length + 1 + (isNew ? Buffer.byteLength(JSON.stringify(category)) + 1 : 0)
+    if (taken.length === ITEM_PAGE_LIMIT || characters > PAGE_CHARACTERS) return { entries: taken, categories: [...indexes.keys()], ver: taken.at(-1)?.seq ?? 0 }
+    if (isNew) indexes.set(category, indexes.size)
+    taken.push(whole)
+  }
+  return { entries: taken, categories: [...indexes.keys()], ver: head }
+}

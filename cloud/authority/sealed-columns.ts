@@ -1,0 +1,54 @@
+import { sql } from 'kysely'
+import type { Database } from '../persistence/database.ts'
+import type { Sealer } from './sealing.ts'
+
+/** Everything in the database that the installation's sealing keys have sealed. Whoever seals something new adds its column here. */
+interface SealedColumn {
+  readonly table: string
+  /** The column that names the row. */
+  readonly id: string
+  readonly column: string
+  /** What the text is bound to. */
+  contextOf(id: string): string
+}
+
+const SEALED_COLUMNS: readonly SealedColumn[] = [
+  { table: 'sealed_secret', id: 'name', column: 'sealed', contextOf: (name) => name },
+  { table: 'signing_key', id: 'kid', column: 'sealed', contextOf: (kid) => `signing_key/${kid}` },
+  { table: 'psp_config', id: 'config_id', column: 'sealed', contextOf: (id) => `psp_config/${id}` },
+  { table: 'integration_connection', id: 'connection_id', column: 'sealed', contextOf: (id) => `integration_connection/${id}` },
+  { table: 'webhook', id: 'webhook_id', column: 'secret', contextOf: (id) => `webhook/${id}` },
+  { table: 'webhook', id: 'webhook_id', column: 'old_secret', contextOf: (id) => `webhook/${id}` },
+]
+
+/** Rows in one transaction. */
+const PAGE = 200
+
+/** Seals whatever older keys have sealed with the newest; answers how many texts those were. Run again after a crash, it goes on. */
+export async function resealAll(database: Database, sealer: Sealer): Promise<number> {
+  let count = 0
+  for (const column of SEALED_COLUMNS) {
+    let after: string | undefined = ''
+    while (after !== undefined) {
+      const page = await resealPage(database, column, after, sealer)
+      count += page.count
+      after = page.next
+    }
+  }
+  return count
+}
+
+function resealPage(database: Database, { table, id, column, contextOf }: SealedColumn, after: string, sealer: Sealer): Promise<{ count: number; next: string | undefined }> {
+  const [from, key, text] = [sql.table(table), sql.ref(id), sql.ref(column)]
+  return database.write(async (db) => {
+    const { rows } = await sql<{ id: string; sealed: string | null }>`SELECT ${key} AS id, ${text} AS sealed FROM ${from} WHERE ${key} > ${after} ORDER BY ${key} LIMIT ${PAGE}`.execute(db)
+    const old = rows.flatMap((row) => (row.sealed === null || sealer.isCurrent(row.sealed) ? [] : [{ id: row.id, sealed: row.sealed }]))
+    for (const row of old) {
+      const context = contextOf(row.id)
+      const sealed = sealer.seal(sealer.open(row.sealed, context), context)
+      // Changed meanwhile, it was sealed anew anyway.
+      await sql`UPDATE ${from} SET ${text} = ${sealed} WHERE ${key} = ${row.id} AND ${text} = ${row.sealed}`.execute(db)
+    }
+    return { count: old.length, next: rows.length === PAGE ? rows.at(-1)?.id : undefined }
+  })
+}

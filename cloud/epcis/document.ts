@@ -1,0 +1,47 @@
+import { CONTEXT, type EpcisEvent } from './event.ts'
+import { writeCursor, type Placed, type Position } from './read-events.ts'
+
+/** At most so many events, and where to go on; without a limit all of them. */
+async function* limited(entries: AsyncIterable<Placed>, limit: number | undefined): AsyncGenerator<EpcisEvent | Position> {
+  let count = 0
+  let last: Position | undefined
+  for await (const entry of entries) {
+    if (!entry.event) continue
+    if (count === limit && last) {
+      yield last
+      return
+    }
+    count++
+    last = entry
+    yield entry.event
+  }
+}
+
+function isEvent(part: EpcisEvent | Position): part is EpcisEvent {
+  return 'eventID' in part
+}
+
+/** An EPCIS document in JSON-LD, event by event, with `also` beside its own fields: whole only when its last brace has come. */
+export async function* asDocument(entries: AsyncIterable<Placed>, limit: number | undefined, createdAt: string, also: object): AsyncGenerator<string> {
+  const head = { ...also, '@context': CONTEXT, type: 'EPCISDocument', schemaVersion: '2.0', creationDate: createdAt }
+  let before = `${JSON.stringify(head).slice(0, -1)},"epcisBody":{"eventList":[`
+  let cursor: string | undefined
+  for await (const part of limited(entries, limit)) {
+    if (!isEvent(part)) {
+      cursor = writeCursor(part)
+      continue
+    }
+    yield before + JSON.stringify(part)
+    before = ','
+  }
+  const next = cursor === undefined ? '' : `,"untag:nextCursor":${JSON.stringify(cursor)}`
+  yield `${before === ',' ? '' : before}]}${next}}`
+}
+
+/** One event a line, each an EPCIS event by itself; the last line names the cursor where there is more. */
+export async function* asLines(entries: AsyncIterable<Placed>, limit: number | undefined): AsyncGenerator<string> {
+  for await (const part of limited(entries, limit)) {
+    const line = isEvent(part) ? { '@context': CONTEXT, ...part } : { 'untag:nextCursor': writeCursor(part) }
+    yield `${JSON.stringify(line)}\n`
+  }
+}

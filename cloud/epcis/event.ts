@@ -1,0 +1,40 @@
+import { z } from 'zod'
+
+/** The namespace of what EPCIS has no word for. */
+export const NAMESPACE = 'urn:untag:epcis:'
+/** How a document writes it. */
+export const PREFIX = 'untag:'
+/** What the names in a document mean. */
+export const CONTEXT = ['https://ref.gs1.org/standards/epcis/2.0.0/epcis-context.jsonld', { untag: NAMESPACE }] as const
+
+const Uri = z.string()
+const Place = z.strictObject({ id: Uri })
+
+/** One event of EPCIS 2.0 as we write it: always an ObjectEvent, what happened to things at a place. */
+export const EpcisEvent = z.object({
+  type: z.literal('ObjectEvent'),
+  eventID: z.string().describe('The event hash ID of CBV 2.0 §8.9: the same event has the same id in every export.'),
+  eventTime: z.string(),
+  eventTimeZoneOffset: z.string(),
+  recordTime: z.string().optional(),
+  epcList: z.array(Uri).optional(),
+  quantityList: z.array(z.strictObject({ epcClass: Uri, quantity: z.number(), uom: z.string().optional() })).optional(),
+  action: z.enum(['ADD', 'OBSERVE', 'DELETE']),
+  bizStep: z.string().optional(),
+  disposition: z.string().optional(),
+  readPoint: Place.optional(),
+  bizLocation: Place.optional(),
+  bizTransactionList: z.array(z.strictObject({ type: z.string(), bizTransaction: Uri })).optional(),
+  sensorElementList: z
+    .array(z.strictObject({ sensorReport: z.array(z.strictObject({ type: Uri, exception: z.enum(['ALARM_CONDITION', 'ERROR_CONDITION']).optional(), deviceID: Uri.optional(), stringValue: z.string().optional() })) }))
+    .optional(),
+  'untag:eventId': z.string().optional(),
+  'untag:protectionAction': z.string().optional(),
+  'untag:workflowType': z.string().optional(),
+  'untag:itemStatus': z.string().optional(),
+  'untag:reason': z.string().optional(),
+})
+export type EpcisEvent = z.infer<typeof EpcisEvent>
+
+/** An event before its id is computed. */
+export type EventContent = Omit<EpcisEvent, 'eventID'>

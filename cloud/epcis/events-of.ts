@@ -1,0 +1,149 @@
+import type { ProtectionEvent } from '../../policy/events.ts'
+import type { ProtectionAction } from '../../policy/vocabulary.ts'
+import { iso } from '../operations/fields.ts'
+import type { ItemMoveRow } from '../persistence/tables/protection.ts'
+import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { eventHashId } from './event-hash.ts'
+import { NAMESPACE, type EpcisEvent, type EventContent } from './event.ts'
+import { dispositionOf, stepOf } from './item-status-words.ts'
+import { deviceUri, itemUri, placeUri, productUri, purchaseUri, storeUri, urn } from './names.ts'
+
+type Store = Pick<StoreRow, 'store_id' | 'gln'>
+
+const ACTION_STEP: Readonly<Record<ProtectionAction, string>> = {
+  detach_hard_tag: 'removing',
+  // A label is only silenced, its number lives on: neither `killing` nor `decommissioning`.
+  deactivate_label: 'other',
+  authorize_exit: 'entering_exiting',
+  suppress_alarm: 'entering_exiting',
+  unlock_fixture: 'other',
+  verify_item_status: 'inspecting',
+}
+/** What is about goods that were paid, where the event does not say what the goods are. */
+const OF_PAID_GOODS: ReadonlySet<ProtectionAction> = new Set(['detach_hard_tag', 'deactivate_label', 'authorize_exit', 'suppress_alarm'])
+
+/** A paid purchase with its lines, and the items that became paid with it. */
+export interface Sold {
+  purchase_id: string
+  completed_ms: number
+  lines: readonly Pick<PurchaseLineRow, 'line_id' | 'ean' | 'quantity' | 'deposit_of' | 'weight_grams'>[]
+  moves: readonly ItemMoveRow[]
+}
+
+/** A purchase was paid: named items one by one, all other goods by their products. Deposits are no goods. */
+export function soldEvent(store: Store, { purchase_id, completed_ms, lines, moves }: Sold): EpcisEvent {
+  const epcs = moves.flatMap((move) => itemUri(namesOf(move)) ?? [])
+  const quantities = new Map<string, { epcClass: string; quantity: number; uom?: string }>()
+  for (const line of lines) {
+    const named = moves.filter((move) => move.line_id === line.line_id && itemUri(namesOf(move)) !== undefined).length
+    const epcClass = productUri(line.ean)
+    if (epcClass === undefined || line.deposit_of !== null || line.quantity <= named) continue
+    const isWeighed = line.weight_grams !== null
+    const quantity = line.weight_grams === null ? line.quantity - named : (line.weight_grams * line.quantity) / 1_000
+    const key = `${epcClass} ${isWeighed ? 'KGM' : ''}`
+    const sum = Math.round(((quantities.get(key)?.quantity ?? 0) + quantity) * 1_000) / 1_000
+    quantities.set(key, { epcClass, quantity: sum, ...(isWeighed && { uom: 'KGM' }) })
+  }
+  return identified({
+    ...at(completed_ms),
+    ...(epcs.length > 0 || quantities.size === 0 ? { epcList: epcs } : {}),
+    ...(quantities.size > 0 && { quantityList: [...quantities.values()] }),
+    action: 'OBSERVE',
+    bizStep: 'retail_selling',
+    disposition: 'retail_sold',
+    bizLocation: { id: storeUri(store) },
+    bizTransactionList: transactions(store, purchase_id),
+  })
+}
+
+/** An item has another status; undefined for one that became paid with its purchase, whose event tells it, and for one without a name. */
+export function moveEvent(store: Store, move: ItemMoveRow, purchaseCompletedMs: number | null): EpcisEvent | undefined {
+  const epc = itemUri(namesOf(move))
+  if (epc === undefined || (move.to_status === 'paid' && purchaseCompletedMs === move.at_ms)) return undefined
+  const bizStep = stepOf(move.from_status, move.to_status)
+  const disposition = dispositionOf(move.to_status)
+  return identified({
+    ...at(move.at_ms),
+    epcList: [epc],
+    action: move.from_status === null ? 'ADD' : 'OBSERVE',
+    ...(bizStep !== undefined && { bizStep }),
+    ...(disposition !== undefined && { disposition }),
+    bizLocation: { id: storeUri(store) },
+    ...(move.purchase_id !== null && { bizTransactionList: transactions(store, move.purchase_id) }),
+    'untag:eventId': urn('move', `${move.item_id}.${move.rev}`),
+    'untag:itemStatus': move.to_status,
+  })
+}
+
+/** What EPCIS is told of a protection event, or undefined: it knows what happened to things, not what was asked and granted. */
+export function protectionEvent(store: Store, event: ProtectionEvent, ean: string | null): EpcisEvent | undefined {
+  const what = meaningOf(event)
+  if (!what) return undefined
+  const { bizStep, disposition, exception } = what
+  const place = event.gateId ?? event.laneId ?? event.zoneId ?? event.deviceId
+  const epc = itemUri(event)
+  const epcClass = epc === undefined ? productUri(ean) : undefined
+  const reason = /^[a-z]+(?:_[a-z]+)+$/.test(event.reason ?? '') ? event.reason : undefined
+  return identified({
+    ...when(event.occurredAt),
+    ...(event.processedAt !== undefined && { recordTime: event.processedAt }),
+    ...(epcClass === undefined ? { epcList: epc === undefined ? [] : [epc] } : { quantityList: [{ epcClass, quantity: 1 }] }),
+    action: 'OBSERVE',
+    bizStep,
+    ...(disposition !== undefined && { disposition }),
+    ...(place !== undefined && { readPoint: { id: placeUri(store, place) } }),
+    bizLocation: { id: storeUri(store) },
+    ...(event.purchaseId !== undefined && { bizTransactionList: transactions(store, event.purchaseId) }),
+    ...(exception && {
+      sensorElementList: [
+        { sensorReport: [{ type: `${NAMESPACE}ProtectionAction`, exception, ...(event.deviceId !== undefined && { deviceID: deviceUri(event.deviceId) }), ...(reason !== undefined && { stringValue: reason }) }] },
+      ],
+    }),
+    'untag:eventId': urn('event', event.eventId),
+    ...(event.protectionAction !== undefined && { 'untag:protectionAction': event.protectionAction }),
+    ...(event.workflowType !== undefined && { 'untag:workflowType': event.workflowType }),
+    ...(event.itemStatus !== undefined && { 'untag:itemStatus': event.itemStatus }),
+    ...(reason !== undefined && { 'untag:reason': reason }),
+  })
+}
+
+interface Meaning {
+  bizStep: string
+  disposition?: string | undefined
+  exception?: 'ALARM_CONDITION' | 'ERROR_CONDITION'
+}
+
+function meaningOf({ type, protectionAction, itemStatus }: ProtectionEvent): Meaning | undefined {
+  const bizStep = protectionAction === undefined ? 'other' : ACTION_STEP[protectionAction]
+  const isPaid = protectionAction !== undefined && OF_PAID_GOODS.has(protectionAction)
+  if (type === 'protection.action.completed') return { bizStep, disposition: dispositionOf(itemStatus) ?? (isPaid ? 'retail_sold' : undefined) }
+  if (type === 'protection.action.failed') return { bizStep, disposition: dispositionOf(itemStatus), exception: 'ERROR_CONDITION' }
+  // Something is being carried out that may not leave. It is `stolen` only when people have said so.
+  if (type === 'protection.authorization.denied' && bizStep === 'entering_exiting') return { bizStep, disposition: 'unknown', exception: 'ALARM_CONDITION' }
+  if (type === 'protection.exception.raised') return { bizStep: 'inspecting', disposition: 'non_sellable_other', exception: 'ALARM_CONDITION' }
+  return undefined
+}
+
+function identified(content: Omit<EventContent, 'type'>): EpcisEvent {
+  const event = { type: 'ObjectEvent' as const, ...content }
+  return { eventID: eventHashId(event), ...event }
+}
+
+function at(ms: number): Pick<EventContent, 'eventTime' | 'eventTimeZoneOffset' | 'recordTime'> {
+  return { eventTime: iso(ms), eventTimeZoneOffset: '+00:00', recordTime: iso(ms) }
+}
+
+/** The moment in UTC, and the offset of the clock that told it, as far as EPCIS has that offset. */
+function when(occurredAt: string): Pick<EventContent, 'eventTime' | 'eventTimeZoneOffset'> {
+  const [offset] = /[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00)$/.exec(occurredAt) ?? []
+  return { eventTime: iso(Date.parse(occurredAt)), eventTimeZoneOffset: offset ?? '+00:00' }
+}
+
+function transactions(store: Store, purchaseId: string) {
+  return [{ type: 'inv', bizTransaction: purchaseUri(store, purchaseId) }]
+}
+
+function namesOf({ epc, tag_uid, tag_id }: ItemMoveRow) {
+  return { epc, tagUid: tag_uid, tagId: tag_id }
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { invalid } from '../operations/failure.ts'
+import { Id, iso, Limit, Success, Timestamp } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { asDocument, asLines } from './document.ts'
+import { EpcisEvent } from './event.ts'
+import { readCursor, readEvents, SOURCE_TYPES } from './read-events.ts'
+
+export const exportEpcisEvents = operation({
+  name: 'exportEpcisEvents',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'What happened to goods in a store, as EPCIS 2.0 events.',
+  description:
+    'From paid purchases, changes of items’ statuses and protection events, oldest first by the time at which the cloud took them in; streamed, so the answer may be long. ' +
+    'The same event has the same `eventID` in every export: capturing it twice does no harm. `format` `ndjson` gives one event a line. With a `limit` there may be `untag:nextCursor`. ' +
+    'With `format` `json-ld` the document is as the schema of EPCIS 2.0 has it, so without `success`. Nothing of shoppers or staff is in it.',
+  changes: false,
+  forms: [
+    { format: 'json-ld', contentType: 'application/ld+json', description: 'With `format` `json-ld`: an EPCISDocument as the schema of EPCIS 2.0 has it.' },
+    { format: 'ndjson', contentType: 'application/x-ndjson', description: 'With `format` `ndjson`: one event a line, each with its own `@context`.' },
+  ],
+  request: z.strictObject({
+    storeId: Id,
+    type: z.enum(SOURCE_TYPES).optional().describe('What the events are made from.'),
+    deviceId: Id.optional(),
+    purchaseId: Id.optional(),
+    since: Timestamp.optional().describe('By the time at which the cloud took it in.'),
+    limit: Limit.optional().describe('Default: all.'),
+    cursor: z.string().max(400).optional(),
+    format: z.enum(['json', 'json-ld', 'ndjson']).optional().describe('Default `json`.'),
+  }),
+  response: z.strictObject({
+    ...Success,
+    '@context': z.array(z.unknown()),
+    type: z.literal('EPCISDocument'),
+    schemaVersion: z.literal('2.0'),
+    creationDate: z.string(),
+    epcisBody: z.strictObject({ eventList: z.array(EpcisEvent) }),
+    'untag:nextCursor': z.string().optional(),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', since: '2026-11-20T00:00:00Z' },
+  async stream(reading, { storeId, since, cursor, limit, format, ...filter }) {
+    const from = cursor === undefined ? undefined : readCursor(cursor)
+    if (cursor !== undefined && !from) throw invalid('cursor', 'is none that this export gave')
+    const store = await reading.read((call) => ownStore(call, storeId))
+    const sinceMs = since === undefined ? 0 : Date.parse(since)
+    const entries = readEvents(reading, store, { storeId, ...filter }, from && from.ms >= sinceMs ? from : sinceMs)
+    if (format === 'ndjson') return { contentType: 'application/x-ndjson', fileName: `epcis-${storeId}.ndjson`, chunks: asLines(entries, limit) }
+    const createdAt = iso(reading.services.platform.clock.wall())
+    if (format === 'json-ld') return { contentType: 'application/ld+json', chunks: asDocument(entries, limit, createdAt, {}) }
+    return { contentType: 'application/json', chunks: asDocument(entries, limit, createdAt, { success: true }) }
+  },
+})

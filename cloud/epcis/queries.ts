@@ -1,0 +1,94 @@
+import type { Db } from '../persistence/database.ts'
+import type { ItemMoveRow, ProtectionEventRow } from '../persistence/tables/protection.ts'
+import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
+import type { Sold } from './events-of.ts'
+
+/** Which of what happened in a store is asked for. */
+export interface Filter {
+  storeId: string
+  type?: string | undefined
+  deviceId?: string | undefined
+  purchaseId?: string | undefined
+}
+
+/** After which entry a page begins: entries are in the order of their moment (ms), then of their id. */
+export interface After {
+  ms: number
+  id: string
+}
+
+/** Protection events of a store in the order in which the cloud took them in. */
+export function eventsAfter(db: Db, { storeId, type, deviceId, purchaseId }: Filter, { ms, id }: After, limit: number): Promise<ProtectionEventRow[]> {
+  let query = db.selectFrom('protection_event').selectAll().where('store_id', '=', storeId).where('processed_ms', '>=', ms)
+  if (type !== undefined) query = query.where('type', '=', type)
+  if (deviceId !== undefined) query = query.where('device_id', '=', deviceId)
+  if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
+  return query
+    .where((eb) => eb.or([eb('processed_ms', '>', ms), eb('event_id', '>', id)]))
+    .orderBy('processed_ms')
+    .orderBy('event_id')
+    .limit(limit)
+    .execute()
+}
+
+/** A move, and when the purchase that it names was paid. */
+export type MoveOfPurchase = ItemMoveRow & { completed_ms: number | null }
+
+/** What separates an item's id from its revision, in the id of a move. */
+const DOT = '.'
+
+/** The id of a move among those of one moment. */
+export function moveId({ item_id, rev }: ItemMoveRow): string {
+  return `${item_id}${DOT}${rev}`
+}
+
+/** Moves of a store's items. */
+export function movesAfter(db: Db, { storeId, purchaseId }: Filter, { ms, id }: After, limit: number): Promise<MoveOfPurchase[]> {
+  const dot = id.lastIndexOf(DOT)
+  const itemId = dot < 0 ? id : id.slice(0, dot)
+  const rev = dot < 0 ? 0 : Number(id.slice(dot + 1))
+  let query = db
+    .selectFrom('item_move')
+    .leftJoin('purchase', 'purchase.purchase_id', 'item_move.purchase_id')
+    .selectAll('item_move')
+    .select('purchase.completed_ms as completed_ms')
+    .where('item_move.store_id', '=', storeId)
+    .where('at_ms', '>=', ms)
+  if (purchaseId !== undefined) query = query.where('item_move.purchase_id', '=', purchaseId)
+  return query
+    .where((eb) => eb.or([eb('at_ms', '>', ms), eb('item_id', '>', itemId), eb.and([eb('item_id', '=', itemId), eb('item_move.rev', '>', rev)])]))
+    .orderBy('at_ms')
+    .orderBy('item_id')
+    .orderBy('item_move.rev')
+    .limit(limit)
+    .execute()
+}
+
+/** Paid purchases of a store with what they are made of, whatever became of them later. */
+export async function salesAfter(db: Db, { storeId, purchaseId }: Filter, { ms, id }: After, limit: number): Promise<Sold[]> {
+  let query = db.selectFrom('purchase').select(['purchase_id', 'completed_ms']).where('store_id', '=', storeId).where('completed_ms', '>=', ms)
+  if (purchaseId !== undefined) query = query.where('purchase_id', '=', purchaseId)
+  const purchases = await query
+    .where((eb) => eb.or([eb('completed_ms', '>', ms), eb('purchase_id', '>', id)]))
+    .orderBy('completed_ms')
+    .orderBy('purchase_id')
+    .limit(limit)
+    .execute()
+  const ids = purchases.map((purchase) => purchase.purchase_id)
+  if (ids.length === 0) return []
+  const lines = await db.selectFrom('purchase_line').select(['purchase_id', 'line_id', 'ean', 'quantity', 'deposit_of', 'weight_grams']).where('purchase_id', 'in', ids).orderBy('line_no').execute()
+  const moves = await db.selectFrom('item_move').selectAll().where('purchase_id', 'in', ids).where('to_status', '=', 'paid').orderBy('item_id').execute()
+  return purchases.map(({ purchase_id, completed_ms }) => ({
+    purchase_id,
+    completed_ms: completed_ms ?? 0,
+    lines: lines.filter((line) => line.purchase_id === purchase_id),
+    moves: moves.filter((move) => move.purchase_id === purchase_id && move.at_ms === completed_ms),
+  }))
+}
+
+/** The EANs of these lines. */
+export async function eansOfLines(db: Db, lineIds: readonly string[]): Promise<Map<string, PurchaseLineRow['ean']>> {
+  if (lineIds.length === 0) return new Map()
+  const rows = await db.selectFrom('purchase_line').select(['line_id', 'ean']).where('line_id', 'in', [...new Set(lineIds)]).execute()
+  return new Map(rows.map((row) => [row.line_id, row.ean]))
+}

@@ -1,0 +1,113 @@
+import { PROTECTION_EVENT_TYPES, type ProtectionEvent } from '../../policy/events.ts'
+import type { Reading } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import type { EpcisEvent } from './event.ts'
+import { moveEvent, protectionEvent, soldEvent } from './events-of.ts'
+import { eansOfLines, eventsAfter, moveId, movesAfter, salesAfter, type After, type Filter } from './queries.ts'
+
+/**
+ *   purchases ─────┐
+ *   item moves ────┼─▶ by moment, then kind, then id ─▶ EPCIS events
+ *   protection ────┘
+ *
+ * Three listings, each read a page at a time and merged: what is in memory does not grow with the answer.
+ */
+
+/** Rows of one listing in memory. */
+const PAGE = 200
+
+/** The listings, in the order in which they come at one moment. */
+const KINDS = ['checkout', 'item', 'protection'] as const
+type Kind = (typeof KINDS)[number]
+
+/** What may be asked for by its type. */
+export const SOURCE_TYPES = ['checkout.completed', 'item.status_changed', ...PROTECTION_EVENT_TYPES] as const
+
+/** Where in the merged listing an entry stands. */
+export interface Position extends After {
+  kind: Kind
+}
+
+export interface Placed extends Position {
+  /** undefined: nothing that EPCIS is told. */
+  event: EpcisEvent | undefined
+}
+
+type Store = Pick<StoreRow, 'store_id' | 'gln'>
+type Page = (db: Db, store: Store, filter: Filter, after: After) => Promise<Placed[]>
+
+const PAGES: Readonly<Record<Kind, Page>> = {
+  async checkout(db, store, filter, after) {
+    const sales = await salesAfter(db, filter, after, PAGE)
+    return sales.map((sold) => ({ kind: 'checkout', ms: sold.completed_ms, id: sold.purchase_id, event: soldEvent(store, sold) }))
+  },
+  async item(db, store, filter, after) {
+    const moves = await movesAfter(db, filter, after, PAGE)
+    return moves.map((move) => ({ kind: 'item', ms: move.at_ms, id: moveId(move), event: moveEvent(store, move, move.completed_ms) }))
+  },
+  async protection(db, store, filter, after) {
+    const rows = await eventsAfter(db, filter, after, PAGE)
+    const events = rows.map((row) => ({ row, event: JSON.parse(row.body) as ProtectionEvent }))
+    const eans = await eansOfLines(db, events.flatMap(({ event }) => event.itemLineId ?? []))
+    return events.map(({ row, event }) => ({ kind: 'protection', ms: row.processed_ms, id: row.event_id, event: protectionEvent(store, event, eans.get(event.itemLineId ?? '') ?? null) }))
+  },
+}
+
+/** Which listings hold anything that is asked for. */
+function kindsOf({ type, deviceId }: Filter): Kind[] {
+  if (type === 'checkout.completed') return deviceId === undefined ? ['checkout'] : []
+  if (type === 'item.status_changed') return deviceId === undefined ? ['item'] : []
+  return type === undefined && deviceId === undefined ? [...KINDS] : ['protection']
+}
+
+/** Everything of a store after a position, or from a moment (ms) on, in order; also what EPCIS is not told, so that a reader knows how far it is. */
+export async function* readEvents(reading: Reading, store: Store, filter: Filter, from: Position | number): AsyncGenerator<Placed> {
+  const heads: { entries: AsyncGenerator<Placed>; head: Placed }[] = []
+  for (const kind of kindsOf(filter)) {
+    const entries = listing(reading, kind, store, filter, startOf(kind, from))
+    const first = await entries.next()
+    if (!first.done) heads.push({ entries, head: first.value })
+  }
+  while (heads.length > 0) {
+    const next = heads.reduce((a, b) => (compare(b.head, a.head) < 0 ? b : a))
+    yield next.head
+    const following = await next.entries.next()
+    if (following.done) heads.splice(heads.indexOf(next), 1)
+    else next.head = following.value
+  }
+}
+
+async function* listing(reading: Reading, kind: Kind, store: Store, filter: Filter, start: After): AsyncGenerator<Placed> {
+  for (let after = start; ; ) {
+    const from = after
+    const entries = await reading.read(({ db }) => PAGES[kind](db, store, filter, from))
+    yield* entries
+    const last = entries.at(-1)
+    if (!last || entries.length < PAGE) return
+    after = last
+  }
+}
+
+/** At the moment of the position, listings of a kind before its own are through, those behind it have not begun. */
+function startOf(kind: Kind, from: Position | number): After {
+  if (typeof from === 'number') return { ms: from, id: '' }
+  if (kind === from.kind) return from
+  return KINDS.indexOf(kind) < KINDS.indexOf(from.kind) ? { ms: from.ms + 1, id: '' } : { ms: from.ms, id: '' }
+}
+
+function compare(a: Position, b: Position): number {
+  return a.ms - b.ms || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind)
+}
+
+/** The position as text that a request may send back. */
+export function writeCursor({ ms, kind, id }: Position): string {
+  return Buffer.from(`${ms}/${kind}/${id}`).toString('base64url')
+}
+
+/** The position behind a cursor; undefined for text that none of ours is. */
+export function readCursor(cursor: string): Position | undefined {
+  const [, ms, kind, id] = /^(\d{1,16})\/([a-z]+)\/([\x21-\x7e]{1,160})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  const known = KINDS.find((each) => each === kind)
+  return known && ms !== undefined && id !== undefined ? { ms: Number(ms), kind: known, id } : undefined
+}

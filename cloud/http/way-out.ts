@@ -1,0 +1,33 @@
+import type { Services } from '../operations/operation.ts'
+import type { Database } from '../persistence/database.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { gatesKnow } from '../protection/gates-know.ts'
+import { pause } from '../../policy/platform.ts'
+
+/** What a shopper who has paid is told about the gate; undefined: nothing. */
+export type WayOut = 'leave' | 'show_receipt' | undefined
+
+/** The gates are waited for this long, in such steps, ms (contracts §4). */
+const WAIT_MS = 2_000
+const STEP_MS = 200
+/** A purchase that was paid longer ago is not waited for: what gates do not know by then they may not learn. */
+const FRESH_MS = 60_000
+
+/** Looks whether the store's gates know of the payment, and waits shortly for it when it was made just now. */
+export async function wayOut(database: Database, { platform }: Services, purchase: PurchaseRow): Promise<WayOut> {
+  if (purchase.status !== 'SUCCESS' || purchase.completed_ms === null) return undefined
+  const isFresh = platform.clock.wall() - purchase.completed_ms < FRESH_MS
+  for (let waited = 0; ; waited += STEP_MS) {
+    const known = await gatesKnow(database.reads, purchase)
+    if (known === undefined) return undefined
+    if (known) return 'leave'
+    if (!isFresh || waited >= WAIT_MS) return 'show_receipt'
+    await pause(platform.timers, STEP_MS)
+  }
+}
+
+/** As it stands on the page, in both languages. */
+export const WAY_OUT_TEXT: Record<Exclude<WayOut, undefined>, string> = {
+  leave: 'Sie können gehen. / You may leave.',
+  show_receipt: 'Bitte am Ausgang den Beleg zeigen. / Please show your receipt at the exit.',
+}

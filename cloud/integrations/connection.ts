@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import type { CloudConfig } from '../config.ts'
+import { Failure, invalid, type ErrorDetail } from '../operations/failure.ts'
+import type { Services } from '../operations/operation.ts'
+import { checkTarget, type TargetRules } from '../outgoing/address-guard.ts'
+import type { IntegrationConnectionRow } from '../persistence/tables/integrations.ts'
+import type { Connector } from './connector.ts'
+
+/** Credentials as they come in: texts, and the names of fields that a system of one's own uses. */
+export const Credentials = z.record(z.string().max(60), z.union([z.string().max(8_192), z.record(z.string().max(120), z.string().max(60))]))
+export type Credentials = z.output<typeof Credentials>
+
+const FIELDS_LIMIT = 40
+const MAPPING_LIMIT = 100
+
+/** Where a merchant's system may be: credentials are never sent in the open, but to simulators. */
+export function systemRules(config: CloudConfig): TargetRules {
+  return { plainHttp: config.allowPrivateTargets, privateTargets: config.allowPrivateTargets }
+}
+
+/** What is wrong with these credentials for this system; names no value. */
+export function faultsOf(connector: Connector, credentials: Credentials): ErrorDetail[] {
+  if (Object.keys(credentials).length > FIELDS_LIMIT || Object.keys(credentials['mapping'] ?? {}).length > MAPPING_LIMIT) {
+    return [{ path: 'credentials', code: 'too_big', message: `credentials: at most ${FIELDS_LIMIT} fields, and ${MAPPING_LIMIT} in a mapping` }]
+  }
+  const read = connector.credentials.safeParse(credentials)
+  if (read.success) return []
+  return read.error.issues.map((issue): ErrorDetail => {
+    const unknown = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined
+    const path = ['credentials', ...issue.path.map(String), ...(unknown === undefined ? [] : [unknown])].join('.')
+    if (unknown !== undefined) return { path, code: 'unknown_field', message: `${path}: ${connector.name} has no such setting; it takes ${connector.needs}` }
+    return { path, code: 'invalid', message: `${path}: ${issue.message}` }
+  })
+}
+
+/** The credentials as the system needs them. Throws 400, also for an address that nothing is sent to. */
+export function readCredentials(connector: Connector, credentials: Credentials, config: CloudConfig): unknown {
+  const details = faultsOf(connector, credentials)
+  if (details.length > 0) throw new Failure('invalid-argument', details.map((d) => d.message).slice(0, 3).join('; '), { details })
+  const read = connector.credentials.parse(credentials)
+  const target = checkTarget(connector.addressOf(read), systemRules(config))
+  if ('refusal' in target) throw invalid('credentials.baseUrl', target.refusal, 'url_refused')
+  return read
+}
+
+const contextOf = (connectionId: string) => `integration_connection/${connectionId}`
+
+/** Credentials as they are kept, bound to their row. */
+export function sealCredentials({ authority }: Services, connectionId: string, credentials: Credentials): string {
+  return authority.sealer.seal(Buffer.from(JSON.stringify(credentials)), contextOf(connectionId))
+}
+
+/** The credentials that are kept; undefined when there are none. */
+export function keptCredentials({ authority }: Services, row: IntegrationConnectionRow | undefined): Credentials | undefined {
+  if (!row || row.sealed === null) return undefined
+  return Credentials.parse(JSON.parse(authority.sealer.open(row.sealed, contextOf(row.connection_id)).toString('utf8')))
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { eurosOf } from '../../operations/fields.ts'
+import { connector, type Page } from '../connector.ts'
+import type { VendorClient } from '../vendor-client.ts'
+import { BaseUrlSetting, fit, readAnswer, readRecord, Secret, urlOf, VatSetting } from '../vendor-values.ts'
+
+/**
+ * Clover, REST API v3 (https://docs.clover.com/dev/reference: Inventory, get all items; API usage and rate limits). Prices are
+ * cents, gross where the merchant pays VAT; a tax rate of 19 % is 1,900,000. Pages go by offset.
+ */
+const PAGE = 500
+const RATE_UNIT = 100_000
+
+const HOSTS = { eu: 'https://api.eu.clover.com', us: 'https://api.clover.com', sandbox: 'https://apisandbox.dev.clover.com' } as const
+
+const CloverCredentials = z.strictObject({
+  merchantId: z.string().regex(/^[A-Za-z0-9]{1,40}$/, 'is letters and digits'),
+  accessToken: Secret,
+  region: z.enum(['eu', 'us', 'sandbox']).optional(),
+  vat: VatSetting.optional(),
+  baseUrl: BaseUrlSetting,
+})
+type CloverCredentials = z.output<typeof CloverCredentials>
+
+const addressOf = ({ region, baseUrl }: CloverCredentials) => baseUrl ?? HOSTS[region ?? 'eu']
+
+const Items = z.looseObject({ elements: z.array(z.unknown()) })
+const elements = <S extends z.ZodType>(schema: S) => z.looseObject({ elements: z.array(schema) }).nullish()
+const Item = z.looseObject({
+  id: z.string(),
+  name: z.string().nullish(),
+  code: z.string().nullish(),
+  price: z.number(),
+  priceType: z.string().nullish(),
+  unitName: z.string().nullish(),
+  categories: elements(z.looseObject({ name: z.string().nullish() })),
+  taxRates: elements(z.looseObject({ rate: z.number().nullish() })),
+})
+
+function articleOf(raw: unknown, { vat }: CloverCredentials): Record<string, unknown> | null {
+  return readRecord(Item, raw, ({ id, name, code, price, priceType, unitName, categories, taxRates }) => {
+    const rate = taxRates?.elements.find((tax) => (tax.rate ?? 0) > 0)?.rate
+    return {
+      externalProductId: id,
+      ean: code,
+      name: fit(name, 120),
+      // What has no fixed price cannot be sold by itself.
+      price: priceType === 'VARIABLE' ? undefined : eurosOf(price),
+      vat: typeof rate === 'number' ? rate / RATE_UNIT : Number(vat ?? 19),
+      unit: fit(unitName, 40),
+      category: fit(categories?.elements[0]?.name, 120),
+    }
+  })
+}
+
+async function readArticles(client: VendorClient, credentials: CloverCredentials, cursor: string | null): Promise<Page> {
+  const offset = Number(cursor ?? 0)
+  const query = { expand: 'categories,taxRates', limit: String(PAGE), offset: String(offset) }
+  const url = urlOf(addressOf(credentials), `v3/merchants/${credentials.merchantId}/items`, query)
+  const { json } = await client.ask({ method: 'GET', url, headers: { authorization: `Bearer ${credentials.accessToken}` } })
+  const { elements: items } = readAnswer(Items, json, 'GET items')
+  return { records: items.map((item) => articleOf(item, credentials)), next: items.length === 0 ? null : String(offset + items.length) }
+}
+
+export const clover = connector<CloverCredentials>({
+  name: 'clover',
+  sides: ['pos'],
+  credentials: CloverCredentials,
+  needs: '`merchantId`, `accessToken`, `region`? (eu, us, sandbox), `vat`?',
+  addressOf,
+  sourceOf: (credentials) => `${addressOf(credentials)} ${credentials.merchantId}`,
+  connect: (credentials, client) => ({ pull: { articles: (cursor) => readArticles(client, credentials, cursor) } }),
+})

@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import { connector, type Page, type Push, type PushFault } from '../connector.ts'
+import { PricesSetting, sendTransactions, unitPrice, unknownArticle, type Transaction } from '../transaction.ts'
+import type { VendorClient } from '../vendor-client.ts'
+import { VendorFault } from '../vendor-fault.ts'
+import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
+
+/**
+ * ERPNext over the REST API of Frappe 15 (https://docs.frappe.io/framework/user/en/api/rest). Stock is in the bins of one
+ * warehouse; the EANs of an item are a table of their own, and an item without any may be called by its EAN.
+ */
+/** The codes of one page stand in the address of the question for their EANs. */
+const PAGE = 100
+
+const ErpnextCredentials = z.strictObject({
+  baseUrl: z.string().min(1).max(2_048),
+  apiKey: Secret,
+  apiSecret: Secret,
+  warehouse: z.string().min(1).max(140),
+  customer: z.string().min(1).max(140).optional(),
+  prices: PricesSetting.optional(),
+})
+type ErpnextCredentials = z.output<typeof ErpnextCredentials>
+
+type Filters = readonly (readonly [string, string, unknown])[]
+
+const Listed = z.looseObject({ data: z.array(z.unknown()) })
+const Barcodes = z.looseObject({ message: z.array(z.looseObject({ parent: z.string(), barcode: z.string() })).nullish() })
+
+interface Frappe {
+  list(doctype: string, fields: readonly string[], filters: Filters, page: { start: number; length: number }): Promise<unknown[]>
+  barcodes(filters: Filters): Promise<{ parent: string; barcode: string }[]>
+  insert(doctype: string, doc: object): Promise<void>
+}
+
+function frappe(client: VendorClient, { baseUrl, apiKey, apiSecret }: ErpnextCredentials): Frappe {
+  const headers = { authorization: `token ${apiKey}:${apiSecret}` }
+  const get = async (path: string, query: Record<string, string>) => (await client.ask({ method: 'GET', url: urlOf(baseUrl, path, query), headers })).json
+  return {
+    async list(doctype, fields, filters, { start, length }) {
+      const query = { fields: JSON.stringify(fields), filters: JSON.stringify(filters), order_by: 'name asc', limit_start: String(start), limit_page_length: String(length) }
+      return readAnswer(Listed, await get(`api/resource/${encodeURIComponent(doctype)}`, query), `the list of ${doctype}`).data
+    },
+    async barcodes(filters) {
+      const query = { doctype: 'Item Barcode', parent: 'Item', fields: '["parent","barcode"]', filters: JSON.stringify(filters), limit_page_length: '0' }
+      return readAnswer(Barcodes, await get('api/method/frappe.client.get_list', query), 'the list of Item Barcode').message ?? []
+    },
+    async insert(doctype, doc) {
+      await client.ask({ method: 'POST', url: urlOf(baseUrl, `api/resource/${encodeURIComponent(doctype)}`), headers, json: doc })
+    },
+  }
+}
+
+/** Pages by offset, until one is empty: a server may have a smaller limit than was asked for. */
+function paged(read: (start: number) => Promise<{ count: number; records: unknown[] }>): (cursor: string | null) => Promise<Page> {
+  return async (cursor) => {
+    const start = Number(cursor ?? 0)
+    const { count, records } = await read(start)
+    return { records, next: count === 0 ? null : String(start + count) }
+  }
+}
+
+const Bin = z.looseObject({ item_code: z.string(), actual_qty: z.number() })
+const text = z.string().nullish()
+const Order = z.looseObject({ name: z.string(), supplier: text, status: text, transaction_date: text, schedule_date: text, grand_total: z.number(), currency: text })
+const Supplier = z.looseObject({ name: z.string(), supplier_name: text, country: text, tax_id: text, email_id: text, mobile_no: text })
+
+async function readStock(api: Frappe, warehouse: string, start: number): Promise<{ count: number; records: unknown[] }> {
+  const bins = await api.list('Bin', ['item_code', 'actual_qty'], [['warehouse', '=', warehouse]], { start, length: PAGE })
+  const codes = bins.flatMap((bin) => Bin.safeParse(bin).data?.item_code ?? [])
+  const eans = new Map((codes.length === 0 ? [] : await api.barcodes([['parent', 'in', codes]])).map(({ parent, barcode }) => [parent, barcode]))
+  const records = bins.map((bin) => readRecord(Bin, bin, ({ item_code, actual_qty }) => ({ externalProductId: item_code, ean: eans.get(item_code) ?? eanOf(item_code), quantity: actual_qty })))
+  return { count: bins.length, records }
+}
+
+const eanOf = (code: string) => (/^(?:\d{8}|\d{13})$/.test(code) ? code : undefined)
+
+function pushTo(api: Frappe, { customer, prices }: ErpnextCredentials): Push {
+  const send = async ({ id, completedAt, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
+    if ((await api.list('Sales Order', ['name'], [['po_no', '=', id]], { start: 0, length: 1 })).length > 0) return undefined
+    const items: object[] = []
+    for (const [at, line] of lines.entries()) {
+      const [found] = line.ean === undefined ? [] : await api.barcodes([['barcode', '=', line.ean]])
+      if (!found) return unknownArticle(index, at)
+      items.push({ item_code: found.parent, qty: line.quantity, rate: unitPrice(line, prices) })
+    }
+    const date = completedAt?.slice(0, 10)
+    await api.insert('Sales Order', { customer, po_no: id, ...(date !== undefined && { transaction_date: date, delivery_date: date }), items })
+    return undefined
+  }
+  return {
+    dataTypes: ['transactions'],
+    batch: 50,
+    async send(_dataType, records) {
+      if (customer === undefined) throw new VendorFault('system_refused', 'customer is needed to write sales to ERPNext')
+      return sendTransactions(records, send)
+    },
+  }
+}
+
+export const erpnext = connector<ErpnextCredentials>({
+  name: 'erpnext',
+  sides: ['erp'],
+  credentials: ErpnextCredentials,
+  needs: '`baseUrl`, `apiKey`, `apiSecret`, `warehouse`, `customer` (to write sales), `prices`?',
+  addressOf: ({ baseUrl }) => baseUrl,
+  sourceOf: ({ baseUrl, warehouse }) => `${baseUrl} ${warehouse}`,
+  connect(credentials, client) {
+    const api = frappe(client, credentials)
+    const list = <S extends z.ZodType>(doctype: string, fields: readonly string[], filters: Filters, row: S, make: (row: z.output<S>) => Record<string, unknown>) =>
+      paged(async (start) => {
+        const rows = await api.list(doctype, fields, filters, { start, length: PAGE })
+        return { count: rows.length, records: rows.map((raw) => readRecord(row, raw, make)) }
+      })
+    return {
+      pull: {
+        stock: paged((start) => readStock(api, credentials.warehouse, start)),
+        orders: list('Purchase Order', ['name', 'supplier', 'status', 'transaction_date', 'schedule_date', 'grand_total', 'currency'], [['docstatus', '<', 2]], Order, (row) => ({
+          externalId: row.name,
+          number: row.name,
+          status: row.status,
+          supplierId: row.supplier,
+          orderedAt: row.transaction_date,
+          expectedAt: row.schedule_date,
+          total: row.grand_total,
+          currency: row.currency,
+        })),
+        suppliers: list('Supplier', ['name', 'supplier_name', 'country', 'tax_id', 'email_id', 'mobile_no'], [['disabled', '=', 0]], Supplier, (row) => ({
+          externalId: row.name,
+          name: fit(row.supplier_name ?? row.name, 300),
+          email: row.email_id,
+          phone: row.mobile_no,
+          countryCode: row.country,
+          vatId: row.tax_id,
+        })),
+      },
+      push: pushTo(api, credentials),
+    }
+  },
+})

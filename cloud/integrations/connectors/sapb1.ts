@@ -1,0 +1,143 @@
+import { z } from 'zod'
+import { connector, type Page, type Push, type PushFault } from '../connector.ts'
+import { odataPage, odataRows, quoted } from '../odata.ts'
+import { PricesSetting, sendTransactions, unitPrice, unknownArticle, type Transaction } from '../transaction.ts'
+import type { VendorAnswer, VendorClient, VendorRequest } from '../vendor-client.ts'
+import { VendorFault } from '../vendor-fault.ts'
+import { fit, readAnswer, Secret, urlOf } from '../vendor-values.ts'
+
+/**
+ * SAP Business One, Service Layer with OData 4 (`/b1s/v2`; https://help.sap.com/docs/SAP_BUSINESS_ONE, "Working with SAP Business
+ * One Service Layer"): a login gives a session cookie of 30 minutes; a session that has ended is 401 and one logs in again.
+ */
+const PAGE = 100
+
+const SapCredentials = z.strictObject({
+  baseUrl: z.string().min(1).max(2_048),
+  companyDb: z.string().min(1).max(120),
+  username: z.string().min(1).max(120),
+  password: Secret,
+  warehouse: z.string().min(1).max(20).optional(),
+  cardCode: z.string().min(1).max(30).optional(),
+  prices: PricesSetting.optional(),
+})
+type SapCredentials = z.output<typeof SapCredentials>
+
+const Login = z.looseObject({ SessionId: z.string().min(1) })
+
+interface Api {
+  readonly base: string
+  ask(request: Omit<VendorRequest, 'headers'>): Promise<unknown>
+}
+
+function serviceLayer(client: VendorClient, { baseUrl, companyDb, username, password }: SapCredentials): Api {
+  const base = urlOf(baseUrl, 'b1s/v2')
+  let cookie: string | undefined
+  const login = async (): Promise<string> => {
+    const answer = await client.ask({ method: 'POST', url: `${base}/Login`, json: { CompanyDB: companyDb, UserName: username, Password: password }, repeatable: true })
+    const route = /\bROUTEID=([^;,\s]+)/.exec(answer.headers['set-cookie'] ?? '')?.[1]
+    return `B1SESSION=${readAnswer(Login, answer.json, 'Login').SessionId}${route === undefined ? '' : `; ROUTEID=${route}`}`
+  }
+  const send = (request: Omit<VendorRequest, 'headers'>, session: string): Promise<VendorAnswer> =>
+    client.ask({ ...request, headers: { cookie: session, prefer: `odata.maxpagesize=${PAGE}` }, expected: [401] })
+  return {
+    base,
+    async ask(request) {
+      const isNew = cookie === undefined
+      cookie ??= await login()
+      let answer = await send(request, cookie)
+      if (answer.status === 401 && !isNew) {
+        cookie = await login()
+        answer = await send(request, cookie)
+      }
+      if (answer.status === 401) throw new VendorFault('credentials_refused', 'the Service Layer refuses the session (401)', { status: 401 })
+      return answer.json
+    },
+  }
+}
+
+const text = z.string().nullish()
+const Item = z.looseObject({
+  ItemCode: z.string(),
+  BarCode: text,
+  QuantityOnStock: z.number().nullish(),
+  ItemWarehouseInfoCollection: z.array(z.looseObject({ WarehouseCode: text, InStock: z.number().nullish() })).nullish(),
+})
+const Order = z.looseObject({ DocEntry: z.int(), DocNum: z.int().nullish(), DocumentStatus: text, CardCode: text, DocDate: text, DocDueDate: text, DocTotal: z.number().nullish(), DocCurrency: text })
+const Partner = z.looseObject({ CardCode: z.string(), CardName: text, EmailAddress: text, Phone1: text, Country: text, FederalTaxID: text })
+
+function stockOf({ QuantityOnStock, ItemWarehouseInfoCollection }: z.output<typeof Item>, warehouse: string | undefined): number {
+  if (warehouse === undefined) return QuantityOnStock ?? 0
+  return ItemWarehouseInfoCollection?.find(({ WarehouseCode }) => WarehouseCode === warehouse)?.InStock ?? 0
+}
+
+function pull<S extends z.ZodType>({ base, ask }: Api, list: string, query: Record<string, string>, row: S, make: (row: z.output<S>) => Record<string, unknown>): (cursor: string | null) => Promise<Page> {
+  return async (cursor) => odataPage(await ask({ method: 'GET', url: cursor ?? urlOf(base, list, query) }), base, row, make)
+}
+
+/** Their currency sign or code; the code of ISO 4217 where it is one. */
+const currencyOf = (currency: string | null | undefined) => (/^[A-Z]{3}$/.test(currency ?? '') ? currency : undefined)
+
+function pushTo({ base, ask }: Api, { cardCode, warehouse, prices }: SapCredentials): Push {
+  const find = async <S extends z.ZodType>(list: string, filter: string, select: string, row: S) =>
+    odataRows(await ask({ method: 'GET', url: urlOf(base, list, { $filter: filter, $top: '1', $select: select }) }), row)
+  const send = async ({ id, completedAt, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
+    if ((await find('Orders', `NumAtCard eq ${quoted(id)}`, 'DocEntry', z.looseObject({ DocEntry: z.int() }))).length > 0) return undefined
+    const DocumentLines: object[] = []
+    for (const [at, line] of lines.entries()) {
+      const [item] = line.ean === undefined ? [] : await find('Items', `BarCode eq ${quoted(line.ean)}`, 'ItemCode', z.looseObject({ ItemCode: z.string() }))
+      if (!item) return unknownArticle(index, at)
+      const price = prices === 'net' ? { UnitPrice: unitPrice(line, 'net') } : { PriceAfterVAT: unitPrice(line, 'gross') }
+      DocumentLines.push({ ItemCode: item.ItemCode, Quantity: line.quantity, ...price, ...(warehouse !== undefined && { WarehouseCode: warehouse }) })
+    }
+    const date = completedAt?.slice(0, 10)
+    await ask({ method: 'POST', url: `${base}/Orders`, json: { CardCode: cardCode, NumAtCard: id, ...(date !== undefined && { DocDate: date, DocDueDate: date }), DocumentLines } })
+    return undefined
+  }
+  return {
+    dataTypes: ['transactions'],
+    batch: 50,
+    async send(_dataType, records) {
+      if (cardCode === undefined) throw new VendorFault('system_refused', 'cardCode is needed to write sales to SAP Business One')
+      return sendTransactions(records, send)
+    },
+  }
+}
+
+export const sapb1 = connector<SapCredentials>({
+  name: 'sapb1',
+  sides: ['erp'],
+  credentials: SapCredentials,
+  needs: '`baseUrl`, `companyDb`, `username`, `password`, `warehouse`?, `cardCode` (to write sales), `prices`?',
+  addressOf: ({ baseUrl }) => baseUrl,
+  sourceOf: ({ baseUrl, companyDb, warehouse }) => `${baseUrl} ${companyDb} ${warehouse ?? ''}`,
+  connect(credentials, client) {
+    const { warehouse } = credentials
+    const sap = serviceLayer(client, credentials)
+    const select = `ItemCode,BarCode,QuantityOnStock${warehouse === undefined ? '' : ',ItemWarehouseInfoCollection'}`
+    return {
+      pull: {
+        stock: pull(sap, 'Items', { $filter: "InventoryItem eq 'tYES'", $select: select }, Item, (item) => ({ externalProductId: item.ItemCode, ean: item.BarCode, quantity: stockOf(item, warehouse) })),
+        orders: pull(sap, 'PurchaseOrders', { $select: 'DocEntry,DocNum,DocumentStatus,CardCode,DocDate,DocDueDate,DocTotal,DocCurrency' }, Order, (row) => ({
+          externalId: String(row.DocEntry),
+          number: row.DocNum,
+          status: row.DocumentStatus,
+          supplierId: row.CardCode,
+          orderedAt: row.DocDate,
+          expectedAt: row.DocDueDate,
+          total: row.DocTotal,
+          currency: currencyOf(row.DocCurrency),
+        })),
+        suppliers: pull(sap, 'BusinessPartners', { $filter: "CardType eq 'cSupplier'", $select: 'CardCode,CardName,EmailAddress,Phone1,Country,FederalTaxID' }, Partner, (row) => ({
+          externalId: row.CardCode,
+          name: fit(row.CardName, 300),
+          email: row.EmailAddress,
+          phone: row.Phone1,
+          countryCode: row.Country,
+          vatId: row.FederalTaxID,
+        })),
+      },
+      push: pushTo(sap, credentials),
+    }
+  },
+})

@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { isEan } from '../catalogue/ean.ts'
+import { text } from '../operations/fields.ts'
+import { validate } from '../operations/validation.ts'
+import { Failure } from '../operations/failure.ts'
+import { shown, type SyncError } from './sync-error.ts'
+
+/** What an ERP system says, in our form. Systems send numbers for texts and texts for numbers. */
+
+const QUANTITY_LIMIT = 1_000_000_000
+const word = (max: number) => z.preprocess((value) => (typeof value === 'number' ? String(value) : value), text(max))
+const amount = z.preprocess((value) => (typeof value === 'string' && /^-?\d+(?:[.,]\d+)?$/.test(value.trim()) ? Number(value.trim().replace(',', '.')) : value), z.number())
+const Ean = word(14).refine(isEan, 'must be 8 or 13 digits without a leading zero')
+
+/** Pieces: what is owed counts as none, and of a started unit only the whole ones. */
+const Quantity = amount.pipe(z.number().min(-QUANTITY_LIMIT).max(QUANTITY_LIMIT)).transform((pieces) => Math.max(0, Math.floor(pieces)))
+
+const Stock = z.object({ ean: Ean.optional(), barcode: Ean.optional(), productId: word(128).optional(), quantity: Quantity })
+
+const Line = z.object({ ean: word(40).optional(), name: word(300).optional(), externalProductId: word(128).optional(), quantity: amount.optional(), unitPrice: amount.optional() })
+
+/** A purchase order: goods that are to come. */
+const Order = z.object({
+  externalId: word(128),
+  number: word(128).optional(),
+  status: word(60).optional(),
+  supplierId: word(128).optional(),
+  orderedAt: word(40).optional(),
+  expectedAt: word(40).optional(),
+  total: amount.optional(),
+  currency: word(3).optional(),
+  lines: z.array(Line).max(1_000).optional(),
+})
+
+const Supplier = z.object({
+  externalId: word(128),
+  name: word(300),
+  email: word(320).optional(),
+  phone: word(60).optional(),
+  address: z.union([word(500), z.record(z.string().max(60), z.union([z.string().max(300), z.number(), z.null()]))]).optional(),
+  countryCode: word(60).optional(),
+  vatId: word(60).optional(),
+})
+
+export interface StockRecord {
+  /** By one of the two. */
+  readonly name: { ean: string } | { productId: string }
+  readonly quantity: number
+}
+
+/** A record of an ERP that is kept as it is. */
+export interface KeptRecord {
+  readonly externalId: string
+  readonly doc: object
+}
+
+export type Read<T> = { record: T } | { errors: SyncError[] }
+
+/** A stock record under our names, or what is wrong with it. */
+export function readStock(record: unknown, index: number): Read<StockRecord> {
+  return read('stock', Stock, record, index, ({ ean, barcode, productId, quantity }) => {
+    const stated = ean ?? barcode
+    if (stated !== undefined) return { name: { ean: stated }, quantity }
+    return productId === undefined ? undefined : { name: { productId }, quantity }
+  })
+}
+
+/** An order or a supplier under our names, or what is wrong with it. */
+export function readKept(dataType: 'orders' | 'suppliers', record: unknown, index: number): Read<KeptRecord> {
+  const schema: z.ZodType<{ externalId: string }> = dataType === 'orders' ? Order : Supplier
+  return read(dataType, schema, record, index, (doc) => ({ externalId: doc.externalId, doc }))
+}
+
+function read<T, R>(dataType: string, schema: z.ZodType<T>, record: unknown, index: number, make: (read: T) => R | undefined): Read<R> {
+  const stated = typeof record === 'object' && record !== null ? (record as Record<string, unknown>) : {}
+  const at = { dataType, index, ean: shown(stated['ean'] ?? stated['barcode']), externalId: shown(stated['externalId'] ?? stated['externalProductId']) }
+  try {
+    const kept = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== null && value !== ''))
+    const made = make(validate(schema, kept))
+    return made === undefined ? { errors: [{ ...at, field: 'ean', code: 'missing', message: 'ean is missing: nothing says which product it is' }] } : { record: made }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return { errors: (error.extras.details ?? []).slice(0, 5).map(({ path, code, message }) => ({ ...at, field: path, code, message })) }
+  }
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { Id, iso, Limit, Offset, Success, text } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { nextOf, pageOf } from '../operations/paging.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { listErpRecords } from './queries.ts'
+import { canonical, ERP_SYSTEMS } from './systems.ts'
+
+const DEFAULT_PAGE = 50
+
+const ErpRecord = z.looseObject({ externalId: z.string(), updatedAt: z.string() })
+
+export const fetchERPRecords = operation({
+  name: 'fetchERPRecords',
+  area: 'integrations',
+  minimumPackage: 'GROW',
+  summary: 'Lists purchase orders or suppliers as syncERP has read them.',
+  changes: false,
+  request: z.strictObject({
+    storeId: Id,
+    dataType: z.enum(['orders', 'suppliers']),
+    system: z.enum(ERP_SYSTEMS).describe('Default generic.').optional(),
+    limit: Limit.optional(),
+    offset: Offset.optional(),
+    cursor: text(128).optional(),
+  }),
+  response: z.strictObject({ ...Success, records: z.array(ErpRecord), nextCursor: z.string().optional() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', dataType: 'suppliers' },
+  answer: { success: true, records: [{ externalId: 'S-17', name: 'Lindwerk GmbH', updatedAt: '2026-11-20T09:00:00.000Z' }] },
+  async run(call, { storeId, dataType, system = 'generic', ...paging }) {
+    await ownStore(call, storeId)
+    const page = pageOf(paging, DEFAULT_PAGE)
+    const { items, nextCursor } = nextOf(await listErpRecords(call.db, storeId, dataType, canonical(system), { ...page, limit: page.limit + 1 }), (row) => row.external_id, page)
+    const records = items.map(({ doc, updated_ms }) => ({ ...(JSON.parse(doc) as { externalId: string }), updatedAt: iso(updated_ms) }))
+    return { success: true as const, records, ...(nextCursor && { nextCursor }) }
+  },
+})

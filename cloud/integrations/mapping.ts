@@ -1,0 +1,88 @@
+import type { DataType } from './systems.ts'
+
+/**
+ *   {article_number: "4012…", sell_price: "1,99"}  ─ mapping ─▶  {ean: "4012…", price: "1,99"}
+ *
+ * From the names of a system to ours. What no mapping names is taken under our own name; what is neither is passed over,
+ * because systems send much that nobody here has a use for.
+ */
+export type Mapping = ReadonlyMap<string, string>
+
+const DETAILS = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'flags', 'externalProductId']
+
+/** What a record may become, by what it is. */
+const TARGETS: Readonly<Record<DataType, readonly string[]>> = {
+  articles: ['ean', 'barcode', 'name', 'price', 'oldPrice', 'vat', 'category', 'unit', 'brand', 'description', 'imageUrl', 'weight', ...DETAILS],
+  stock: ['ean', 'barcode', 'productId', 'quantity', 'externalProductId'],
+  orders: ['externalId', 'number', 'status', 'supplierId', 'orderedAt', 'expectedAt', 'total', 'currency', 'lines'],
+  suppliers: ['externalId', 'name', 'email', 'phone', 'address', 'countryCode', 'vatId'],
+}
+
+/** Figures that the specification's mapping names as well: ours count themselves, and no system sets them. */
+const FIGURES = ['receiptCount', 'scanAndGo.revenueCent']
+
+const EVERY_TARGET: ReadonlySet<string> = new Set([...Object.values(TARGETS).flat(), ...FIGURES])
+
+/** The names of the generic system: those of articles are the specification's. */
+const DEFAULTS: Readonly<Record<DataType, Readonly<Record<string, string>>>> = {
+  articles: {
+    article_number: 'ean',
+    article_name: 'name',
+    sell_price: 'price',
+    tax_rate: 'vat',
+    category: 'category',
+    unit: 'unit',
+    image_url: 'imageUrl',
+    external_id: 'externalProductId',
+    receipt_number: 'receiptCount',
+    revenue: 'scanAndGo.revenueCent',
+  },
+  stock: { article_number: 'ean', stock: 'quantity', external_id: 'externalProductId' },
+  orders: { external_id: 'externalId', id: 'externalId', order_number: 'number', supplier_id: 'supplierId', ordered_at: 'orderedAt', expected_at: 'expectedAt' },
+  suppliers: { external_id: 'externalId', id: 'externalId', supplier_name: 'name', country: 'countryCode', vat_id: 'vatId' },
+}
+
+/** Steps of a name with dots, such as `prices.gross`. */
+const STEPS_LIMIT = 5
+
+/** Entries of a mapping that mean no field of ours, as they were written. */
+export function unknownTargets(written: Readonly<Record<string, string>>): string[] {
+  return Object.entries(written).flatMap(([from, to]) => (EVERY_TARGET.has(to) || EVERY_TARGET.has(from) ? [] : [from]))
+}
+
+/** The generic mapping with a merchant's own entries, `{their field: our field}`; an entry that is the other way round is turned. */
+export function mappingOf(dataType: DataType, written: Readonly<Record<string, string>> = {}): Mapping {
+  const own = Object.entries(written).map(([from, to]) => (EVERY_TARGET.has(to) ? ([from, to] as const) : ([to, from] as const)))
+  const targets = new Set(own.map(([, to]) => to))
+  const defaults = Object.entries(DEFAULTS[dataType]).filter(([, to]) => !targets.has(to))
+  return new Map([...defaults, ...own])
+}
+
+/** A record under our names. Where several fields of theirs mean one of ours, the last that is stated counts; a mapped one before one of our own name. */
+export function mapRecord(record: Readonly<Record<string, unknown>>, dataType: DataType, mapping: Mapping): Record<string, unknown> {
+  const made: Record<string, unknown> = {}
+  const wanted = TARGETS[dataType]
+  for (const name of wanted) if (isStated(own(record, name)) && !mapping.has(name)) made[name] = own(record, name)
+  for (const [from, to] of mapping) {
+    const value = valueAt(record, from)
+    if (wanted.includes(to) && isStated(value)) made[to] = value
+  }
+  return made
+}
+
+function isStated(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== ''
+}
+
+/** Only what the record itself has: names such as `constructor` are nobody's field. */
+function own(record: unknown, name: string): unknown {
+  return typeof record === 'object' && record !== null && Object.hasOwn(record, name) ? (record as Record<string, unknown>)[name] : undefined
+}
+
+function valueAt(record: unknown, path: string): unknown {
+  const direct = own(record, path)
+  if (direct !== undefined || !path.includes('.')) return direct
+  let at = record
+  for (const step of path.split('.').slice(0, STEPS_LIMIT)) at = own(at, step)
+  return at
+}

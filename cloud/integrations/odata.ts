@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import type { Page } from './connector.ts'
+import { VendorFault } from './vendor-fault.ts'
+import { readAnswer, readRecord } from './vendor-values.ts'
+
+/** Lists of OData 4 (Business Central, SAP Business One): rows in `value`, and the address of the next page. */
+const Listed = z.looseObject({ value: z.array(z.unknown()), '@odata.nextLink': z.string().nullish() })
+
+/** A page of a list. A link that leads elsewhere than `base` is refused: credentials go along with it. */
+export function odataPage<S extends z.ZodType>(json: unknown, base: string, row: S, make: (row: z.output<S>) => Record<string, unknown>): Page {
+  const { value, '@odata.nextLink': link } = readAnswer(Listed, json, 'a list')
+  const records = value.map((raw) => readRecord(row, raw, make))
+  if (link === undefined || link === null) return { records, next: null }
+  const next = URL.canParse(link, `${base}/`) ? new URL(link, `${base}/`) : undefined
+  if (next?.origin !== new URL(base).origin) throw new VendorFault('answer_not_understood', 'the next page is at an address that is not the system’s own')
+  return { records, next: next.href }
+}
+
+/** The rows of a list that is known to be short. */
+export function odataRows<S extends z.ZodType>(json: unknown, row: S): z.output<S>[] {
+  return readAnswer(Listed, json, 'a list').value.map((raw) => readAnswer(row, raw, 'a list'))
+}
+
+/** A text in a filter. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}

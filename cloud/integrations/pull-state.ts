@@ -1,0 +1,63 @@
+import type { IntegrationPullRow } from '../persistence/tables/integrations.ts'
+import { SYNC_ERRORS_LIMIT, type SyncError } from './sync-error.ts'
+
+/** What has come of the records of one type so far, over all calls of a round. */
+export interface Counts {
+  seen: number
+  taken: number
+  failed: number
+  repriced: number
+  /** Names, each once. */
+  categories: string[]
+}
+
+/** How far one type of data was read. */
+export interface PullState {
+  cursor: string | null
+  isDone: boolean
+  startedMs: number
+  counts: Counts
+}
+
+/** Of one round; what is beyond is not counted. */
+const CATEGORIES_LIMIT = 1_000
+/** A cursor that is older is worth nothing, and what was read with it has changed. */
+const ROUND_LIMIT_MS = 24 * 3_600_000
+
+/** A type of data of which nothing was read. */
+export function freshState(startedMs: number): PullState {
+  return { cursor: null, isDone: false, startedMs, counts: { seen: 0, taken: 0, failed: 0, repriced: 0, categories: [] } }
+}
+
+/** Where a round goes on; fresh when it is of another source or too old. */
+export function stateOf(row: IntegrationPullRow | undefined, source: string, nowMs: number): PullState {
+  if (!row || row.source !== source || row.started_ms <= nowMs - ROUND_LIMIT_MS) return freshState(nowMs)
+  return { cursor: row.next_cursor, isDone: row.is_done === 1, startedMs: row.started_ms, counts: JSON.parse(row.counts) as Counts }
+}
+
+/** What came of one batch. */
+export interface BatchCounts {
+  seen: number
+  taken: number
+  repriced?: number
+  categories?: readonly string[]
+  errors: readonly SyncError[]
+  /** Records with an error: one may have several. */
+  failed: number
+}
+
+/** The counts with those of a batch. */
+export function add(counts: Counts, batch: BatchCounts): Counts {
+  return {
+    seen: counts.seen + batch.seen,
+    taken: counts.taken + batch.taken,
+    failed: counts.failed + batch.failed,
+    repriced: counts.repriced + (batch.repriced ?? 0),
+    categories: batch.categories ? [...new Set([...counts.categories, ...batch.categories])].slice(0, CATEGORIES_LIMIT) : counts.categories,
+  }
+}
+
+/** Keeps errors up to the limit. */
+export function keep(errors: SyncError[], more: readonly SyncError[]): void {
+  errors.push(...more.slice(0, Math.max(0, SYNC_ERRORS_LIMIT - errors.length)))
+}

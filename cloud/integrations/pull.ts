@@ -1,0 +1,122 @@
+import type { Work } from '../operations/operation.ts'
+import { applyBatch, BATCH_LIMIT } from './apply-batch.ts'
+import type { Credentials } from './connection.ts'
+import type { Connection, Page, Pull } from './connector.ts'
+import { add, freshState, keep, type Counts, type PullState } from './pull-state.ts'
+import type { Round } from './round.ts'
+import type { SyncError } from './sync-error.ts'
+import type { DataType } from './systems.ts'
+import type { VendorBudget } from './vendor-client.ts'
+import { VendorFault } from './vendor-fault.ts'
+
+/** Of one call. What is beyond is left to the next, which goes on there. */
+const PAGES_LIMIT = 1_000
+const RECORDS_LIMIT = 100_000
+/** Of one page: more are no page. */
+const PAGE_LIMIT = 30_000
+const CURSOR_LIMIT = 4_096
+
+export interface Pulled {
+  /** Over all calls of the round. */
+  counts: ReadonlyMap<DataType, Counts>
+  /** Of this call. */
+  errors: SyncError[]
+  /** Not all was read: a limit was reached. */
+  hasMore: boolean
+  warnings: string[]
+}
+
+interface Reading {
+  work: Work
+  round: Round
+  connection: Connection
+  budget: VendorBudget
+  /** To be kept once a page has shown that they are good. */
+  credentials: Credentials
+  remember: boolean
+}
+
+/** Reads all types of data, page by page, each page durable with its cursor. Throws `VendorFault`; what was read until then stays. */
+export async function pullAll(reading: Reading): Promise<Pulled> {
+  const { round, connection } = reading
+  const pulled: Pulled & { counts: Map<DataType, Counts> } = { counts: new Map(), errors: [], hasMore: false, warnings: [] }
+  const spent = { pages: 0, records: 0 }
+  let absent: VendorFault | undefined
+  for (const [dataType, state] of round.states) {
+    const pull = connection.pull[dataType]
+    if (!pull) continue
+    try {
+      const end = state.isDone ? state : await pullOne(reading, dataType, pull, state, pulled, spent)
+      pulled.counts.set(dataType, end.counts)
+      if (!end.isDone) return { ...pulled, hasMore: true }
+    } catch (error) {
+      // An ERP need not have all that one may ask for.
+      const hasNone = error instanceof VendorFault && error.status === 404 && round.which.side === 'erp' && state.cursor === null
+      if (!hasNone) throw error
+      absent = error
+      pulled.warnings.push(`${dataType}: the system has none (404)`)
+    }
+  }
+  if (absent && pulled.counts.size === 0) throw absent
+  return pulled
+}
+
+async function pullOne(reading: Reading, dataType: DataType, pull: Pull, from: PullState, pulled: Pulled, spent: { pages: number; records: number }): Promise<PullState> {
+  const { work, budget } = reading
+  let state = from
+  let isFirst = true
+  while (!state.isDone) {
+    if (spent.pages >= PAGES_LIMIT || spent.records >= RECORDS_LIMIT || budget.bytes <= 0 || budget.signal.aborted) return state
+    let page: Page
+    try {
+      page = checkPage(await pull(state.cursor), state.cursor)
+    } catch (error) {
+      if (!(error instanceof VendorFault)) throw error
+      // The call's time is over, and something was done in it: the rest is for the next.
+      if (budget.signal.aborted && spent.pages > 0) return state
+      const isStale = isFirst && state.cursor !== null && error.code === 'system_refused'
+      if (!isStale) throw error
+      // The system has forgotten the place where the last round stopped.
+      state = freshState(work.services.platform.clock.wall())
+      continue
+    } finally {
+      isFirst = false
+    }
+    spent.pages++
+    spent.records += page.records.length
+    state = await takePage(reading, dataType, page, state, pulled)
+    work.progress({ dataType, pages: spent.pages, records: state.counts.seen, errors: state.counts.failed })
+  }
+  return state
+
+  function checkPage(page: Page, cursor: string | null): Page {
+    const { records, next } = page
+    if (records.length > PAGE_LIMIT) throw new VendorFault('answer_not_understood', `a page has over ${PAGE_LIMIT} records`)
+    if (next === null) return page
+    const isPossible = next.length > 0 && next.length <= CURSOR_LIMIT && !/[\u0000-\u001f\u007f]/.test(next) && next !== cursor
+    if (!isPossible) throw new VendorFault('answer_not_understood', 'the next cursor is the same again, or none that can be kept')
+    return page
+  }
+}
+
+async function takePage({ round, credentials, remember }: Reading, dataType: DataType, page: Page, before: PullState, pulled: Pulled): Promise<PullState> {
+  let state = before
+  const { records, next } = page
+  let at = 0
+  do {
+    const batch = records.slice(at, at + BATCH_LIMIT)
+    const isLast = at + BATCH_LIMIT >= records.length
+    state = await round.step(async (call, store) => {
+      const done = await applyBatch(dataType, batch, { call, store, system: round.which.system, from: state.counts.seen, dryRun: false })
+      const counts = add(state.counts, done)
+      const after = isLast ? { ...state, counts, cursor: next, isDone: next === null } : { ...state, counts }
+      // The cursor moves with the last batch: after a crash the page is read again, which does no harm.
+      if (isLast) await round.note(call, store, dataType, after)
+      if (isLast && remember) await round.remember(call, credentials)
+      call.afterCommit(() => keep(pulled.errors, done.errors))
+      return after
+    })
+    at += BATCH_LIMIT
+  } while (at < records.length)
+  return state
+}

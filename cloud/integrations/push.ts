@@ -1,0 +1,116 @@
+import { newId } from '../../policy/ids.ts'
+import { deadline } from '../../policy/platform.ts'
+import { keyCaller } from '../operations/caller.ts'
+import { invalid, precondition } from '../operations/failure.ts'
+import { hashOf } from '../operations/idempotency.ts'
+import type { Call, Work } from '../operations/operation.ts'
+import { ownStoreOrOnly } from '../stores/own-store.ts'
+import { keptCredentials, readCredentials, systemRules, type Credentials } from './connection.ts'
+import { findConnector } from './connectors.ts'
+import type { Connector, Push, PushedRecord } from './connector.ts'
+import { findConnection } from './queries.ts'
+import { sandboxWarnings } from './sandbox.ts'
+import { shown, type SyncError } from './sync-error.ts'
+import { canonical, type Side, type SystemName } from './systems.ts'
+import { everySoOften, vendorClient } from './vendor-client.ts'
+import { failureOf, VendorFault } from './vendor-fault.ts'
+
+export interface PushInput {
+  system: SystemName
+  storeId?: string | undefined
+  dataType: string
+  records: readonly PushedRecord[]
+  credentials?: Credentials | undefined
+}
+
+export interface Pushed {
+  isSandbox: boolean
+  pushed: number
+  errors: SyncError[]
+  warnings: string[]
+}
+
+const CALL_WITHIN_MS = 120_000
+const BYTES_LIMIT = 64 * 1024 * 1024
+
+/** Tells the world what was written; within the step that ends the call. */
+export type AnnouncePush = (call: Call, storeId: string, pushed: Pushed) => void
+
+/** Writes records to a till or an ERP system, batch by batch. Throws 503 when it does not answer: then the same key may try again. */
+export async function push(work: Work, side: Side, input: PushInput, announce: AnnouncePush): Promise<Pushed> {
+  const connector = findConnector(input.system, side)
+  if (keyCaller(work.caller).mode === 'test') return pushSandbox(work, input, connector, announce)
+  if (!connector) throw invalid('system', `${input.system} is not built yet`, 'system_not_built')
+  const { storeId, kept } = await work.read(async (call) => {
+    const store = await ownStoreOrOnly(call, input.storeId)
+    const row = await findConnection(call.db, { storeId: store.store_id, side, system: canonical(input.system) })
+    return { storeId: store.store_id, kept: input.credentials ?? keptCredentials(call.services, row) }
+  })
+  if (!kept) throw precondition('system_not_connected', 'no credentials of this system are kept: send them, or synchronise first')
+  const credentials = readCredentials(connector, kept, work.services.config)
+  try {
+    const errors = await pushWith(work, side, connector, credentials, input)
+    const failed = new Set(errors.map(({ index }) => index)).size
+    const result: Pushed = { isSandbox: false, pushed: input.records.length - failed, errors, warnings: [] }
+    await work.step(async (call) => {
+      call.changed(storeId)
+      announce(call, storeId, result)
+    })
+    return result
+  } catch (error) {
+    throw error instanceof VendorFault ? failureOf(error) : error
+  }
+}
+
+async function pushWith(work: Work, side: Side, connector: Connector, credentials: unknown, input: PushInput): Promise<SyncError[]> {
+  const { platform, outgoing, config } = work.services
+  const time = deadline(platform.timers, CALL_WITHIN_MS)
+  try {
+    const client = vendorClient(connector.addressOf(credentials), {
+      outgoing,
+      platform,
+      rules: systemRules(config),
+      budget: { bytes: BYTES_LIMIT, signal: time.signal },
+      // A step renews the lease of the Idempotency-Key.
+      beat: everySoOften(platform, () => work.step(async () => undefined)),
+    })
+    const { push: to } = connector.connect(credentials, client, side)
+    checkDataType(connector, to, input.dataType)
+    return await sendAll(work, to, input)
+  } finally {
+    time.done()
+  }
+}
+
+function checkDataType(connector: Connector, to: Push | undefined, dataType: string): asserts to is Push {
+  if (!to) throw invalid('system', `${connector.name} takes no records`, 'not_supported')
+  if (to.dataTypes?.includes(dataType) === false) throw invalid('dataType', `${connector.name} takes ${to.dataTypes.join(', ')}`, 'not_supported')
+}
+
+/** Under one key the same batches have the same keys, so that a system that knows them takes each once. */
+async function sendAll(work: Work, to: Push, { dataType, records }: PushInput): Promise<SyncError[]> {
+  const errors: SyncError[] = []
+  const key = work.repeatKey ?? newId('psh', work.services.platform)
+  for (let from = 0; from < records.length; from += to.batch) {
+    const batch = records.slice(from, from + to.batch)
+    const faults = await to.send(dataType, batch, hashOf(`${key} ${from}`))
+    for (const { index, field, code, message } of faults) {
+      const record = batch[index] ?? {}
+      const externalId = shown(record['id'] ?? record['transactionId'] ?? record['externalId'])
+      errors.push({ dataType, index: from + index, ean: shown(record['ean']), externalId, field, code, message })
+    }
+    work.progress({ dataType, done: Math.min(from + to.batch, records.length), records: records.length, errors: errors.length })
+  }
+  return errors
+}
+
+function pushSandbox(work: Work, input: PushInput, connector: Connector | undefined, announce: AnnouncePush): Promise<Pushed> {
+  return work.step(async (call) => {
+    const store = await ownStoreOrOnly(call, input.storeId)
+    const warnings = sandboxWarnings(connector, input.system, input.credentials, call)
+    const result: Pushed = { isSandbox: true, pushed: input.records.length, errors: [], warnings }
+    call.changed(store.store_id)
+    announce(call, store.store_id, result)
+    return result
+  })
+}

@@ -1,0 +1,89 @@
+import type { Page } from '../operations/paging.ts'
+import type { Db } from '../persistence/database.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
+import type { ErpRecordRow, IntegrationConnectionRow, IntegrationPullRow } from '../persistence/tables/integrations.ts'
+import type { Side } from './systems.ts'
+
+/** What a connection is known by: a store has one for each system on each side. */
+export interface Which {
+  storeId: string
+  side: Side
+  system: string
+}
+
+function connections(db: Db, { storeId, side, system }: Which) {
+  return db.selectFrom('integration_connection').selectAll().where('store_id', '=', storeId).where('side', '=', side).where('system', '=', system)
+}
+
+/** The connection of a store to a system; undefined when there was never one. */
+export function findConnection(db: Db, which: Which): Promise<IntegrationConnectionRow | undefined> {
+  return connections(db, which).executeTakeFirst()
+}
+
+/** Makes the connection where there is none, and answers it. */
+export async function ensureConnection(db: Db, row: IntegrationConnectionRow): Promise<IntegrationConnectionRow> {
+  await db
+    .insertInto('integration_connection')
+    .values(row)
+    .onConflict((c) => c.columns(['store_id', 'side', 'system']).doNothing())
+    .execute()
+  return connections(db, { storeId: row.store_id, side: row.side as Side, system: row.system }).executeTakeFirstOrThrow()
+}
+
+/** Keeps these credentials (sealed), or with null forgets those that were kept. */
+export async function writeSealed(db: Db, connectionId: string, sealed: string | null, updated_ms: number): Promise<void> {
+  await db.updateTable('integration_connection').set({ sealed, updated_ms }).where('connection_id', '=', connectionId).execute()
+}
+
+/** Takes the lease, or renews one's own. False: somebody else has it. */
+export async function takeLease(db: Db, connectionId: string, lease: { id: string; untilMs: number; nowMs: number }): Promise<boolean> {
+  const rows = await db
+    .updateTable('integration_connection')
+    .set({ lease_id: lease.id, lease_until_ms: lease.untilMs })
+    .where('connection_id', '=', connectionId)
+    .where((eb) => eb.or([eb('lease_id', 'is', null), eb('lease_id', '=', lease.id), eb('lease_until_ms', '<=', lease.nowMs)]))
+    .returning('connection_id')
+    .execute()
+  return rows.length > 0
+}
+
+/** Gives the lease back; one that is no longer ours stays. */
+export async function endLease(db: Db, connectionId: string, leaseId: string): Promise<void> {
+  await db.updateTable('integration_connection').set({ lease_id: null, lease_until_ms: 0 }).where('connection_id', '=', connectionId).where('lease_id', '=', leaseId).execute()
+}
+
+/** How far a round was read, by type of data. */
+export function pullsOf(db: Db, { storeId, side, system }: Which): Promise<IntegrationPullRow[]> {
+  return db.selectFrom('integration_pull').selectAll().where('store_id', '=', storeId).where('side', '=', side).where('system', '=', system).execute()
+}
+
+/** Notes how far a type of data was read. */
+export async function writePull(db: Db, row: IntegrationPullRow): Promise<void> {
+  const { next_cursor, is_done, counts, source, started_ms, updated_ms } = row
+  await db
+    .insertInto('integration_pull')
+    .values(row)
+    .onConflict((c) => c.columns(['store_id', 'side', 'system', 'data_type']).doUpdateSet({ next_cursor, is_done, counts, source, started_ms, updated_ms }))
+    .execute()
+}
+
+/** The round is over, or is given up. */
+export async function deletePulls(db: Db, { storeId, side, system }: Which): Promise<void> {
+  await db.deleteFrom('integration_pull').where('store_id', '=', storeId).where('side', '=', side).where('system', '=', system).execute()
+}
+
+/** Keeps records of an ERP, each once in the list. */
+export const upsertErpRecords = preparedInsert((db, rows: readonly ErpRecordRow[]) =>
+  db
+    .insertInto('erp_record')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['store_id', 'data_type', 'system', 'external_id']).doUpdateSet((eb) => ({ doc: eb.ref('excluded.doc'), updated_ms: eb.ref('excluded.updated_ms') })),
+    ),
+)
+
+/** A page of what is kept of a store's ERP, in the order of their ids there. */
+export function listErpRecords(db: Db, storeId: string, dataType: string, system: string, { after = '', limit, offset }: Page): Promise<ErpRecordRow[]> {
+  const kept = db.selectFrom('erp_record').selectAll().where('store_id', '=', storeId).where('data_type', '=', dataType).where('system', '=', system)
+  return kept.where('external_id', '>', after).orderBy('external_id').limit(limit).offset(offset).execute()
+}

@@ -1,0 +1,105 @@
+import { newId } from '../../policy/ids.ts'
+import { Failure } from '../operations/failure.ts'
+import { hashOf } from '../operations/idempotency.ts'
+import type { Call, Work } from '../operations/operation.ts'
+import type { IntegrationConnectionRow } from '../persistence/tables/integrations.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { sealCredentials, type Credentials } from './connection.ts'
+import { stateOf, type PullState } from './pull-state.ts'
+import { deletePulls, endLease, ensureConnection, pullsOf, takeLease, writePull, writeSealed, type Which } from './queries.ts'
+import { DATA_TYPES, type DataType } from './systems.ts'
+
+/**
+ *   begin ─▶ batch ─ batch ─ … ─▶ end
+ *     │        each: records, cursor and lease in one transaction
+ *     └─ goes on where the last round was cut off
+ *
+ * The durable side of reading a system. One reader at a time: two would move each other's cursor.
+ */
+export interface Round {
+  readonly which: Which
+  readonly connectionId: string
+  readonly states: ReadonlyMap<DataType, PullState>
+  /** One transaction in which the lease is held and renewed. Throws 409 when somebody else has taken over. */
+  step<T>(change: (call: Call, store: StoreRow) => Promise<T>): Promise<T>
+  /** Notes how far it is; within a step. */
+  note(call: Call, store: StoreRow, dataType: DataType, state: PullState): Promise<void>
+  /** Keeps the credentials, or with `undefined` forgets those that are kept; within a step. */
+  remember(call: Call, credentials: Credentials | undefined): Promise<void>
+  /** Forgets how far it is: the next round begins at the beginning; within a step. */
+  forget(call: Call): Promise<void>
+  /** Lets others read; never throws. */
+  release(): Promise<void>
+}
+
+/** Without a word for so long, a reader is believed to be gone, ms. */
+export const ROUND_LEASE_MS = 60_000
+
+/** Begins a round, or goes on with the one that was cut off. Throws 409 `sync_in_progress` while another is at it. */
+export async function beginRound(work: Work, which: Which, sourceText: string): Promise<Round> {
+  const source = hashOf(sourceText)
+  const leaseId = newId('lse', work.services.platform)
+  const { connection, states } = await work.step(async (call) => {
+    const store = await ownStore(call, which.storeId)
+    const row = await connectionOf(call, store, which)
+    await hold(call, row.connection_id, leaseId)
+    call.changed(row.connection_id)
+    const rows = new Map((await pullsOf(call.db, which)).map((pull) => [pull.data_type, pull]))
+    const types: readonly DataType[] = DATA_TYPES[which.side]
+    return { connection: row, states: new Map(types.map((type) => [type, stateOf(rows.get(type), source, call.nowMs)])) }
+  })
+  const connectionId = connection.connection_id
+  return {
+    which,
+    connectionId,
+    states,
+    step: (change) =>
+      work.step(async (call) => {
+        const store = await ownStore(call, which.storeId)
+        await hold(call, connectionId, leaseId)
+        return change(call, store)
+      }),
+    note: (call, store, dataType, { cursor, isDone, counts, startedMs }) =>
+      writePull(call.db, {
+        store_id: store.store_id,
+        side: which.side,
+        system: which.system,
+        data_type: dataType,
+        tenant: store.tenant,
+        source,
+        next_cursor: cursor,
+        is_done: Number(isDone),
+        counts: JSON.stringify(counts),
+        started_ms: startedMs,
+        updated_ms: call.nowMs,
+      }),
+    remember: (call, credentials) => writeSealed(call.db, connectionId, credentials ? sealCredentials(call.services, connectionId, credentials) : null, call.nowMs),
+    forget: (call) => deletePulls(call.db, which),
+    release: () =>
+      work
+        .step((call) => endLease(call.db, connectionId, leaseId))
+        .catch((error: unknown) => work.services.log.error({ err: error, connectionId }, 'a lease was not given back; it ends by itself')),
+  }
+}
+
+async function hold({ db, nowMs }: Call, connectionId: string, leaseId: string): Promise<void> {
+  if (await takeLease(db, connectionId, { id: leaseId, untilMs: nowMs + ROUND_LEASE_MS, nowMs })) return
+  throw new Failure('already-exists', 'this system is being read already', { reason: 'sync_in_progress', retryAfter: 5 })
+}
+
+/** The connection of a store to a system, made when there is none. */
+export function connectionOf(call: Call, store: StoreRow, { side, system }: Which): Promise<IntegrationConnectionRow> {
+  const { db, nowMs, services } = call
+  return ensureConnection(db, {
+    connection_id: newId('con', services.platform),
+    tenant: store.tenant,
+    store_id: store.store_id,
+    side,
+    system,
+    sealed: null,
+    lease_id: null,
+    lease_until_ms: 0,
+    updated_ms: nowMs,
+  })
+}

@@ -1,0 +1,36 @@
+import type { Call } from '../operations/operation.ts'
+import { invalid } from '../operations/failure.ts'
+import { checkTarget } from '../outgoing/address-guard.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { applyBatch } from './apply-batch.ts'
+import { faultsOf, type Credentials } from './connection.ts'
+import { mapCalled } from './connectors/generic.ts'
+import type { Connector } from './connector.ts'
+import type { SyncError } from './sync-error.ts'
+import type { DataType } from './systems.ts'
+
+/**
+ * With test keys no merchant's system is asked and nothing is written: the counts are made up (specification, rule 5), and
+ * `warnings` says what live mode would refuse. Records in the call are checked as in live mode.
+ */
+export const MOCK_COUNTS: Readonly<Record<DataType, number>> = { articles: 128, stock: 128, orders: 12, suppliers: 6 }
+export const MOCK_CATEGORIES = 9
+export const MOCK_PRICE_UPDATES = 17
+
+/** What live mode would say of these credentials. An address that nothing may be sent to is refused here as well. */
+export function sandboxWarnings(connector: Connector | undefined, system: string, credentials: Credentials | undefined, call: Call): string[] {
+  if (!credentials) return []
+  const { baseUrl } = credentials
+  const { allowPrivateTargets } = call.services.config
+  const target = typeof baseUrl === 'string' ? checkTarget(baseUrl, { plainHttp: true, privateTargets: allowPrivateTargets }) : undefined
+  if (target && 'refusal' in target) throw invalid('credentials.baseUrl', target.refusal, 'url_refused')
+  if (!connector) return [`live mode refuses this: ${system} is not built yet`]
+  return faultsOf(connector, credentials).map(({ message }) => `live mode refuses this: ${message}`)
+}
+
+/** What would come of records in the call. */
+export async function tryRecords(call: Call, store: StoreRow, dataType: DataType, records: readonly unknown[], mapping: Credentials[string] | undefined): Promise<{ taken: number; categories: number; errors: SyncError[] }> {
+  const mapped = mapCalled(records, dataType, typeof mapping === 'object' ? mapping : undefined)
+  const { taken, categories, errors } = await applyBatch(dataType, mapped, { call, store, system: 'generic', from: 0, dryRun: true })
+  return { taken, categories: categories?.length ?? 0, errors: [...errors] }
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+
+/** What is wrong with one record. */
+export const SyncError = z.strictObject({
+  dataType: z.string().describe('articles, stock, orders, suppliers, or what was pushed.'),
+  index: z.int().describe('Of the record among those of its kind, from 0.'),
+  ean: z.string().nullable(),
+  externalId: z.string().nullable().describe('Its id in the other system.'),
+  field: z.string(),
+  code: z.string(),
+  message: z.string(),
+})
+export type SyncError = z.infer<typeof SyncError>
+
+/** Errors that are told; the rest are only counted. */
+export const SYNC_ERRORS_LIMIT = 1_000
+
+/** Something short that may be shown of a record, and kept: no database takes every character. */
+export function shown(value: unknown): string | null {
+  if (typeof value !== 'string' && typeof value !== 'number') return null
+  return String(value).slice(0, 80).toWellFormed().replaceAll(/[\u0000-\u001f\u007f]/g, '\ufffd')
+}

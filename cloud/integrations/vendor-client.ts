@@ -1,0 +1,175 @@
+import { deadline, pause, retryDelays, type Platform } from '../../policy/platform.ts'
+import type { TargetRules } from '../outgoing/address-guard.ts'
+import { OutgoingFault, type OutgoingAnswer, type OutgoingHttp } from '../outgoing/outgoing-http.ts'
+import { VendorFault } from './vendor-fault.ts'
+
+/**
+ *   request ─▶ 2xx JSON ─▶ answer
+ *          ├─▶ 429, 5xx, no answer ─▶ wait ─▶ again, at most five times and within the time of the call
+ *          └─▶ 4xx, nonsense ─▶ fault
+ *
+ * The one way to merchants' systems: every connector asks through it.
+ */
+export interface VendorRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Whole address; it must stay on the origin that the credentials name. */
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON. */
+  readonly json?: unknown
+  /** Sent as a form. */
+  readonly form?: Readonly<Record<string, string>>
+  /** Whether doing it twice does no harm: it only reads, or carries a key of its own. GET always may. */
+  readonly repeatable?: boolean
+  /** Statuses of 4xx that the connector wants to see as answers. */
+  readonly expected?: readonly number[]
+}
+
+export interface VendorAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** undefined for an empty body. */
+  readonly json: unknown
+}
+
+export interface VendorClient {
+  /** Rejects with a `VendorFault`. */
+  ask(request: VendorRequest): Promise<VendorAnswer>
+  /** The same client, with a vendor's own way to say "later": ms to wait, or undefined when the answer is one. */
+  throttledBy(wait: (answer: VendorAnswer) => number | undefined): VendorClient
+  /** A client for another origin that the vendor has, such as that of its logins. */
+  at(address: string): VendorClient
+}
+
+/** What one call may take of a merchant's system and of us. */
+export interface VendorBudget {
+  /** Of all answers, bytes. */
+  bytes: number
+  /** Ends with the call's time. */
+  readonly signal: AbortSignal
+}
+
+export interface VendorClientParts {
+  readonly outgoing: OutgoingHttp
+  readonly platform: Platform
+  readonly rules: TargetRules
+  readonly budget: VendorBudget
+  /** Runs before every attempt, so that a long wait does not look like a crash. */
+  beat(): Promise<void>
+}
+
+export const ANSWER_LIMIT = 8 * 1024 * 1024
+const ANSWER_WITHIN_MS = 20_000
+export const ATTEMPTS = 5
+const FIRST_WAIT_MS = 500
+const LAST_WAIT_MS = 8_000
+/** A longer wait than this is left to the caller. */
+const WAIT_LIMIT_MS = 30_000
+/** Answered by what stands before a system, or by one that is starting. */
+const PASSING: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504])
+
+/** A call that waits for so long says that it is still there, ms. */
+const BEAT_MS = 15_000
+
+/** Runs `task` when it has not been run for 15 seconds: for `beat`. */
+export function everySoOften({ clock }: Platform, task: () => Promise<unknown>): () => Promise<void> {
+  let lastMs = clock.elapsed()
+  return async () => {
+    if (clock.elapsed() - lastMs < BEAT_MS) return
+    await task()
+    lastMs = clock.elapsed()
+  }
+}
+
+/** A client for the systems on the origin of `address`. */
+export function vendorClient(address: string, parts: VendorClientParts): VendorClient {
+  const make = (throttled?: (answer: VendorAnswer) => number | undefined): VendorClient => ({
+    ask: (request) => ask(request, new URL(address).origin, parts, throttled),
+    throttledBy: make,
+    at: (other) => vendorClient(other, parts),
+  })
+  return make()
+}
+
+type Throttled = ((answer: VendorAnswer) => number | undefined) | undefined
+
+async function ask(request: VendorRequest, origin: string, parts: VendorClientParts, throttled: Throttled): Promise<VendorAnswer> {
+  if (!URL.canParse(request.url) || new URL(request.url).origin !== origin) throw new VendorFault('answer_not_understood', 'the system names an address that is not its own')
+  const delays = retryDelays(parts.platform.random, FIRST_WAIT_MS, LAST_WAIT_MS)
+  for (let attempt = 1; ; attempt++) {
+    await parts.beat()
+    const outcome = await attemptOnce(request, parts, throttled)
+    if ('answer' in outcome) return outcome.answer
+    const { fault, waitMs, mayHaveArrived } = outcome
+    const maySend = request.method === 'GET' || request.repeatable === true || !mayHaveArrived
+    const wait = waitMs === undefined ? delays.next().value : waitMs + Math.round(delays.next().value / 4)
+    if (attempt >= ATTEMPTS || !maySend || wait > WAIT_LIMIT_MS) throw fault
+    await pause(parts.platform.timers, wait, parts.budget.signal).catch(() => {
+      throw fault
+    })
+  }
+}
+
+type Outcome = { answer: VendorAnswer } | { fault: VendorFault; waitMs: number | undefined; mayHaveArrived: boolean }
+
+/** One attempt; throws what no other attempt would mend. */
+async function attemptOnce(request: VendorRequest, parts: VendorClientParts, throttled: Throttled): Promise<Outcome> {
+  const { outgoing, platform, rules, budget } = parts
+  const limit = deadline(platform.timers, ANSWER_WITHIN_MS, budget.signal)
+  let sent: OutgoingAnswer
+  try {
+    const body = request.json !== undefined ? JSON.stringify(request.json) : request.form && new URLSearchParams(request.form).toString()
+    const type = request.json !== undefined ? 'application/json' : 'application/x-www-form-urlencoded'
+    const headers = { accept: 'application/json', 'user-agent': 'untag-integrations/1', ...(body !== undefined && { 'content-type': type }), ...request.headers }
+    sent = await outgoing.send({ method: request.method, url: request.url, headers, ...(body !== undefined && { body }), answerLimit: ANSWER_LIMIT, rules }, limit.signal)
+  } catch (error) {
+    if (!(error instanceof OutgoingFault)) throw error
+    if (error.code === 'address_refused') throw new VendorFault('url_refused', `the address is not possible: ${error.message}`)
+    const never = error.code === 'name_not_found' || error.code === 'connection_refused' || error.code === 'tls_failed'
+    return { fault: new VendorFault('system_unavailable', `the system did not answer: ${error.code}`), waitMs: undefined, mayHaveArrived: !never }
+  } finally {
+    limit.done()
+  }
+  budget.bytes -= sent.body.length
+  return judge(request, sent, throttled, platform.clock.wall())
+}
+
+function judge(request: VendorRequest, sent: OutgoingAnswer, throttled: Throttled, nowMs: number): Outcome {
+  const { status, headers } = sent
+  const isGood = (status >= 200 && status < 300) || request.expected?.includes(status) === true
+  if (isGood && sent.isCut) throw new VendorFault('answer_not_understood', `an answer was cut off, or has over ${ANSWER_LIMIT / 1024 / 1024} MB`, { status })
+  const json = parse(sent.body)
+  const answer = { status, headers, json }
+  const wait = throttled?.(answer)
+  if (wait !== undefined || status === 429) {
+    const waitMs = retryAfterMs(headers['retry-after'], nowMs) ?? wait
+    return { fault: new VendorFault('rate_limited', 'the system asks for fewer requests', { status, retryAfter: Math.ceil((waitMs ?? 30_000) / 1_000) }), waitMs, mayHaveArrived: false }
+  }
+  if (isGood) {
+    if (json === undefined && sent.body.length > 0) throw new VendorFault('answer_not_understood', 'the answer is no JSON', { status })
+    return { answer }
+  }
+  if (PASSING.has(status)) {
+    const fault = new VendorFault('system_unavailable', `the system answered ${status}`, { status, json })
+    return { fault, waitMs: retryAfterMs(headers['retry-after'], nowMs), mayHaveArrived: true }
+  }
+  if (status === 401 || status === 403) throw new VendorFault('credentials_refused', `the system refuses the credentials (${status})`, { status, json })
+  const path = new URL(request.url).pathname.slice(0, 100)
+  throw new VendorFault('system_refused', `the system answered ${status} to ${request.method} ${path}`, { status, json })
+}
+
+/** RFC 9110 §10.2.3: seconds or a date; some send fractions of a second. */
+function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined
+  const seconds = /^\s*\d+(?:\.\d+)?\s*$/.test(header) ? Number(header) : (Date.parse(header) - nowMs) / 1_000
+  return Number.isFinite(seconds) ? Math.max(0, Math.ceil(seconds * 1_000)) : undefined
+}
+
+function parse(body: Uint8Array): unknown {
+  if (body.length === 0) return undefined
+  try {
+    return JSON.parse(new TextDecoder().decode(body)) as unknown
+  } catch {
+    return undefined
+  }
+}

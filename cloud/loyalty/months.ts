@@ -1,0 +1,26 @@
+import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
+import type { LoyaltyMonthRow } from '../persistence/tables/loyalty.ts'
+
+const add = prepared((db, p: LoyaltyMonthRow) =>
+  db
+    .insertInto('loyalty_month')
+    .values({ program_id: p.program_id, month: p.month, kind: p.kind, amount: p.amount, entries: p.entries })
+    .onConflict((c) =>
+      c.columns(['program_id', 'month', 'kind']).doUpdateSet((eb) => ({
+        amount: eb('loyalty_month.amount', '+', eb.ref('excluded.amount')),
+        entries: eb('loyalty_month.entries', '+', eb.ref('excluded.entries')),
+      })),
+    ),
+)
+
+/** Adds to what a month of a program comes to, within the transaction of the entry or the new member (`join`). */
+export async function addToMonth(db: Db, { program_id, month, kind, amount, entries }: LoyaltyMonthRow): Promise<void> {
+  await add(db, { program_id, month, kind, amount, entries })
+}
+
+/** What the months of these programs come to: as many rows as there were months, however long the ledger is. */
+export async function monthsOf(db: Db, programIds: readonly string[]): Promise<LoyaltyMonthRow[]> {
+  if (programIds.length === 0) return []
+  return db.selectFrom('loyalty_month').selectAll().where('program_id', 'in', programIds).orderBy('program_id').orderBy('month').execute()
+}

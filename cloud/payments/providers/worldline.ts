@@ -1,0 +1,119 @@
+import { createHmac } from 'node:crypto'
+import { z } from 'zod'
+import { paymentProvider, ProviderFault, readAnswer, type Notice } from '../provider.ts'
+import { BaseUrl, Credential, PageUrl, parseJson, PathName } from './fields.ts'
+import { isWorldlineSigned } from './signed-notifications.ts'
+
+/** Worldline Direct, Hosted Checkout Page (API v2), as a sale. https://docs.direct.worldline-solutions.com */
+
+const Config = z.strictObject({
+  merchantId: PathName.describe('The PSPID.'),
+  apiKeyId: Credential,
+  secretApiKey: Credential,
+  webhookSecret: Credential.describe('The secret key of the webhooks, not of the API.'),
+  baseUrl: BaseUrl.optional().describe('Default https://payment.direct.worldline-solutions.com.'),
+})
+
+const WorldlineId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/)
+const AmountOfMoney = z.object({ amount: z.int().min(0), currencyCode: z.string().max(3) })
+const References = z.object({ merchantReference: z.string().max(200).nullish() })
+const Payment = z.object({
+  id: WorldlineId,
+  status: z.string(),
+  paymentOutput: z.object({ amountOfMoney: AmountOfMoney.nullish(), references: References.nullish() }).nullish(),
+})
+const Refund = z.object({ id: WorldlineId, status: z.string().nullish(), refundOutput: z.object({ references: References.nullish() }).nullish() })
+const CheckoutMade = z.object({ hostedCheckoutId: WorldlineId, redirectUrl: PageUrl })
+const Checkout = z.object({ status: z.string(), createdPaymentOutput: z.object({ payment: Payment.nullish() }).nullish() })
+const Event = z.object({ merchantId: z.string(), payment: Payment.nullish(), refund: Refund.nullish() })
+
+const REFUND_FAILS = new Set(['REJECTED', 'CANCELLED', 'REJECTED_CREDIT'])
+
+interface SignedRequest {
+  readonly method: string
+  /** With its query. */
+  readonly path: string
+  readonly date: string
+  readonly contentType?: string
+  /** Those that begin with X-GCS are signed. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The `Authorization` of a request: `GCS v1HMAC:{key}:` and HMAC-SHA256 in base64 over its method, type, date, X-GCS headers and path. */
+export function worldlineAuthorization({ method, path, date, contentType = '', headers }: SignedRequest, { apiKeyId, secretApiKey }: { apiKeyId: string; secretApiKey: string }): string {
+  const own = Object.entries(headers)
+    .map(([name, value]) => [name.toLowerCase(), value.trim()] as const)
+    .filter(([name]) => name.startsWith('x-gcs'))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+  const text = [method, contentType, date, ...own.map(([name, value]) => `${name}:${value}`), path, ''].join('\n')
+  return `GCS v1HMAC:${apiKeyId}:${createHmac('sha256', secretApiKey).update(text).digest('base64')}`
+}
+
+/** A payment that was refused may be tried again on the same page. */
+function paidNotices({ id, status, paymentOutput }: z.output<typeof Payment>, sessionId: string | null): Notice[] {
+  const paymentId = paymentOutput?.references?.merchantReference ?? null
+  if (status !== 'CAPTURED') return []
+  const amount = paymentOutput?.amountOfMoney
+  return [{ sessionId, paymentId, state: 'paid', amountCent: amount?.amount ?? null, currency: amount?.currencyCode ?? null, chargeId: id }]
+}
+
+function refundNotices({ id, status, refundOutput }: z.output<typeof Refund>): Notice[] {
+  const state = status === 'REFUNDED' ? 'done' : REFUND_FAILS.has(status ?? '') ? 'failed' : undefined
+  return state ? [{ refundRef: id, refundId: refundOutput?.references?.merchantReference ?? null, state }] : []
+}
+
+export const worldline = paymentProvider({
+  name: 'worldline',
+  config: Config,
+  addressOf: ({ baseUrl }) => baseUrl ?? 'https://payment.direct.worldline-solutions.com',
+  connect({ merchantId, apiKeyId, secretApiKey, webhookSecret, baseUrl = 'https://payment.direct.worldline-solutions.com' }, send, nowMs) {
+    const prefix = new URL(baseUrl).pathname.replace(/\/$/, '')
+    async function call(method: 'GET' | 'POST', what: string, key?: string, body?: object) {
+      const path = `/v2/${merchantId}/${what}`
+      const date = new Date(nowMs()).toUTCString()
+      const contentType = body === undefined ? '' : 'application/json'
+      const own: Record<string, string> = key === undefined ? {} : { 'x-gcs-idempotence-key': key }
+      const authorization = worldlineAuthorization({ method, path: `${prefix}${path}`, date, contentType, headers: own }, { apiKeyId, secretApiKey })
+      const headers = { ...own, date, authorization, ...(body !== undefined && { 'content-type': contentType }) }
+      return send({ url: `${baseUrl}${path}`, method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
+    }
+    return {
+      async createSession({ paymentId, amountCent, currency, returnUrl, untilMs }) {
+        const answer = await call('POST', 'hostedcheckouts', paymentId, {
+          order: { amountOfMoney: { amount: amountCent, currencyCode: currency }, references: { merchantReference: paymentId } },
+          hostedCheckoutSpecificInput: { returnUrl, sessionTimeout: Math.max(1, Math.floor((untilMs - nowMs()) / 60_000)) },
+          cardPaymentMethodSpecificInput: { authorizationMode: 'SALE' },
+        })
+        const { hostedCheckoutId, redirectUrl } = readAnswer(answer, CheckoutMade)
+        return { sessionId: hostedCheckoutId, url: redirectUrl }
+      },
+      async findSession(sessionId) {
+        const answer = await call('GET', `hostedcheckouts/${sessionId}`)
+        // It is forgotten some time after its end.
+        const isGone = answer.status === 404
+        const checkout = isGone ? undefined : readAnswer(answer, Checkout)
+        const payment = checkout?.createdPaymentOutput?.payment
+        const [paid] = payment ? paidNotices(payment, sessionId) : []
+        if (paid && 'sessionId' in paid) return paid
+        const isOver = isGone || checkout?.status === 'CANCELLED_BY_CONSUMER'
+        return isOver ? { sessionId, paymentId: null, state: 'ended', amountCent: null, currency: null, chargeId: null } : undefined
+      },
+      async refund({ refundId, sessionId, chargeId, amountCent, currency }) {
+        const known = chargeId ?? readAnswer(await call('GET', `hostedcheckouts/${sessionId}`), Checkout).createdPaymentOutput?.payment?.id
+        if (known === undefined) throw new ProviderFault('the provider names no payment of this page', true)
+        const wish = { amountOfMoney: { amount: amountCent, currencyCode: currency }, references: { merchantReference: refundId } }
+        const { id, status } = readAnswer(await call('POST', `payments/${known}/refund`, refundId, wish), Refund)
+        if (REFUND_FAILS.has(status ?? '')) throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
+        return id
+      },
+      async readNotification(notification) {
+        if (!isWorldlineSigned(notification, webhookSecret)) return undefined
+        const event = Event.safeParse(parseJson(notification.body))
+        if (!event.success || event.data.merchantId !== merchantId) return []
+        const { payment, refund } = event.data
+        // All of it is signed: our own id says which payment is meant.
+        return [...(payment ? paidNotices(payment, null) : []), ...(refund ? refundNotices(refund) : [])]
+      },
+    }
+  },
+})

@@ -1,0 +1,73 @@
+import type { Call } from '../operations/operation.ts'
+import type { RefundRow } from '../persistence/tables/payments.ts'
+import { raiseException } from '../protection/events.ts'
+import { uncancelPurchase, withdrawRights } from '../scan-and-go/cancel-purchase.ts'
+import { updatePurchase } from '../scan-and-go/queries.ts'
+import { findPayment, findRefund, updateRefund } from './queries.ts'
+import { emitRefunded } from './refunded.ts'
+import { settleRefund, unsettleRefund } from './settle-refund.ts'
+
+/**
+ *   due, failed ──done──▶ done       the figures and points follow; a whole one: CANCELLED
+ *   due, done ──failed──▶ failed     they are taken back; a whole one: SUCCESS, and people must look
+ *
+ * What became of a refund, by the provider's answer or by a notification hours later.
+ */
+
+/** The provider has taken it. */
+export async function noteDone(call: Call, refundId: string, providerRef: string): Promise<RefundRow | undefined> {
+  const { db, nowMs } = call
+  const refund = await findRefund(db, refundId)
+  // Told to have failed, while the answer to the request was on its way: that is newer.
+  if (!refund || refund.state === 'done' || refund.state === 'held' || (refund.state === 'failed' && refund.in_doubt === 0)) return refund
+  const done = await updateRefund(db, refund, { state: 'done', in_doubt: 0, due_ms: null, provider_ref: providerRef, finished_ms: nowMs })
+  if (!done) return refund
+  call.changed(refund.purchase_id)
+  const purchase = await purchaseOf(call, refund)
+  if (refund.kind === 'whole') {
+    // It was given up, and the purchase stood again.
+    const again = purchase.status === 'CANCELLED' ? {} : { deny_seq: await withdrawRights(call, purchase) }
+    await updatePurchase(db, purchase, { ...again, status: 'CANCELLED', refund_status: 'done' })
+  }
+  await settleRefund(call, purchase, done)
+  emitRefunded(call, done, refund.payment_id === null ? undefined : (await findPayment(db, refund.payment_id))?.provider)
+  return findRefund(db, refundId)
+}
+
+/** The money stays where it is: a cancelled purchase stands again, and people must look. `inDoubt`: nobody knows, so only its own id may ask again. */
+export async function noteFailed(call: Call, refund: RefundRow, why: string, inDoubt: boolean): Promise<RefundRow | undefined> {
+  const { db, nowMs, services } = call
+  const failed = await updateRefund(db, refund, { state: 'failed', in_doubt: inDoubt ? 1 : 0, due_ms: null, finished_ms: nowMs })
+  if (!failed) return undefined
+  call.changed(refund.purchase_id)
+  const purchase = await purchaseOf(call, refund)
+  await unsettleRefund(call, purchase, failed)
+  if (refund.kind === 'whole' && purchase.status === 'CANCELLED') await uncancelPurchase(call, purchase)
+  await raiseException(
+    { db, tenant: refund.tenant, platform: services.platform, nowMs },
+    { storeId: refund.store_id, kind: 'refund_failed', subject: `${refund.refund_id}/${nowMs}`, purchaseId: refund.purchase_id, detail: `${refund.amount_cent} cents did not go back: ${why}` },
+  )
+  return failed
+}
+
+/** What a provider tells of a refund by itself; undefined when that is nothing new. */
+export async function applyRefundNotice(call: Call, refundId: string, { state, refundRef }: { state: 'done' | 'failed'; refundRef: string }): Promise<true | undefined> {
+  const refund = await findRefund(call.db, refundId)
+  if (!refund || !changesRefund(refund, state)) return undefined
+  if (state === 'done') await noteDone(call, refundId, refundRef)
+  else if (refund.state === 'failed') await updateRefund(call.db, refund, { in_doubt: 0 })
+  else await noteFailed(call, refund, 'the provider told so afterwards', false)
+  call.changed(refund.purchase_id)
+  return true
+}
+
+/** Whether this says anything new about a refund. */
+export function changesRefund(refund: RefundRow, state: 'done' | 'failed'): boolean {
+  if (refund.state === 'held') return false
+  if (state === 'done') return refund.state === 'due' || (refund.state === 'failed' && refund.in_doubt === 1)
+  return refund.state !== 'failed' || refund.in_doubt === 1
+}
+
+function purchaseOf({ db }: Call, refund: RefundRow) {
+  return db.selectFrom('purchase').selectAll().where('purchase_id', '=', refund.purchase_id).executeTakeFirstOrThrow()
+}

@@ -1,0 +1,20 @@
+import { present } from '../operations/fields.ts'
+import type { Call } from '../operations/operation.ts'
+import type { RefundRow } from '../persistence/tables/payments.ts'
+
+/** Tells the merchant's webhooks that money has gone back. */
+export function emitRefunded(call: Call, refund: RefundRow, provider: string | undefined): void {
+  call.emit({
+    type: 'payment.refunded',
+    storeId: refund.store_id,
+    data: present({
+      transactionId: refund.purchase_id,
+      storeId: refund.store_id,
+      refundId: refund.refund_id,
+      provider,
+      amountCent: refund.amount_cent,
+      currency: refund.currency,
+      itemLineIds: refund.line_ids === null ? undefined : (JSON.parse(refund.line_ids) as string[]),
+    }),
+  })
+}

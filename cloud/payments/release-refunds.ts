@@ -1,0 +1,67 @@
+import type { Tenant } from '../operations/caller.ts'
+import type { Call, Services } from '../operations/operation.ts'
+import type { Database, Db } from '../persistence/database.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { authorizationsOf } from '../scan-and-go/cancel-purchase.ts'
+import { refundPayment } from './refund-payment.ts'
+import { releaseRefund } from './refunds.ts'
+import { taskRunner } from './runner.ts'
+import { settleWhole } from './settle-whole.ts'
+
+/** Seconds after its end in which a token may still be honoured by a clock that is behind. */
+const GUARD_MS = 60_000
+const READ_LIMIT = 100
+
+/** Lets the refunds of cancelled purchases go that have waited long enough: every token of theirs has ended, and so has what a home may still accept. */
+export async function releaseRefunds(database: Database, services: Services): Promise<void> {
+  const nowMs = services.platform.clock.wall()
+  let after: string | undefined = ''
+  while (after !== undefined) {
+    const page = await waitingAfter(database.reads, after)
+    for (const purchase of page) {
+      if (!(await mayGo(database.reads, purchase, nowMs))) continue
+      await taskRunner(refundPayment, purchase.tenant as Tenant, database, services).step((call) => releaseOne(call, purchase.purchase_id))
+    }
+    after = page.length === READ_LIMIT ? page.at(-1)?.purchase_id : undefined
+  }
+}
+
+/** Cancelled purchases whose refund was not let go yet: page by page, for some wait long, and must not hold up the others. */
+function waitingAfter(db: Db, after: string): Promise<PurchaseRow[]> {
+  const sent = db.selectFrom('refund').select('purchase_id').where('kind', '=', 'whole').where('state', '=', 'due')
+  return db
+    .selectFrom('purchase')
+    .selectAll()
+    .where('refund_status', '=', 'pending')
+    .where('purchase_id', '>', after)
+    .where('purchase_id', 'not in', sent)
+    .orderBy('purchase_id')
+    .limit(READ_LIMIT)
+    .execute()
+}
+
+async function releaseOne(call: Call, purchaseId: string): Promise<true | undefined> {
+  const { db, nowMs } = call
+  const purchase = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).executeTakeFirstOrThrow()
+  if (purchase.status !== 'CANCELLED' || purchase.refund_status !== 'pending') return undefined
+  if (!(await mayGo(db, purchase, nowMs))) return undefined
+  const state = await releaseRefund(call, purchase)
+  // Sent already: the provider has the word.
+  if (state === 'sent') return undefined
+  call.changed(purchaseId)
+  if (state === 'none') await settleWhole(call, purchase)
+  else call.afterCommit(() => call.services.paymentsDue.give())
+  return true
+}
+
+/** Whether nobody can use a token of this purchase any more. */
+async function mayGo(db: Db, purchase: PurchaseRow, nowMs: number): Promise<boolean> {
+  const rows = await authorizationsOf({ db }, purchase.purchase_id)
+  return rows.every((row) => row.voided_ms !== null || row.exp * 1_000 + GUARD_MS <= nowMs) && denialTaken(db, purchase)
+}
+
+/** Every agent of the store has taken the list of denials up to the one of this receipt. */
+async function denialTaken(db: Db, purchase: PurchaseRow): Promise<boolean> {
+  const agents = await db.selectFrom('agent').select('deny_seq').where('store_id', '=', purchase.store_id).where('revoked_ms', 'is', null).execute()
+  return agents.every((agent) => agent.deny_seq >= (purchase.deny_seq ?? 0))
+}

@@ -1,0 +1,19 @@
+import type { Call } from '../operations/operation.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { isTest } from '../scan-and-go/present.ts'
+import { updatePurchase } from '../scan-and-go/queries.ts'
+import { refundsOf } from './queries.ts'
+import { emitRefunded } from './refunded.ts'
+import { insertRefund, remainingCent } from './refunds.ts'
+import { settleRefund, settleWithoutMoney } from './settle-refund.ts'
+
+/** Ends the cancellation of a purchase that no provider must give anything back for: in the sandbox, and where nothing is left to give. */
+export async function settleWhole(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
+  const amountCent = remainingCent(purchase, await refundsOf(call.db, purchase.purchase_id))
+  if (isTest(purchase.tenant) && amountCent > 0) {
+    const refund = await insertRefund(call, { purchase, payment: null, kind: 'whole', amountCent, state: 'done', lineIds: null, reason: purchase.cancel_reason ?? undefined })
+    await settleRefund(call, purchase, refund)
+    emitRefunded(call, refund, undefined)
+  } else await settleWithoutMoney(call, purchase)
+  return updatePurchase(call.db, purchase, { refund_status: 'done' })
+}

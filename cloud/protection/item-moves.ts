@@ -1,0 +1,15 @@
+import type { Db } from '../persistence/database.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
+import type { ItemMoveRow, ProtectedItemRow } from '../persistence/tables/protection.ts'
+
+const insertMoves = preparedInsert((db, rows: readonly ItemMoveRow[]) => db.insertInto('item_move').values(rows))
+
+/** Notes that items have another status than before (`from`; null for new ones), as they are now. Nothing for those that stayed. */
+export async function noteMoves(db: Db, items: readonly ProtectedItemRow[], from: string | null, nowMs: number): Promise<void> {
+  for (const item of items) {
+    if (item.item_status === from) continue
+    const { item_id, rev, tenant, store_id, item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id } = item
+    // One by one: the statement is compiled once, and there is seldom more than one.
+    await insertMoves(db, [{ item_id, rev, tenant, store_id, from_status: from, to_status: item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id, at_ms: nowMs }])
+  }
+}

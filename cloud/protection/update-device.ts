@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { changeCapabilities } from '../../policy/devices.ts'
+import { PROTECTION_TECHNOLOGIES, WORKFLOW_TYPES } from '../../policy/vocabulary.ts'
+import { invalid, precondition } from '../operations/failure.ts'
+import { Id, Success, text } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import type { DeviceRow } from '../persistence/tables/agents.ts'
+import { bindToAgent } from './bind-device.ts'
+import { deviceFacts } from './device-queries.ts'
+import { assertAgentOf, Device, optionalCapabilities, ownDevice, storeDocumentChanged, toDevice } from './device-operations.ts'
+
+/** What the system sets: sent back as it is, it is passed over (decisions §1). */
+const SYSTEM_FIELDS = ['storeId', 'deviceType', 'registeredAt', 'lastSeenAt', 'decommissionedAt'] as const
+const systemFields = Object.fromEntries(SYSTEM_FIELDS.map((name) => [name, z.string().nullable().optional()])) as {
+  [K in (typeof SYSTEM_FIELDS)[number]]: z.ZodOptional<z.ZodNullable<z.ZodString>>
+}
+const clearable = (length: number) => text(length).nullable().optional().describe('null clears it.')
+
+export const updateDevice = operation({
+  name: 'updateDevice',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Changes what is known of a device.',
+  description: 'What is left out stays. `agentId` gives a device to the agent that drives it; one that another agent has is refused.',
+  refusals: ['device_of_another_agent', 'device_revoked'],
+  changes: true,
+  request: z.strictObject({
+    deviceId: Id,
+    name: clearable(120),
+    zoneId: clearable(128),
+    laneId: clearable(128),
+    gateId: clearable(128),
+    firmwareVersion: clearable(128),
+    ...optionalCapabilities,
+    supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)).max(5).optional(),
+    workflowType: z.enum(WORKFLOW_TYPES).nullable().optional().describe('null: the store’s, else that of the device type.'),
+    agentId: Id.optional(),
+    ...systemFields,
+  }),
+  response: Device.extend(Success),
+  example: { deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Ausgang Nord', gateId: 'gate-north' },
+  async run(call, { deviceId, name, zoneId, laneId, gateId, firmwareVersion, workflowType, agentId, storeId, deviceType, registeredAt, lastSeenAt, decommissionedAt, ...stated }) {
+    const { row, store } = await ownDevice(call, deviceId)
+    const shown = toDevice(row, store)
+    for (const [field, value] of Object.entries({ storeId, deviceType, registeredAt, lastSeenAt, decommissionedAt })) {
+      if (value !== undefined && value !== (shown[field as keyof typeof shown] ?? null)) throw invalid(field, 'is set by the system and cannot be changed', 'system_field')
+    }
+    if (row.revoked_ms !== null) throw precondition('device_revoked', 'the device was taken out of service: register another')
+    const facts = deviceFacts(row, store)
+    const { capabilities, supportedTechnologies } = changeCapabilities(facts, stated)
+    const set: Partial<DeviceRow> = {
+      ...(name !== undefined && { name }),
+      ...(zoneId !== undefined && { zone_id: zoneId }),
+      ...(laneId !== undefined && { lane_id: laneId }),
+      ...(gateId !== undefined && { gate_id: gateId }),
+      ...(firmwareVersion !== undefined && { firmware_version: firmwareVersion }),
+      // What is shown is what counts: sent back, it does not become the device's own.
+      ...(workflowType !== undefined && workflowType !== facts.workflowType && { workflow_type: workflowType }),
+      capabilities: JSON.stringify(capabilities),
+      technologies: JSON.stringify(supportedTechnologies),
+    }
+    await call.db.updateTable('device').set(set).where('device_id', '=', deviceId).execute()
+    if (agentId !== undefined && agentId !== row.agent_id) {
+      await assertAgentOf(call, row.store_id, agentId)
+      await bindToAgent(call, row, store, agentId)
+    }
+    await storeDocumentChanged(call, row.store_id)
+    call.changed(deviceId)
+    return { success: true as const, ...toDevice({ ...row, ...set, agent_id: agentId ?? row.agent_id }, store) }
+  },
+})

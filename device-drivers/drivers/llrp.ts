@@ -1,0 +1,232 @@
+import { setMaxListeners } from 'node:events'
+import { deadline } from '../../policy/platform.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { message } from '../protocols/llrp/elements.ts'
+import type { Message } from '../protocols/llrp/elements.ts'
+import type { TagSighting } from '../protocols/llrp/tag-reports.ts'
+import type { LinkProtocol, Membership, SharedLinks } from '../transports/shared-links.ts'
+import { commandQueue } from './command-queue.ts'
+import type { RunningCommand } from './command-queue.ts'
+import { result } from './device.ts'
+import type { CommandResult, DeviceCommand, DeviceIdentity, ProtectionDevice, TagRead } from './device.ts'
+import type { Driver } from './driver.ts'
+import { eitherSignal } from './either-signal.ts'
+import { eventQueue } from './event-queue.ts'
+import type { ReaderCapabilities } from './llrp/capabilities.ts'
+import { startConversation } from './llrp/conversation.ts'
+import type { LlrpConversation, LlrpListener } from './llrp/conversation.ts'
+import { isEpc, killTag } from './llrp/kill.ts'
+import { eventsIn, isClosing, refusalIn, stampOf } from './llrp/notifications.ts'
+import { startPulse } from './llrp/pulse.ts'
+import { readerClock } from './llrp/reader-clock.ts'
+import type { ReaderClock } from './llrp/reader-clock.ts'
+import { outputWrite } from './llrp/reader-settings.ts'
+import { claimsOf, LlrpSettings, signalOutputs } from './llrp/settings.ts'
+import { setUpReader } from './llrp/set-up.ts'
+import { noiseReport } from './noise-report.ts'
+import { wantedOutputs } from './wanted-outputs.ts'
+import type { WriteAnswer } from './wanted-outputs.ts'
+
+const MOST_RELEASES_WAITING = 8
+const CLOSE_WITHIN_MS = 2_000
+const NOT_CONNECTED = 'the reader is not connected'
+const NOTHING_RUNS: Promise<void> = Promise.resolve()
+
+/** One connection and what is known on it. */
+interface Connection {
+  readonly conversation: LlrpConversation
+  readonly greeting: Promise<void>
+  readonly listener: LlrpListener
+  /** Null until the reader is set up. */
+  reader: ReaderCapabilities | null
+  /** The reader has its settings, so single outputs may be written. */
+  takesOutputs: boolean
+}
+
+function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
+  const { clock, timers } = platform
+  const { requestTimeoutMs: timeoutMs } = settings
+  const queue = eventQueue()
+  const noise = noiseReport(platform, queue.put)
+  const releases = commandQueue(MOST_RELEASES_WAITING)
+  const closing = new AbortController()
+  // Every command that waits listens for the end of the device; the queue bounds them.
+  setMaxListeners(0, closing.signal)
+  const connections = new WeakMap<LlrpConversation, Connection>()
+  let membership: Membership<LlrpConversation> | null = null
+
+  const onFault = (detail: string) => queue.put({ type: 'fault', detail })
+  const outputs = wantedOutputs({ release: settings.release?.gpo, signals: signalOutputs(settings), setting: 'gpo', platform, write })
+
+  const connection = (): Connection | null => (membership ? (connections.get(membership.speaker) ?? null) : null)
+
+  async function write(output: number, on: boolean): Promise<WriteAnswer> {
+    const current = connection()
+    if (!current?.takesOutputs) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
+    const answer = await current.conversation.request('SET_READER_CONFIG_RESPONSE', (id) => outputWrite(id, output, on), { timeoutMs })
+    // A reader that does not answer has the output in a state that nobody knows: a new connection writes all of them again.
+    if (answer.kind === 'lost') current.conversation.end(answer.detail)
+    if (answer.kind === 'refused' && !on) onFault(`output ${output} could not be switched off: ${answer.detail}`)
+    return answer
+  }
+
+  /** Turns what a reader tells into events. */
+  function listen(readers: ReaderClock, greet: (refusal: string | null) => void, end: (reason: string) => void): LlrpListener {
+    const readOf = ({ epc, antenna, rssiDbm, utcUs, uptimeUs }: TagSighting): TagRead => ({
+      tag: { epc },
+      seenAtMs: readers.seenAt({ utcUs, uptimeUs }),
+      ...(antenna === undefined ? {} : { antenna }),
+      ...(rssiDbm === undefined ? {} : { rssiDbm }),
+    })
+    let isGreeted = false
+
+    function onNotification(notification: Message<'READER_EVENT_NOTIFICATION'>): void {
+      const refusal = refusalIn(notification)
+      if (refusal !== undefined && !isGreeted) {
+        isGreeted = true
+        readers.set(stampOf(notification))
+        greet(refusal)
+        if (refusal !== null) return end(refusal)
+      } else if (refusal !== undefined && refusal !== null) onFault('another program tried to connect to this reader')
+      if (isClosing(notification)) return end('the reader closes the connection')
+      const ageMs = clock.elapsed() - readers.seenAt(stampOf(notification))
+      for (const event of eventsIn(notification, ageMs, settings.passageInput)) queue.put(event)
+    }
+
+    return { onTags: (seen) => queue.putReads(seen.map(readOf)), onNotification, onNoise: noise.add }
+  }
+
+  // Made for this device alone: a reader serves one client.
+  const protocol: LinkProtocol<LlrpConversation> = {
+    name: 'llrp',
+    start(link) {
+      let greet = (_refusal: string | null) => {}
+      const greeting = new Promise<void>((resolve, reject) => {
+        greet = (refusal) => (refusal === null ? resolve() : reject(new Error(refusal)))
+      })
+      greeting.catch(() => {})
+      const listener = listen(readerClock(clock), greet, (reason) => conversation.end(reason))
+      const conversation = startConversation(link, platform, listener)
+      connections.set(conversation, { conversation, greeting, listener, reader: null, takesOutputs: false })
+      return conversation
+    },
+  }
+
+  async function connect(signal: AbortSignal, onFailure: (detail: string) => void): Promise<void> {
+    membership?.speaker.end('connected anew')
+    membership?.leave()
+    membership = null
+    const member = await links.join(settings.link, protocol, signal, onFailure)
+    membership = member
+    void member.lost.then(() => {
+      if (membership === member) membership = null
+    })
+  }
+
+  async function identify(signal: AbortSignal): Promise<DeviceIdentity> {
+    const member = membership
+    const current = connection()
+    if (!member || !current) throw new Error('the link was lost')
+    const { conversation, greeting } = current
+    const { identity, reader } = await setUpReader({
+      conversation,
+      greeting,
+      settings,
+      signal,
+      wanted: () => new Map([...outputs.wanted()].map(([output, on]) => [output, on && output !== settings.release?.gpo])),
+      onOutputsWritten: () => {
+        current.takesOutputs = true
+      },
+    }).catch((error: unknown) => {
+      current.takesOutputs = false
+      throw error
+    })
+    if (conversation.isOver) throw new Error('the link was lost')
+    current.reader = reader
+    member.heard()
+    return identity
+  }
+
+  function release(command: DeviceCommand & { kind: 'release' }, signal: AbortSignal): RunningCommand {
+    const current = connection()
+    const refuse = (...why: Parameters<typeof result>): RunningCommand => ({ outcome: Promise.resolve(result(...why)), finished: NOTHING_RUNS })
+    if (!current?.reader || current.conversation.isOver) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
+    if (settings.release) {
+      const { gpo, pulseMs } = settings.release
+      return startPulse({ gpo, pulseMs, timers, signal, write: (on) => write(gpo, on), onPulse: outputs.pulse, onFault })
+    }
+    if (!settings.kill) return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
+    if (!current.reader.canKill) return refuse('failed', false, 'not_supported', 'the reader says that it does no operations on single tags')
+    if (!command.tag || !('epc' in command.tag) || !isEpc(command.tag.epc)) return refuse('failed', false, 'not_supported', 'a kill must name the EPC of the tag')
+    const { conversation, listener } = current
+    const outcome = killTag({
+      conversation,
+      epc: command.tag.epc,
+      password: settings.kill.password,
+      timeoutMs,
+      timers,
+      signal,
+      listen(onReport) {
+        listener.onReport = onReport
+        return () => {
+          listener.onReport = undefined
+        }
+      },
+    }).catch((error: unknown) => result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`))
+    return { outcome, finished: outcome }
+  }
+
+  async function execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
+    if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
+    if (command.kind === 'signal') return outputs.signal(command.signal, command.seconds)
+    const both = eitherSignal(signal, closing.signal)
+    const told = await releases.run(both.signal, () => {
+      const running = release(command, both.signal)
+      void running.finished.then(both.done)
+      return running
+    })
+    if (!told.commanded) both.done()
+    return told
+  }
+
+  async function sayGoodbye(signal: AbortSignal): Promise<void> {
+    await releases.idle()
+    const current = connection()
+    if (!current?.takesOutputs) return
+    const ask = { timeoutMs: CLOSE_WITHIN_MS, signal }
+    const { conversation } = current
+    // Sent in one go, so that the reader has all of it even when it answers late.
+    await Promise.all([
+      ...[...outputs.wanted().keys()].map((output) => conversation.request('SET_READER_CONFIG_RESPONSE', (id) => outputWrite(id, output, false), ask)),
+      conversation.request('DELETE_ROSPEC_RESPONSE', (id) => message('DELETE_ROSPEC', id, { ROSpecID: 0 }), ask),
+      conversation.request('CLOSE_CONNECTION_RESPONSE', (id) => message('CLOSE_CONNECTION', id, {}), ask),
+    ])
+  }
+
+  async function close(): Promise<void> {
+    closing.abort(new DOMException('the device is being closed', 'AbortError'))
+    outputs.allOff()
+    const limit = deadline(timers, CLOSE_WITHIN_MS)
+    const outOfTime = new Promise<void>((resolve) => limit.signal.addEventListener('abort', () => resolve(), { once: true }))
+    await Promise.race([sayGoodbye(limit.signal), outOfTime])
+    limit.done()
+    const member = membership
+    membership = null
+    member?.speaker.end('closed')
+    member?.leave()
+    noise.stop()
+    queue.end()
+  }
+
+  return { connect, identify, untilLost: () => membership?.lost ?? Promise.resolve('the link was lost'), execute, events: queue.events, close }
+}
+
+/** UHF readers and gates that speak LLRP: tag reads, sirens and lamps, barriers, passage sensors. */
+export const llrpDriver: Driver<LlrpSettings, typeof LlrpSettings> = {
+  name: 'llrp',
+  settings: LlrpSettings,
+  // A reader serves one client.
+  linkUse: () => null,
+  claims: claimsOf,
+  open: openLlrp,
+}

@@ -1,0 +1,76 @@
+import { all, first } from '../../protocols/llrp/elements.ts'
+import type { Message } from '../../protocols/llrp/elements.ts'
+import { antennasOf, inputsOf, signalOutputs } from './settings.ts'
+import type { LlrpSettings } from './settings.ts'
+
+/** What a reader says that it can do, as far as it matters here. */
+export interface ReaderCapabilities {
+  readonly maker: string
+  readonly model: number
+  readonly firmwareVersion: string
+  readonly antennas: number
+  readonly gpis: number
+  readonly gpos: number
+  /** Holds events and reports back after a reconnect until they are asked for. */
+  readonly canHold: boolean
+  readonly canWarnOfFullBuffer: boolean
+  /** Runs operations on single tags, and those of Gen2. */
+  readonly canKill: boolean
+  /** Lowest first. */
+  readonly powers: readonly { readonly index: number; readonly dbm: number }[]
+  readonly hopTableId: number
+  readonly channelIndex: number
+}
+
+// IANA's private enterprise numbers, by which readers name their makers.
+const MAKERS: Readonly<Record<number, string>> = { 161: 'Zebra', 17_996: 'Alien', 25_882: 'Impinj', 26_554: 'ThingMagic' }
+
+/** Reads the answer; null when it lacks what every reader must tell. */
+export function capabilitiesIn(answer: Message<'GET_READER_CAPABILITIES_RESPONSE'>): ReaderCapabilities | null {
+  const general = first(answer, 'GeneralDeviceCapabilities')
+  const protocol = first(answer, 'LLRPCapabilities')?.fields
+  if (!general) return null
+  const gpio = first(general, 'GPIOCapabilities')?.fields
+  const band = first(first(answer, 'RegulatoryCapabilities'), 'UHFBandCapabilities')
+  const frequencies = first(band, 'FrequencyInformation')
+  const hops = frequencies?.fields.Hopping === true ? first(frequencies, 'FrequencyHopTable') : undefined
+  const { DeviceManufacturerName: maker, ModelName: model, ReaderFirmwareVersion: firmwareVersion, MaxNumberOfAntennaSupported: antennas } = general.fields
+  return {
+    maker: MAKERS[maker] ?? `maker ${maker}`,
+    model,
+    firmwareVersion,
+    antennas,
+    gpis: gpio?.NumGPIs ?? 0,
+    gpos: gpio?.NumGPOs ?? 0,
+    canHold: protocol?.SupportsEventAndReportHolding === true,
+    canWarnOfFullBuffer: protocol?.CanReportBufferFillWarning === true,
+    canKill: (protocol?.MaxNumAccessSpecs ?? 0) > 0 && (protocol?.MaxNumOpSpecsPerAccessSpec ?? 0) > 0 && first(answer, 'C1G2LLRPCapabilities') !== undefined,
+    powers: all(band, 'TransmitPowerLevelTableEntry')
+      .map(({ fields }) => ({ index: fields.Index, dbm: fields.TransmitPowerValue / 100 }))
+      .sort((a, b) => a.dbm - b.dbm),
+    hopTableId: hops?.fields.HopTableID ?? 0,
+    channelIndex: hops ? 0 : 1,
+  }
+}
+
+/** The setting that this reader cannot carry out, with the fix, or null. */
+export function misfit(settings: LlrpSettings, reader: ReaderCapabilities): string | null {
+  const antenna = antennasOf(settings).find((each) => each > reader.antennas)
+  if (antenna !== undefined) return `antennas: there is no antenna ${antenna}; the reader has ${reader.antennas}`
+  const outputs = [...signalOutputs(settings).values(), ...(settings.release ? [settings.release.gpo] : [])]
+  const output = outputs.find((each) => each > reader.gpos)
+  if (output !== undefined) return `there is no output (GPO) ${output}; the reader has ${reader.gpos}`
+  const input = inputsOf(settings).find((each) => each > reader.gpis)
+  if (input !== undefined) return `there is no input (GPI) ${input}; the reader has ${reader.gpis}`
+  const wanted = settings.transmitPowerDbm
+  const lowest = reader.powers[0]
+  if (wanted !== undefined && !(lowest && lowest.dbm <= wanted)) {
+    return `transmitPowerDbm: ${lowest ? `the reader sends with ${lowest.dbm} dBm at least` : 'the reader does not tell its powers; set it there'}`
+  }
+  return null
+}
+
+/** The reader's own number for the highest power that is not above `dbm`. */
+export function powerIndex(reader: ReaderCapabilities, dbm: number): number {
+  return reader.powers.findLast((power) => power.dbm <= dbm)?.index ?? 0
+}

@@ -1,0 +1,71 @@
+import { first } from '../../protocols/llrp/elements.ts'
+import type { Message, Parameter } from '../../protocols/llrp/elements.ts'
+import type { DeviceEvent } from '../device.ts'
+import type { ReaderStamp } from './reader-clock.ts'
+
+type Data = Parameter<'ReaderEventNotificationData'>
+
+/** When it was by the reader's clock. */
+export function stampOf(notification: Message<'READER_EVENT_NOTIFICATION'>): ReaderStamp {
+  const data = first(notification, 'ReaderEventNotificationData')
+  const utc = first(data, 'UTCTimestamp')?.fields.Microseconds
+  const uptime = first(data, 'Uptime')?.fields.Microseconds
+  return { utcUs: utc === undefined ? undefined : Number(utc), uptimeUs: uptime === undefined ? undefined : Number(uptime) }
+}
+
+const OTHER_CLIENT =
+  'another program is connected to this reader and it serves one at a time; stop that program, or disconnect it on the reader’s web page'
+
+// ConnectionAttemptEvent (LLRP 1.0.1, 13.2.6.11).
+const REFUSALS: Readonly<Record<number, string>> = {
+  1: 'the reader has itself connected to another program and serves one at a time; switch its client mode off',
+  2: OTHER_CLIENT,
+  3: 'the reader refuses the connection and does not say why; look at its web page',
+  4: OTHER_CLIENT,
+}
+
+/** Why the reader does not want us; null when it does, undefined when this is no greeting. */
+export function refusalIn(notification: Message<'READER_EVENT_NOTIFICATION'>): string | null | undefined {
+  const status = first(first(notification, 'ReaderEventNotificationData'), 'ConnectionAttemptEvent')?.fields.Status
+  if (status === undefined) return undefined
+  return status === 0 ? null : (REFUSALS[status] ?? `the reader refuses the connection (${status})`)
+}
+
+/** Whether the reader says good-bye. */
+export function isClosing(notification: Message<'READER_EVENT_NOTIFICATION'>): boolean {
+  return first(first(notification, 'ReaderEventNotificationData'), 'ConnectionCloseEvent') !== undefined
+}
+
+const fault = (detail: string): DeviceEvent => ({ type: 'fault', detail })
+
+function exceptionText(event: Parameter<'ReaderExceptionEvent'>): string {
+  const antenna = first(event, 'AntennaID')?.fields.AntennaID
+  return `the reader reports an exception${antenna === undefined ? '' : ` at antenna ${antenna}`}: ${event.fields.Message || 'no text'}`
+}
+
+function faultsIn(data: Data | undefined): DeviceEvent[] {
+  const events: DeviceEvent[] = []
+  const exception = first(data, 'ReaderExceptionEvent')
+  if (exception) events.push(fault(exceptionText(exception)))
+  const antenna = first(data, 'AntennaEvent')?.fields
+  if (antenna) {
+    const connected = antenna.EventType === 1
+    events.push(fault(connected ? `antenna ${antenna.AntennaID} is connected again` : `antenna ${antenna.AntennaID} is not connected; check its cable`))
+  }
+  const level = first(data, 'ReportBufferLevelWarningEvent')?.fields.ReportBufferPercentageFull
+  if (level !== undefined) events.push(fault(`the reader’s report buffer is ${level} % full`))
+  if (first(data, 'ReportBufferOverflowErrorEvent')) events.push(fault('the reader’s report buffer ran over: tag reads were lost'))
+  return events
+}
+
+/** What a notification means for the shop. `ageMs`: movements older than 2 s are history and are not told as if they were now. */
+export function eventsIn(notification: Message<'READER_EVENT_NOTIFICATION'>, ageMs: number, passageInput: number | undefined): DeviceEvent[] {
+  const data = first(notification, 'ReaderEventNotificationData')
+  const input = first(data, 'GPIEvent')?.fields
+  if (!input || ageMs > OLD_AFTER_MS) return faultsIn(data)
+  const change: DeviceEvent = { type: 'input', input: input.GPIPortNumber, on: input.GPIEvent }
+  const isPassage = input.GPIPortNumber === passageInput && input.GPIEvent
+  return [...faultsIn(data), change, ...(isPassage ? [{ type: 'passage' } as const] : [])]
+}
+
+const OLD_AFTER_MS = 2_000

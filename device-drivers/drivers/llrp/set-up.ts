@@ -1,0 +1,112 @@
+import { first, message } from '../../protocols/llrp/elements.ts'
+import type { Message } from '../../protocols/llrp/elements.ts'
+import { upperHex } from '../../protocols/llrp/fields.ts'
+import type { MessageName } from '../../protocols/llrp/messages.ts'
+import { linkKey } from '../../transports/link-settings.ts'
+import type { DeviceIdentity } from '../device.ts'
+import { capabilitiesIn, misfit } from './capabilities.ts'
+import type { ReaderCapabilities } from './capabilities.ts'
+import type { LlrpConversation } from './conversation.ts'
+import { addRoSpec, readerConfig, ROSPEC_ID } from './reader-settings.ts'
+import type { LlrpSettings } from './settings.ts'
+
+export interface SetUpOptions {
+  readonly conversation: LlrpConversation
+  readonly settings: LlrpSettings
+  /** Resolves when the reader has greeted; rejects with its refusal. */
+  readonly greeting: Promise<void>
+  /** Gives up. */
+  readonly signal: AbortSignal
+  /** The outputs as they are wanted; asked right before they are written. */
+  wanted(): ReadonlyMap<number, boolean>
+  /** The reader's outputs are as wanted from here on: later changes are to be written one by one. */
+  onOutputsWritten(): void
+}
+
+const EVERYTHING = 0
+const IDENTIFICATION = 1
+const ALL_SPECS = 0
+
+/** Waits for the greeting, unless the connection ends or the time is up before it. */
+async function greeted({ conversation, greeting, signal }: SetUpOptions): Promise<void> {
+  let giveUp = () => {}
+  const timeUp = new Promise<never>((_, reject) => {
+    giveUp = () => reject(new Error('the reader accepts the connection but does not greet; is this an LLRP port (5084), and is the reader still starting?'))
+  })
+  const over = conversation.ended.then((reason): never => {
+    throw new Error(`${reason} before it greeted; is another program connected to it?`)
+  })
+  over.catch(() => {})
+  timeUp.catch(() => {})
+  signal.addEventListener('abort', giveUp, { once: true })
+  try {
+    await Promise.race([greeting, over, timeUp])
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+  }
+}
+
+/**
+ * Makes a reader that has just accepted a connection do what the settings say:
+ *
+ *     greeting → capabilities → DELETE_ROSPEC 0 → SET_READER_CONFIG (events, keepalive, outputs) → ADD, ENABLE_ROSPEC
+ *              → ENABLE_EVENTS_AND_REPORTS
+ *
+ * The reader is not set back to its factory settings: what was set on its web page (region, power) stays.
+ * Rejects with what an operator should do.
+ */
+export async function setUpReader(options: SetUpOptions): Promise<{ identity: DeviceIdentity; reader: ReaderCapabilities }> {
+  const { conversation, settings, signal } = options
+  const { requestTimeoutMs: timeoutMs } = settings
+
+  async function ask<A extends MessageName>(answer: A, make: (id: number) => Message): Promise<Message<A>> {
+    let asked = ''
+    const noted = (id: number) => {
+      const said = make(id)
+      asked = said.name
+      return said
+    }
+    const got = await conversation.request(answer, noted, { timeoutMs, signal })
+    if (got.kind === 'answered') return got.message
+    throw new Error(got.kind === 'refused' ? `the reader refuses ${asked}: ${got.detail}` : got.detail)
+  }
+
+  await greeted(options)
+  const told = await ask('GET_READER_CAPABILITIES_RESPONSE', (id) => message('GET_READER_CAPABILITIES', id, { RequestedData: EVERYTHING }))
+  const reader = capabilitiesIn(told)
+  if (!reader) throw new Error('the reader does not tell its capabilities')
+  const wrong = misfit(settings, reader)
+  if (wrong !== null) throw new Error(`${wrong}; check the settings of ${settings.deviceId}`)
+
+  await ask('DELETE_ROSPEC_RESPONSE', (id) => message('DELETE_ROSPEC', id, { ROSpecID: ALL_SPECS }))
+  if (settings.kill && reader.canKill) await ask('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: ALL_SPECS }))
+  await ask('SET_READER_CONFIG_RESPONSE', (id) => {
+    const config = readerConfig(id, settings, reader, options.wanted())
+    // The reader works off what it is sent in order, so whatever is written from now on comes after this.
+    options.onOutputsWritten()
+    return config
+  })
+  conversation.expectLifeWithin(3 * settings.keepaliveMs)
+  const serialNumber = await serialOf(options)
+  await ask('ADD_ROSPEC_RESPONSE', (id) => addRoSpec(id, settings, reader))
+  await ask('ENABLE_ROSPEC_RESPONSE', (id) => message('ENABLE_ROSPEC', id, { ROSpecID: ROSPEC_ID }))
+  conversation.tell((id) => message('ENABLE_EVENTS_AND_REPORTS', id, {}))
+  const identity: DeviceIdentity = {
+    description: `${reader.maker} UHF reader (model ${reader.model}, ${reader.antennas} antennas) at ${linkKey(settings.link)}`,
+    firmwareVersion: reader.firmwareVersion,
+    ...(serialNumber === null ? {} : { serialNumber }),
+  }
+  return { identity, reader }
+}
+
+/** The reader's network address, by which it is told from its like; null when it does not say. */
+async function serialOf({ conversation, settings, signal }: SetUpOptions): Promise<string | null> {
+  const answer = await conversation.request(
+    'GET_READER_CONFIG_RESPONSE',
+    (id) => message('GET_READER_CONFIG', id, { AntennaID: 0, RequestedData: IDENTIFICATION, GPIPortNum: 0, GPOPortNum: 0 }),
+    { timeoutMs: settings.requestTimeoutMs, signal },
+  )
+  if (answer.kind === 'lost') throw new Error(answer.detail)
+  const fields = answer.kind === 'answered' ? first(answer.message, 'Identification')?.fields : undefined
+  return fields && fields.ReaderID.length > 0 ? upperHex(fields.ReaderID) : null
+}

@@ -1,0 +1,77 @@
+import { pause } from '../../../policy/platform.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import { changeEas, killTag, refusalOf, refusalText, selectTag, tagOfAnswer } from '../../protocols/m100/messages.ts'
+import { result } from '../device.ts'
+import type { CommandResult } from '../device.ts'
+import type { KeptReading } from '../keep-reading.ts'
+import type { TagPresence } from '../tag-presence.ts'
+import type { AskM100 } from './ask.ts'
+import type { M100Settings } from './settings.ts'
+
+export interface DeactivateOptions {
+  readonly ask: AskM100
+  readonly polling: KeptReading
+  readonly presence: TagPresence
+  readonly platform: Platform
+  readonly how: NonNullable<M100Settings['deactivate']>
+  /** Upper-case hex. */
+  readonly epc: string
+  /** Nothing begins after it. */
+  readonly signal: AbortSignal
+  onFault(detail: string): void
+}
+
+/** "No such tag", which a tag that died without a last word leaves behind too. */
+const KILL_FAILED = 0x12
+/** So long a tag that still lives has time to be read again. */
+const LOOK_AGAIN_MS = 500
+
+/** The reader heard nothing from the tag: if it is read again, it was not killed; else nobody can tell. */
+async function lookAgain(o: DeactivateOptions, sinceMs: number): Promise<CommandResult> {
+  await pause(o.platform.timers, LOOK_AGAIN_MS)
+  const seen = o.presence.lastSeenMs({ epc: o.epc })
+  if (seen !== null && seen > sinceMs) return result('failed', true, 'no_confirmation', 'the tag still answers')
+  return result('unknown', true, 'answer_lost', 'the tag did not answer and is not read any more: killed, or taken away')
+}
+
+async function command(o: DeactivateOptions): Promise<CommandResult> {
+  const select = await o.ask(selectTag(o.epc), { signal: o.signal })
+  if (o.signal.aborted) return result('failed', false, 'cancelled')
+  if (select.kind !== 'answered') return result('failed', false, 'not_ready', select.kind === 'lost' ? select.detail : 'no answer')
+  const refusedSelect = refusalOf(select.frame)
+  if (refusedSelect !== null) {
+    return result('failed', false, 'not_supported', `the reader does not select this tag: ${refusalText(refusedSelect)}`)
+  }
+
+  const { method, password } = o.how
+  const frame = method === 'kill' ? killTag(password) : changeEas(password, false)
+  const answer = await o.ask(frame, { signal: o.signal })
+  if (answer.kind === 'lost') {
+    if (answer.handed) return result('unknown', true, 'answer_lost', answer.detail)
+    return result('failed', false, o.signal.aborted ? 'cancelled' : 'not_ready', answer.detail)
+  }
+  if (answer.kind === 'sent') return result('unknown', true, 'answer_lost', 'no answer')
+  const refusal = refusalOf(answer.frame)
+  if (refusal === KILL_FAILED && method === 'kill') {
+    await o.polling.go()
+    return lookAgain(o, o.platform.clock.elapsed()).finally(() => o.polling.hold())
+  }
+  if (refusal !== null) return result('failed', true, 'refused', refusalText(refusal))
+  const named = tagOfAnswer(answer.frame)
+  if (named === o.epc) return result('confirmed', true, 'acknowledged')
+  o.onFault(`the reader says that it changed ${named ?? 'a tag without a name'} instead of ${o.epc}`)
+  return result('unknown', true, 'answer_lost', `the answer is about ${named ?? 'no tag'}`)
+}
+
+/** Kills one tag or clears its EAS bit: once, whatever the answer. Never rejects. */
+export async function deactivateTag(o: DeactivateOptions): Promise<CommandResult> {
+  if (!o.presence.has({ epc: o.epc })) return result('failed', false, 'not_ready', `the tag ${o.epc} does not lie on the reader`)
+  const held = await o.polling.hold()
+  try {
+    if (o.signal.aborted) return result('failed', false, 'cancelled')
+    if (!held) return result('failed', false, 'not_ready', 'the reader does not answer')
+    return await command(o)
+  } finally {
+    await o.polling.go()
+  }
+}

@@ -1,0 +1,49 @@
+import type { Cancel, Platform } from '../../../policy/platform.ts'
+
+/** The two beams of a people counter, as seen by somebody who comes in. */
+export type Beam = 'outside' | 'inside'
+
+/** Counts people by which of two beams they break first. */
+export interface BeamCounter {
+  set(beam: Beam, broken: boolean): void
+  stop(): void
+}
+
+export interface BeamOptions {
+  readonly platform: Platform
+  onPerson(direction: 'in' | 'out'): void
+  onBlocked(beam: Beam): void
+}
+
+/** Slower than this nobody walks through; two people one after the other are not taken for one. */
+const WITHIN_MS = 2_000
+const BLOCKED_MS = 30_000
+
+/** A beam that is broken at the start counts nobody. */
+export function beamCounter({ platform, onPerson, onBlocked }: BeamOptions): BeamCounter {
+  const { clock, timers } = platform
+  const broken = new Map<Beam, boolean>()
+  const blocked = new Map<Beam, Cancel>()
+  let first: { beam: Beam; atMs: number } | null = null
+
+  return {
+    set(beam, now) {
+      const before = broken.get(beam)
+      if (before === now) return
+      broken.set(beam, now)
+      blocked.get(beam)?.()
+      blocked.delete(beam)
+      if (!now) return
+      blocked.set(beam, timers.after(BLOCKED_MS, () => onBlocked(beam)))
+      if (before === undefined) return
+      if (first && first.beam !== beam && clock.elapsed() - first.atMs <= WITHIN_MS) {
+        onPerson(beam === 'inside' ? 'in' : 'out')
+        first = null
+      } else first = { beam, atMs: clock.elapsed() }
+    },
+    stop() {
+      for (const cancel of blocked.values()) cancel()
+      blocked.clear()
+    },
+  }
+}

@@ -1,0 +1,82 @@
+import type { Platform } from '../../../policy/platform.ts'
+import type { DeviceEvent } from '../device.ts'
+import { beamCounter } from './beams.ts'
+import type { Beam } from './beams.ts'
+import { doorWatch } from './door.ts'
+import type { ModbusSettings } from './settings.ts'
+
+/** What the inputs of one board mean, over all connections. */
+export interface Sensors {
+  /** The inputs that are read. */
+  readonly watched: readonly number[]
+  /** As they were found after a (re)connect. */
+  found(states: ReadonlyMap<number, boolean>): void
+  /** An input changed. */
+  changed(input: number, on: boolean): void
+  /** A release begins. */
+  released(): void
+  stop(): void
+}
+
+export interface SensorOptions {
+  readonly settings: ModbusSettings
+  readonly platform: Platform
+  tell(event: DeviceEvent): void
+  /** The siren for so many seconds, 0: off. */
+  siren(seconds: number): void
+}
+
+const BEAMS: readonly Beam[] = ['outside', 'inside']
+/** Behind a pulse, so long a hand needs to pull. */
+const GRACE_MS = 3_000
+
+/** Passage sensor, door and people counter. */
+export function modbusSensors({ settings, platform, tell, siren }: SensorOptions): Sensors {
+  const { confirmInput, passageInput, door, beams, interlock } = settings
+  const onFault = (detail: string) => tell({ type: 'fault', detail })
+  const doorOf = door && doorWatch({
+    platform,
+    openSeconds: door.openSeconds,
+    graceMs: settings.pulseMs + GRACE_MS,
+    onAlarm(detail) {
+      onFault(detail)
+      siren(settings.siren?.seconds ?? 0)
+    },
+    onShut: () => siren(0),
+  })
+  const counter = beams && beamCounter({
+    platform,
+    onPerson(direction) {
+      tell({ type: 'person', direction })
+      if (direction === 'out') tell({ type: 'passage' })
+    },
+    onBlocked: (beam) => onFault(`the ${beam} beam has been broken for 30 s: is something in the way, or is it dirty?`),
+  })
+
+  function set(input: number, on: boolean): void {
+    if (input === door?.input) doorOf?.set(on)
+    for (const beam of BEAMS) if (input === beams?.[beam]) counter?.set(beam, on)
+  }
+
+  return {
+    watched: [
+      confirmInput,
+      passageInput,
+      door?.input,
+      interlock?.armedInput,
+      beams?.outside,
+      beams?.inside,
+    ].filter((input) => input !== undefined),
+    found: (states) => states.forEach((on, input) => set(input, on)),
+    changed(input, on) {
+      tell({ type: 'input', input, on })
+      if (input === passageInput && on) tell({ type: 'passage' })
+      set(input, on)
+    },
+    released: () => doorOf?.released(),
+    stop() {
+      doorOf?.stop()
+      counter?.stop()
+    },
+  }
+}

@@ -1,0 +1,157 @@
+import { pause } from '../../../policy/platform.ts'
+import type { Timers } from '../../../policy/platform.ts'
+import type { OsdpCheck, OsdpFrame } from '../../protocols/osdp/frame.ts'
+import { nakText, OSDP_NAK, OSDP_REPLY } from '../../protocols/osdp/messages.ts'
+import type { OsdpCommand } from '../../protocols/osdp/messages.ts'
+import type { SecureChannel } from '../../protocols/osdp/secure-channel.ts'
+import { eitherSignal } from '../either-signal.ts'
+import type { ExchangeAnswer, Lane, LostAnswer } from '../exchange.ts'
+import type { OsdpLine } from './line.ts'
+
+/**
+ * The commands to one device, numbered. A command whose answer is lost is repeated with the same number
+ * and the same bytes: the device, which has carried it out already or never heard it, does it once and
+ * gives the same answer. When that does not help, nobody knows the number of the other side any more,
+ * and everything begins anew; the command is not taken along.
+ */
+export interface Dialogue {
+  /** One command at a time. Never rejects. */
+  send(command: OsdpCommand, options?: SendOptions): Promise<OsdpAnswer>
+  /** From the next command on in the secure channel; a plain answer then ends the dialogue. */
+  secure(channel: SecureChannel): void
+}
+
+export interface SendOptions {
+  readonly lane?: Lane
+  /** Takes the command back before its first byte. */
+  readonly signal?: AbortSignal
+  /** Called right before its first byte, once. */
+  readonly onHanded?: () => void
+  /** The security block of the handshake. */
+  readonly security?: readonly number[]
+}
+
+export type OsdpAnswer =
+  | { readonly kind: 'reply'; readonly code: number; readonly data: Uint8Array; readonly security: Uint8Array | null }
+  /** `repeated`: it answers a repetition, so the first copy may have been carried out. */
+  | { readonly kind: 'nak'; readonly code: number; readonly repeated: boolean }
+  | LostAnswer
+
+export interface DialogueOptions {
+  readonly line: OsdpLine
+  readonly address: number
+  readonly check: OsdpCheck
+  readonly timeoutMs: number
+  readonly timers: Timers
+  readonly over: AbortSignal
+  /** The device does not answer any more. */
+  onSilent(detail: string): void
+  /** It answers, and the dialogue cannot go on. */
+  onBroken(detail: string): void
+  /** Something that a person should look at. */
+  onFault(detail: string): void
+}
+
+const MOST_TRIES = 3
+const MOST_BUSY = 20
+const BUSY_PAUSE_MS = 100
+
+const NOT_OURS =
+  'an answer outside of the secure channel or with a wrong MAC: somebody else speaks on this line, or the device has lost the channel'
+
+const isBusy = (frame: OsdpFrame): boolean => frame.code === OSDP_REPLY.busy && frame.security === null && frame.data.length === 0
+
+/** BUSY comes with number 0; what a device says to a number that it does not expect comes with any. */
+const isUnnumbered = (frame: OsdpFrame): boolean => isBusy(frame) || frame.code === OSDP_REPLY.nak
+
+/** Begins with number 0, which makes the device forget what was before. */
+export function startDialogue(o: DialogueOptions): Dialogue {
+  let sequence = -1
+  let channel: SecureChannel | null = null
+  let turn: Promise<unknown> = Promise.resolve()
+
+  function numbered({ code, data }: OsdpCommand, security: readonly number[] | undefined): OsdpFrame {
+    sequence = sequence === 3 ? 1 : sequence + 1
+    const block = security ? Uint8Array.from(security) : null
+    const plain = { address: o.address, reply: false, sequence, check: o.check, security: block, code, data, mac: null }
+    return channel ? channel.seal(plain) : plain
+  }
+
+  const lost = (detail: string): LostAnswer => ({ kind: 'lost', handed: true, detail })
+
+  function broken(detail: string): LostAnswer {
+    o.onBroken(detail)
+    return lost(detail)
+  }
+
+  function read(frame: OsdpFrame, repeated: boolean): OsdpAnswer {
+    const nak = frame.code === OSDP_REPLY.nak ? (frame.data[0] ?? 0) : null
+    if (!channel && nak !== null) return { kind: 'nak', code: nak, repeated }
+    if (!channel) return { kind: 'reply', code: frame.code, data: frame.data, security: frame.security }
+    // Anybody on the line can say what is not secured, so a plain NAK proves nothing about the command.
+    if (!frame.mac && nak !== null) return broken(`the device left the secure channel: ${nakText(nak)}`)
+    const opened = channel.open(frame)
+    if (!opened) {
+      o.onFault(NOT_OURS)
+      return broken('an answer that is not from the secure channel')
+    }
+    if (opened.code === OSDP_REPLY.nak) return { kind: 'nak', code: opened.data[0] ?? 0, repeated }
+    return { kind: 'reply', code: opened.code, data: opened.data, security: null }
+  }
+
+  async function transmit(command: OsdpCommand, options: SendOptions, signal: AbortSignal): Promise<OsdpAnswer> {
+    let sent: OsdpFrame | null = null
+    let busy = 0
+    for (let tries = 1; ; tries++) {
+      const repeats = sent !== null
+      const answer: ExchangeAnswer<OsdpFrame> = await o.line.ask({
+        // Numbered and sealed when its turn comes: a command taken back before leaves no gap.
+        get frame() {
+          return (sent ??= numbered(command, options.security))
+        },
+        who: `address ${o.address}`,
+        timeoutMs: o.timeoutMs,
+        answers: (frame) => frame.reply && frame.address === o.address && (frame.sequence === sent?.sequence || isUnnumbered(frame)),
+        lane: options.lane ?? 'command',
+        signal: repeats ? o.over : signal,
+        ...(!repeats && options.onHanded ? { onHanded: options.onHanded } : {}),
+      })
+      if (answer.kind === 'lost') {
+        if (!sent) return answer
+        if (o.over.aborted || !answer.handed) return lost(answer.detail)
+        if (tries < MOST_TRIES) continue
+        o.onSilent(`${MOST_TRIES} times: ${answer.detail}`)
+        return lost(answer.detail)
+      }
+      if (answer.kind === 'sent') return lost('no answer')
+      const { frame } = answer
+      if (isBusy(frame)) {
+        if (++busy > MOST_BUSY) return broken('the device was busy for too long')
+        tries--
+        await pause(o.timers, BUSY_PAUSE_MS, o.over).catch(() => {})
+        if (o.over.aborted) return lost('the connection was lost')
+        continue
+      }
+      // It did not get the frame whole, so it has not carried it out.
+      if (!channel && frame.code === OSDP_REPLY.nak && frame.data[0] === OSDP_NAK.check && tries < MOST_TRIES) continue
+      return read(frame, repeats)
+    }
+  }
+
+  return {
+    send(command, options = {}) {
+      const answer = turn.then((): Promise<OsdpAnswer> | OsdpAnswer => {
+        if (o.over.aborted) return { kind: 'lost', handed: false, detail: 'the connection was lost' }
+        if (options.signal?.aborted) return { kind: 'lost', handed: false, detail: 'taken back before it was sent' }
+        if (!options.signal) return transmit(command, options, o.over)
+        const either = eitherSignal(options.signal, o.over)
+        return transmit(command, options, either.signal).finally(either.done)
+      })
+      turn = answer
+      return answer
+    },
+    secure(next) {
+      channel = next
+    },
+  }
+}

@@ -1,0 +1,66 @@
+import type { Platform } from '../../../policy/platform.ts'
+import { bytesOfHex } from '../../protocols/hex.ts'
+import { decodeIdentity, nakText, OSDP_COMMAND, OSDP_REPLY, osdpCommand, setKey } from '../../protocols/osdp/messages.ts'
+import type { OsdpCommand, OsdpIdentity } from '../../protocols/osdp/messages.ts'
+import { DEFAULT_KEY } from '../../protocols/osdp/secure-channel.ts'
+import type { Dialogue } from './dialogue.ts'
+import { secureDialogue } from './handshake.ts'
+import type { OsdpSettings } from './settings.ts'
+
+export interface IdentifyOptions {
+  readonly settings: OsdpSettings
+  readonly platform: Platform
+  /** A dialogue from number 0 on. */
+  start(): Dialogue
+  onFault(detail: string): void
+}
+
+/** What an answer must be, or the reason why this device is not usable. */
+export async function expectReply(dialogue: Dialogue, command: OsdpCommand, codes: readonly number[], what: string): Promise<Uint8Array> {
+  const answer = await dialogue.send(command)
+  if (answer.kind === 'lost') throw new Error(answer.detail)
+  if (answer.kind === 'nak') throw new Error(`the device refuses ${what}: ${nakText(answer.code)}; check its settings`)
+  if (!codes.includes(answer.code)) throw new Error(`the device answers ${what} with something else`)
+  return answer.data
+}
+
+async function introduced(dialogue: Dialogue): Promise<OsdpIdentity> {
+  const identity = decodeIdentity(await expectReply(dialogue, osdpCommand(OSDP_COMMAND.id, [0]), [OSDP_REPLY.id], 'to name itself'))
+  if (!identity) throw new Error('the device does not name itself')
+  return identity
+}
+
+/** With the default key just long enough to give the device its own. */
+async function install({ settings, platform, start, onFault }: IdentifyOptions, key: Uint8Array): Promise<void> {
+  const dialogue = start()
+  await introduced(dialogue)
+  const first = await secureDialogue(dialogue, DEFAULT_KEY, platform.random)
+  if (first.kind !== 'secured') throw new Error(`neither its own key nor the default key: ${first.detail}`)
+  onFault(`${settings.deviceId} was reached with the default key, which everybody knows, and is given its own now`)
+  await expectReply(dialogue, setKey(key), [OSDP_REPLY.ack], 'its own key')
+}
+
+/** The device's name, and a dialogue with it in the secure channel, or a plain one where the settings allow that. */
+export async function identifyDevice(o: IdentifyOptions): Promise<{ identity: OsdpIdentity; dialogue: Dialogue }> {
+  const { settings, platform, start, onFault } = o
+  const dialogue = start()
+  const identity = await introduced(dialogue)
+  if (settings.key === undefined) {
+    onFault(`${settings.deviceId} is driven without a secure channel: whoever reaches its line can open it`)
+    return { identity, dialogue }
+  }
+  if (settings.installMode) onFault(`${settings.deviceId} is in install mode: take "installMode" out of its settings once it works`)
+  const key = bytesOfHex(settings.key)
+  const own = await secureDialogue(dialogue, key, platform.random)
+  if (own.kind === 'secured') return { identity, dialogue }
+  if (own.kind === 'failed' || !settings.installMode) {
+    const fix = own.kind === 'wrong key' ? '; check "key", or set "installMode" while a new device is installed' : ''
+    throw new Error(`${own.detail}${fix}`)
+  }
+  await install(o, key)
+  const anew = start()
+  await introduced(anew)
+  const again = await secureDialogue(anew, key, platform.random)
+  if (again.kind !== 'secured') throw new Error(`the device took its own key and does not use it: ${again.detail}`)
+  return { identity, dialogue: anew }
+}

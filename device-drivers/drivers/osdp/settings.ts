@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { hexOfBytes } from '../../protocols/hex.ts'
+import { DEFAULT_KEY } from '../../protocols/osdp/secure-channel.ts'
+import { linkKey, LinkSettings } from '../../transports/link-settings.ts'
+import { LONGEST_SIGNAL_S } from '../device.ts'
+import { DeviceId } from '../driver.ts'
+import type { Claim } from '../driver.ts'
+
+const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
+const ms = (from: number, to: number) => whole(from, to, `give milliseconds, ${from} to ${to}`)
+const numberOf = (what: string) => whole(0, 255, `give the number of the ${what}, counted from 0 (0 to 255)`)
+
+const Led = z.strictObject({ led: numberOf('LED') }, { error: 'give { "led": 0 }' })
+const secondsError = { error: `give seconds, 1 to ${LONGEST_SIGNAL_S}` }
+const seconds = z.number(secondsError).min(1, secondsError).max(LONGEST_SIGNAL_S, secondsError).default(5)
+const Siren = z.union(
+  [z.strictObject({ output: numberOf('output of the siren'), seconds }), z.strictObject({ buzzer: z.literal(true), seconds })],
+  { error: 'give { "output": …, "seconds": 5 } or { "buzzer": true, "seconds": 5 }' },
+)
+const keyError = 'give the base key (SCBK) of this device, 32 hex digits'
+
+/** One device on an OSDP line: a card reader, a lock or cabinet, or both. */
+export const OsdpSettings = z
+  .strictObject({
+    deviceId: DeviceId,
+    driver: z.literal('osdp'),
+    link: LinkSettings,
+    address: whole(0, 126, 'give the address of the device on its line, 0 to 126').default(0),
+    check: z.enum(['crc', 'checksum'], { error: 'use "crc", or "checksum" for devices without' }).default('crc'),
+    key: z
+      .string({ error: keyError })
+      .regex(/^[0-9A-Fa-f]{32}$/, { error: keyError })
+      .refine(
+        (key) => key.toUpperCase() !== hexOfBytes(DEFAULT_KEY),
+        { error: 'this is the default key, which everybody knows; make one of 16 random bytes' },
+      )
+      .optional(),
+    installMode: z.boolean({ error: 'use true only while a new device is being installed' }).default(false)
+      .meta({ description: 'a device that has the default key only is given `key`' }),
+    insecure: z.boolean({ error: 'use true only for a device that knows no secure channel' }).default(false),
+    output: numberOf('output that releases').optional(),
+    confirmInput: numberOf('input that shows the release').optional(),
+    pulseMs: ms(100, 60_000).multipleOf(100, { error: 'OSDP counts in 100 ms: give 100, 200, …' }).default(500),
+    passageInput: numberOf('input of the passage sensor').optional(),
+    cards: z.enum(['tags', 'scans'], { error: 'use "tags" or "scans"' }).default('tags')
+      .meta({ description: 'what a card is told as: a tag with its number as tagUid, or a scanned text' }),
+    siren: Siren.optional(),
+    amber: Led.optional(),
+    green: Led.optional(),
+    requestTimeoutMs: ms(50, 2_000).default(200),
+    pollMs: ms(20, 1_000).default(50),
+  })
+  .refine(({ key, insecure }) => (key !== undefined) !== insecure, {
+    error: 'give the base key of this device, or "insecure": true (without a key) for one that knows no secure channel',
+    path: ['key'],
+  })
+  .refine(({ confirmInput, output }) => confirmInput === undefined || output !== undefined, {
+    error: 'an input confirms an output; give "output" too',
+    path: ['confirmInput'],
+  })
+export type OsdpSettings = z.infer<typeof OsdpSettings>
+
+/** Outputs belong to one purpose; so does an address. */
+export function osdpClaims(settings: OsdpSettings): Claim[] {
+  const at = `address ${settings.address} at ${linkKey(settings.link)}`
+  const { siren: sounder } = settings
+  const siren = sounder && 'output' in sounder ? [{ setting: 'siren.output', on: `output ${sounder.output} of ${at}` }] : []
+  const release = settings.output === undefined ? [] : [{ setting: 'output', on: `output ${settings.output} of ${at}` }]
+  // Two devices with one address would count each other's numbers.
+  return [{ setting: 'address', on: at }, ...release, ...siren]
+}

@@ -1,0 +1,75 @@
+import { pause } from '../../../policy/platform.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import { decodeCard, OSDP_COMMAND, OSDP_REPLY, osdpCommand, outputOff } from '../../protocols/osdp/messages.ts'
+import type { OsdpCard } from '../../protocols/osdp/messages.ts'
+import type { Dialogue, OsdpAnswer } from './dialogue.ts'
+
+export interface WatchDeviceOptions {
+  readonly dialogue: Dialogue
+  readonly platform: Platform
+  /** Pause between two polls, ms. */
+  readonly pollMs: number
+  /** Ends the polls. */
+  readonly over: AbortSignal
+  /** The releasing output, and whether a pulse may have it on now. */
+  readonly release: { readonly output: number; isOn(): boolean } | null
+  /** Cards that were read; what is read twice is told twice. */
+  onCard(card: OsdpCard): void
+  onFault(detail: string): void
+}
+
+/** How often the device is asked for its housing, its power and its outputs; it tells changes of the first two by itself if it can. */
+const LOOK_EVERY_MS = 2_000
+
+const STATES = ['its housing is open or its sensor says so (tamper)', 'its power fails'] as const
+
+/** Polls a device until `over`: it speaks of cards and tampering only when it is asked. */
+export async function watchDevice(o: WatchDeviceOptions): Promise<void> {
+  const { clock, timers } = o.platform
+  const told = [0, 0]
+  const refused = new Set<number>()
+  let lookedMs = -LOOK_EVERY_MS
+
+  function heard(answer: OsdpAnswer): void {
+    if (answer.kind !== 'reply') return
+    if (answer.code === OSDP_REPLY.card) {
+      const card = decodeCard(answer.data)
+      if (card) o.onCard(card)
+      else o.onFault('the device tells a card that is not well formed')
+    }
+    if (answer.code !== OSDP_REPLY.localStatus) return
+    STATES.forEach((text, i) => {
+      const now = answer.data[i] ?? 0
+      if (now !== told[i] && now !== 0) o.onFault(text)
+      told[i] = now
+    })
+  }
+
+  async function ask(code: number): Promise<OsdpAnswer | null> {
+    if (refused.has(code)) return null
+    const answer = await o.dialogue.send(osdpCommand(code), { lane: 'poll' })
+    // Not every device knows every question.
+    if (answer.kind === 'nak') refused.add(code)
+    return answer
+  }
+
+  async function lookAtOutput(): Promise<void> {
+    const { release } = o
+    if (!release || release.isOn()) return
+    const answer = await ask(OSDP_COMMAND.outputStatus)
+    if (answer?.kind !== 'reply' || answer.code !== OSDP_REPLY.outputStatus || !answer.data[release.output] || release.isOn()) return
+    o.onFault(`output ${release.output} was on and is switched off again`)
+    await o.dialogue.send(outputOff(release.output))
+  }
+
+  while (!o.over.aborted) {
+    heard(await o.dialogue.send(osdpCommand(OSDP_COMMAND.poll), { lane: 'poll' }))
+    if (clock.elapsed() - lookedMs >= LOOK_EVERY_MS) {
+      lookedMs = clock.elapsed()
+      const status = await ask(OSDP_COMMAND.localStatus)
+      if (status) heard(status)
+      await lookAtOutput()
+    }
+    if (!o.over.aborted) await pause(timers, o.pollMs, o.over).catch(() => {})
+  }
+}

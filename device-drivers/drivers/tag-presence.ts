@@ -1,0 +1,93 @@
+import type { Cancel, Platform } from '../../policy/platform.ts'
+import type { DeviceEvent, TagName, TagRead } from './device.ts'
+
+/** Which tags lie before a reader that reports the same tag many times a second. */
+export interface TagPresence {
+  /** Tells `tags` for what is new or due again. */
+  seen(reads: readonly TagRead[]): void
+  /** Whether this tag was seen within `goneMs`. */
+  has(tag: TagName): boolean
+  /** When this tag was seen last, ms of the elapsed clock; null when it is not there. */
+  lastSeenMs(tag: TagName): number | null
+  /** No more events. */
+  stop(): void
+}
+
+export interface PresenceOptions {
+  readonly platform: Platform
+  /** The same tag by the same antenna is told again after so long while it stays, ms. */
+  readonly repeatMs: number
+  /** A tag that was not seen for so long has gone, ms. */
+  readonly goneMs: number
+  tell(event: DeviceEvent): void
+}
+
+interface Present {
+  readonly tag: TagName
+  seenMs: number
+  /** When it was told last, by antenna. */
+  readonly toldMs: Map<number, number>
+}
+
+/** More tags at a time than any pad or station reads; then the oldest counts as gone. */
+const MOST_PRESENT = 1_000
+
+const keyOf = (tag: TagName): string => ('epc' in tag ? `epc ${tag.epc}` : `uid ${tag.tagUid}`)
+
+/** Keeps at most 1,000 tags. */
+export function tagPresence({ platform, repeatMs, goneMs, tell }: PresenceOptions): TagPresence {
+  const { clock, timers } = platform
+  /** Oldest sighting first. */
+  const present = new Map<string, Present>()
+  let cancel: Cancel | null = null
+
+  function leave(key: string, { tag }: Present): void {
+    present.delete(key)
+    tell({ type: 'tag_gone', tag })
+  }
+
+  function sweep(): void {
+    cancel = null
+    for (const [key, entry] of present) {
+      const left = entry.seenMs + goneMs - clock.elapsed()
+      if (left > 0) {
+        cancel = timers.after(left, sweep)
+        return
+      }
+      leave(key, entry)
+    }
+  }
+
+  function isDue(read: TagRead): boolean {
+    const now = clock.elapsed()
+    const key = keyOf(read.tag)
+    const entry = present.get(key) ?? { tag: read.tag, seenMs: now, toldMs: new Map<number, number>() }
+    present.delete(key)
+    present.set(key, entry)
+    entry.seenMs = now
+    const antenna = read.antenna ?? 0
+    const told = entry.toldMs.get(antenna)
+    if (told !== undefined && now - told < repeatMs) return false
+    entry.toldMs.set(antenna, now)
+    return true
+  }
+
+  return {
+    seen(reads) {
+      const due = reads.filter(isDue)
+      if (due.length > 0) tell({ type: 'tags', reads: due })
+      for (const [key, entry] of present) {
+        if (present.size <= MOST_PRESENT) break
+        leave(key, entry)
+      }
+      if (present.size > 0) cancel ??= timers.after(goneMs, sweep)
+    },
+    has: (tag) => present.has(keyOf(tag)),
+    lastSeenMs: (tag) => present.get(keyOf(tag))?.seenMs ?? null,
+    stop() {
+      cancel?.()
+      cancel = null
+      present.clear()
+    },
+  }
+}

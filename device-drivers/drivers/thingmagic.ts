@@ -1,0 +1,218 @@
+import { z } from 'zod'
+import type { Cancel, Platform } from '../../policy/platform.ts'
+import { THINGMAGIC, thingMagicCodec } from '../protocols/thingmagic/frame.ts'
+import type { ThingMagicFrame } from '../protocols/thingmagic/frame.ts'
+import {
+  decodeThingMagicTag, decodeVersion, isBootLoader, setAntennas, setOutput, setReadPower, START_READING, statusText, STILL_READING,
+  STOP_READING,
+  TELL_EVERY_READ, THINGMAGIC_REGIONS, thingMagicCommand, TOO_HOT, USE_GEN2,
+} from '../protocols/thingmagic/messages.ts'
+import type { ThingMagicRegion } from '../protocols/thingmagic/messages.ts'
+import { linkKey, LinkSettings } from '../transports/link-settings.ts'
+import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
+import { result, SIGNALS } from './device.ts'
+import type { DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
+import { DeviceId } from './driver.ts'
+import type { Driver } from './driver.ts'
+import { eventQueue } from './event-queue.ts'
+import { startExchange } from './exchange.ts'
+import type { Exchange, ExchangeAnswer } from './exchange.ts'
+import { keepReading } from './keep-reading.ts'
+import type { KeptReading } from './keep-reading.ts'
+import { linkDevice, settled } from './link-device.ts'
+import type { LinkSession } from './link-device.ts'
+import { noiseReport } from './noise-report.ts'
+import type { SwitchAnswer } from './release.ts'
+import { tagPresence } from './tag-presence.ts'
+import { timedSignals } from './timed-signals.ts'
+
+const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
+const REGION_NAMES = Object.keys(THINGMAGIC_REGIONS) as [ThingMagicRegion, ...ThingMagicRegion[]]
+const powerError = { error: 'give dBm, 0 to 31.5, as the law and the module allow' }
+const Lamp = z.strictObject({ output: whole(1, 4, 'give the number of the pin, 1 to 4') }, { error: 'give { "output": 1 }' })
+
+/** A UHF reader module of ThingMagic (M6e, Nano, Micro, M7e) on a serial line. */
+export const ThingMagicSettings = z.strictObject({
+  deviceId: DeviceId,
+  driver: z.literal('thingmagic'),
+  link: LinkSettings,
+  region: z.enum(
+    REGION_NAMES,
+    { error: `give the region that the law of the place asks for: ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}` },
+  ),
+  antennas: z.array(
+    whole(1, 4, 'antennas are numbered 1 to 4'),
+    { error: 'give a list such as [1]' },
+  ).min(1, { error: 'give at least one antenna' }).max(4).default([1]),
+  powerDbm: z.number(powerError).min(0, powerError).max(31.5, powerError).optional(),
+  siren: Lamp.optional(),
+  amber: Lamp.optional(),
+  green: Lamp.optional(),
+  repeatMs: whole(0, 60_000, 'give milliseconds, 0 to 60000').default(250),
+  goneMs: whole(100, 60_000, 'give milliseconds, 100 to 60000').default(1_000),
+  requestTimeoutMs: whole(50, 5_000, 'give milliseconds, 50 to 5000').default(1_000),
+})
+export type ThingMagicSettings = z.infer<typeof ThingMagicSettings>
+
+type Line = Exchange<ThingMagicFrame>
+
+/** It gives a sign of life every second while it reads. */
+const QUIET_MS = 2_500
+/** Heat is told once, and again when it had been over for so long. */
+const HEAT_OVER_MS = 60_000
+const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', handed: false, detail: 'the reader is not connected' }
+
+function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
+  const { clock, timers } = platform
+  const queue = eventQueue()
+  const noise = noiseReport(platform, queue.put)
+  const presence = tagPresence({ platform, repeatMs: settings.repeatMs, goneMs: settings.goneMs, tell: queue.put })
+  const offTimers = new Map<Signal, Cancel>()
+  let hotMs = -HEAT_OVER_MS
+  let current: { reading: KeptReading; ask(frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>> } | null = null
+
+  function onStray(frame: ThingMagicFrame) {
+    current?.reading.heard()
+    const tag = decodeThingMagicTag(frame)
+    if (tag) {
+      const { epc, ...seen } = tag
+      presence.seen([{ tag: { epc }, ...seen, seenAtMs: clock.elapsed() }])
+      return null
+    }
+    if (frame.opcode !== THINGMAGIC.readMany) return { bytes: frame.data.length, detail: 'a frame that answers nothing' }
+    if (frame.status === TOO_HOT) {
+      if (clock.elapsed() - hotMs >= HEAT_OVER_MS) {
+        queue.put({ type: 'fault', detail: 'the reader is too hot and reads less; give it air or less power' })
+      }
+      hotMs = clock.elapsed()
+    } else if (frame.status !== STILL_READING && frame.status !== 0) {
+      queue.put({ type: 'fault', detail: `reading: ${statusText(frame.status ?? 0)}` })
+    }
+    return null
+  }
+
+  // Made for this device alone: a reader shares its line with nobody.
+  const protocol: LinkProtocol<Line> = {
+    name: 'ThingMagic reader',
+    start(link) {
+      const exchange = startExchange({ codec: thingMagicCodec('host'), gapMs: 0, quarantineMs: 100, onStray }, link, platform)
+      exchange.onNoise(noise.add)
+      return exchange
+    },
+  }
+
+  /** The pin as it shall be; reading is stopped for it, as the modules take no other command while they read. */
+  async function write(signal: Signal, ms: number): Promise<SwitchAnswer> {
+    offTimers.get(signal)?.()
+    offTimers.delete(signal)
+    if (ms > 0) offTimers.set(signal, timers.after(ms, () => void write(signal, 0)))
+    const pin = settings[signal]?.output
+    const session = current
+    if (!session || pin === undefined) return NOT_CONNECTED
+    const held = await session.reading.hold()
+    const answer = held ? await session.ask(setOutput(pin, ms > 0)) : NOT_CONNECTED
+    await session.reading.go()
+    if (answer.kind !== 'answered') return answer.kind === 'lost' ? answer : NOT_CONNECTED
+    if (answer.frame.status === 0) return { kind: 'done' }
+    return { kind: 'refused', detail: statusText(answer.frame.status ?? 0), undecided: false }
+  }
+
+  const configured = new Set(SIGNALS.filter((signal) => settings[signal]))
+  const signals = timedSignals(clock, configured, write)
+
+  async function begin(session: LinkSession<Line>, signal: AbortSignal): Promise<DeviceIdentity> {
+    current = null
+    const ask = async (frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>> => {
+      const answer = await session.speaker.ask({
+        frame,
+        who: 'the reader',
+        timeoutMs: settings.requestTimeoutMs,
+        signal: session.over,
+        answers: ({ opcode }) => opcode === frame.opcode,
+      })
+      if (answer.kind === 'answered') current?.reading.heard()
+      return answer
+    }
+    async function asked(frame: ThingMagicFrame, what: string | null): Promise<ThingMagicFrame> {
+      const answer = await ask(frame)
+      if (signal.aborted) throw signal.reason as Error
+      if (answer.kind !== 'answered') {
+        const detail = answer.kind === 'lost' ? answer.detail : 'no answer'
+        session.silent(detail)
+        throw new Error(detail)
+      }
+      session.heard()
+      if (what !== null && answer.frame.status !== 0) {
+        throw new Error(`the reader refuses ${what}: ${statusText(answer.frame.status ?? 0)}; check the settings of ${settings.deviceId}`)
+      }
+      return answer.frame
+    }
+
+    // It may still be reading from before. One that does not read may refuse to stop.
+    await asked(STOP_READING, null)
+    if (isBootLoader(await asked(thingMagicCommand(THINGMAGIC.currentProgram), 'to tell its program'))) {
+      await asked(thingMagicCommand(THINGMAGIC.bootFirmware), 'to start its firmware')
+    }
+    const version = decodeVersion(await asked(thingMagicCommand(THINGMAGIC.version), 'to tell its version'))
+    if (!version) throw new Error('the reader does not tell its version')
+    await asked(USE_GEN2, 'Gen2 tags')
+    await asked(thingMagicCommand(THINGMAGIC.setRegion, [THINGMAGIC_REGIONS[settings.region]]), `region ${settings.region}`)
+    await asked(setAntennas(settings.antennas), `antennas ${settings.antennas.join(', ')}`)
+    if (settings.powerDbm !== undefined) await asked(setReadPower(settings.powerDbm), `a power of ${settings.powerDbm} dBm`)
+    await asked(TELL_EVERY_READ, 'to tell every read')
+    for (const [name, ms] of signals.due()) {
+      const pin = settings[name]?.output
+      if (pin !== undefined) await asked(setOutput(pin, ms > 0), `pin ${pin}`)
+    }
+    await asked(START_READING, 'to read')
+    async function start(): Promise<void> {
+      const answer = await ask(START_READING)
+      // Without power for a moment, it has forgotten its region and everything else.
+      if (answer.kind === 'answered' && answer.frame.status !== 0) {
+        session.end(`the reader does not read any more: ${statusText(answer.frame.status ?? 0)}`)
+      }
+    }
+    const reading = keepReading({
+      platform, quietMs: QUIET_MS, reads: true, over: session.over, stop: () => ask(STOP_READING), start,
+      onSilent: session.silent,
+    })
+    current = { reading, ask }
+    return { description: `ThingMagic reader ${version.hardware} at ${linkKey(settings.link)}`, firmwareVersion: version.firmware }
+  }
+
+  return linkDevice({
+    link: settings.link,
+    links,
+    platform,
+    queue,
+    protocol,
+    begin,
+    release: () => settled(result('failed', false, 'not_supported', 'this reader only reads')),
+    signal: signals.signal,
+    async switchOff(session) {
+      signals.allOff()
+      for (const cancel of offTimers.values()) cancel()
+      offTimers.clear()
+      if (!session) return
+      for (const name of configured) await write(name, 0)
+      await current?.reading.hold()
+    },
+    stopped() {
+      noise.stop()
+      presence.stop()
+    },
+  })
+}
+
+/** UHF reader modules of ThingMagic: M6e, Nano, Micro, M7e. */
+export const thingMagicDriver: Driver<ThingMagicSettings, typeof ThingMagicSettings> = {
+  name: 'thingmagic',
+  settings: ThingMagicSettings,
+  linkUse: () => null,
+  claims: ({ deviceId, ...settings }) =>
+    SIGNALS.flatMap((signal) => {
+      const lamp = settings[signal]
+      return lamp ? [{ setting: `${signal}.output`, on: `pin ${lamp.output} of ${deviceId}` }] : []
+    }),
+  open: openThingMagic,
+}

@@ -1,0 +1,151 @@
+import type { Platform } from '../../policy/platform.ts'
+import { m100Codec } from '../protocols/m100/frame.ts'
+import type { M100Frame } from '../protocols/m100/frame.ts'
+import {
+  decodeTag, M100, m100Command, M100_INFORMATION, M100_REGIONS, NO_TAG, pollMany, refusalOf, refusalText, setPower,
+} from '../protocols/m100/messages.ts'
+import { linkKey } from '../transports/link-settings.ts'
+import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
+import type { RunningCommand } from './command-queue.ts'
+import { result } from './device.ts'
+import type { DeviceIdentity, ProtectionDevice, TagName } from './device.ts'
+import type { Driver } from './driver.ts'
+import { eventQueue } from './event-queue.ts'
+import { startExchange } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
+import { keepReading } from './keep-reading.ts'
+import type { KeptReading } from './keep-reading.ts'
+import { linkDevice, settled } from './link-device.ts'
+import type { LinkSession } from './link-device.ts'
+import { askOn } from './m100/ask.ts'
+import type { AskM100 } from './m100/ask.ts'
+import { deactivateTag } from './m100/deactivate.ts'
+import { M100Settings } from './m100/settings.ts'
+import { noiseReport } from './noise-report.ts'
+import { tagPresence } from './tag-presence.ts'
+
+type Line = Exchange<M100Frame>
+
+/** The EPC is as long as a select can name it: its length has 8 bits. */
+const LONGEST_EPC_DIGITS = 62
+
+const MOST_POLLS = 65_535
+/** A full round of polls without a tag takes some 10 ms. */
+const QUIET_MS = 500
+
+const printable = (bytes: Uint8Array): string => String.fromCharCode(...bytes.subarray(0, 64)).replace(/[^\x20-\x7e]/g, '').trim()
+
+function openM100(settings: M100Settings, links: SharedLinks, platform: Platform): ProtectionDevice {
+  const queue = eventQueue()
+  const noise = noiseReport(platform, queue.put)
+  const presence = tagPresence({ platform, repeatMs: settings.repeatMs, goneMs: settings.goneMs, tell: queue.put })
+  let polling: KeptReading | null = null
+  let ask: AskM100 | null = null
+
+  const { region, powerDbm } = settings
+  const setUp = [
+    ...(region ? [{ frame: m100Command(M100.setRegion, [M100_REGIONS[region]]), what: `region ${region}` }] : []),
+    ...(powerDbm === undefined ? [] : [{ frame: setPower(powerDbm), what: `a power of ${powerDbm} dBm` }]),
+  ]
+
+  function onStray(frame: M100Frame) {
+    polling?.heard()
+    const tag = decodeTag(frame)
+    if (tag) {
+      presence.seen([{ tag: { epc: tag.epc }, rssiDbm: tag.rssiDbm, seenAtMs: platform.clock.elapsed() }])
+      return null
+    }
+    return refusalOf(frame) === NO_TAG ? null : { bytes: frame.parameters.length, detail: 'a frame that answers nothing' }
+  }
+
+  // Made for this device alone: a reader shares its line with nobody.
+  const protocol: LinkProtocol<Line> = {
+    name: 'M100 reader',
+    start(link) {
+      const exchange = startExchange({ codec: m100Codec('host'), gapMs: 0, quarantineMs: 100, onStray }, link, platform)
+      exchange.onNoise(noise.add)
+      return exchange
+    },
+  }
+
+  async function begin(session: LinkSession<Line>, signal: AbortSignal): Promise<DeviceIdentity> {
+    polling = null
+    const asking = askOn(session.speaker, settings.requestTimeoutMs, () => polling?.heard())
+
+    async function asked(frame: M100Frame, what: string): Promise<M100Frame> {
+      const answer = await asking(frame, { signal })
+      if (signal.aborted) throw signal.reason as Error
+      if (answer.kind !== 'answered') {
+        const detail = answer.kind === 'lost' ? answer.detail : 'no answer'
+        session.silent(detail)
+        throw new Error(detail)
+      }
+      session.heard()
+      const refusal = refusalOf(answer.frame)
+      if (refusal !== null) {
+        throw new Error(`the reader refuses ${what}: ${refusalText(refusal)}; check the settings of ${settings.deviceId}`)
+      }
+      return answer.frame
+    }
+
+    // It may still be polling from before, and its tags are no answers.
+    await asked(m100Command(M100.stop), 'to stop')
+    const hardware = await asked(m100Command(M100.information, [M100_INFORMATION.hardware]), 'to tell its model')
+    const software = await asked(m100Command(M100.information, [M100_INFORMATION.software]), 'to tell its version')
+    for (const { frame, what } of setUp) await asked(frame, what)
+    ask = asking
+    polling = keepReading({
+      platform,
+      quietMs: QUIET_MS,
+      over: session.over,
+      stop: () => asking(m100Command(M100.stop)),
+      async start() {
+        // It may have been without power for a moment and have forgotten them.
+        for (const { frame } of setUp) await asking(frame)
+        return asking(pollMany(MOST_POLLS))
+      },
+      onSilent: session.silent,
+    })
+    await polling.go()
+    const model = printable(hardware.parameters.subarray(1))
+    const firmwareVersion = printable(software.parameters.subarray(1))
+    return { description: `UHF reader ${model} at ${linkKey(settings.link)}`, ...(firmwareVersion ? { firmwareVersion } : {}) }
+  }
+
+  function release({ tag }: { readonly tag?: TagName }, signal: AbortSignal): RunningCommand {
+    const failed = (text: string) => settled(result('failed', false, 'not_supported', text))
+    const how = settings.deactivate
+    if (!how || !ask || !polling) return failed('this reader only reads; add "deactivate" to its settings')
+    if (!tag || !('epc' in tag)) return failed('a tag is deactivated by its EPC, and none was given')
+    const epc = tag.epc.toUpperCase()
+    if (epc.length > LONGEST_EPC_DIGITS) return failed('an EPC this long cannot be selected')
+    const onFault = (detail: string) => queue.put({ type: 'fault', detail })
+    const outcome = deactivateTag({ ask, polling, presence, platform, how, epc, signal, onFault })
+    return { outcome, finished: outcome }
+  }
+
+  return linkDevice({
+    link: settings.link,
+    links,
+    platform,
+    queue,
+    protocol,
+    begin,
+    release: (command, _session, signal) => release(command, signal),
+    // The field off: nobody listens any more.
+    switchOff: async (session) => void (session && (await ask?.(m100Command(M100.stop)))),
+    stopped() {
+      noise.stop()
+      presence.stop()
+    },
+  })
+}
+
+/** UHF pads and modules with the M100 and QM100 chips: YRM100, JRD-4035, R200. */
+export const m100Driver: Driver<M100Settings, typeof M100Settings> = {
+  name: 'uhf-m100',
+  settings: M100Settings,
+  linkUse: () => null,
+  claims: () => [],
+  open: openM100,
+}

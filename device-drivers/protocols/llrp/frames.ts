@@ -1,0 +1,167 @@
+import { assert } from '../../../policy/assert.ts'
+import type { Noise, ResyncingCodec } from '../codec.ts'
+import { FIRST_TLV, MESSAGE_ROWS_BY_TYPE, PARAMETER_ROWS_BY_TYPE, TV_LENGTHS } from './tables.ts'
+import type { Row } from './tables.ts'
+
+/**
+ * One message on the wire (LLRP 1.0.1, 16.1):
+ *
+ *     3 bits 0 · 3 bits version · 10 bits type · 32 bits length with this header · 32 bits id · body
+ */
+export interface LlrpFrame {
+  readonly type: number
+  readonly id: number
+  /** A view of the bytes as they came. */
+  readonly body: Uint8Array
+}
+
+export const HEADER_BYTES = 10
+/** The version of LLRP 1.0.1, which readers of 1.1 and 2.0 speak too until told otherwise. */
+export const VERSION = 1
+/** No message is longer. A report of 1,000 tags with everything about them is about 100 KB. */
+export const MAX_MESSAGE_BYTES = 262_144
+/** While a beginning is looked for, no message is believed to be longer: that bounds what a false one costs. */
+const MAX_LENGTH_WHILE_LOST = 16_384
+
+const word = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
+const long = (bytes: Uint8Array, at: number): number => word(bytes, at) * 65_536 + word(bytes, at + 2)
+
+/** Parameters within parameters that are looked into; the standard needs 7. */
+const DEEPEST_LOOK = 8
+
+/** Whether the bytes are parameters one behind the other that end exactly at `end`, and so within each that is known. */
+function areParameters(bytes: Uint8Array, from: number, end: number, depth: number): boolean {
+  let at = from
+  while (at < end) {
+    const head = bytes[at] ?? 0
+    let length: number
+    if (head >= FIRST_TLV) {
+      length = TV_LENGTHS[head - FIRST_TLV] ?? 0
+      if (length === 0) return false
+    } else {
+      if (at + 4 > end || head > 3 || word(bytes, at) < FIRST_TLV) return false
+      length = word(bytes, at + 2)
+      if (length < 4 || at + length > end) return false
+      const row = PARAMETER_ROWS_BY_TYPE[word(bytes, at)]
+      if (row && !fits(row, bytes, at + 4, at + length, depth)) return false
+    }
+    at += length
+  }
+  return at === end
+}
+
+/** Whether the bytes can be the fields and parameters of such an element. */
+function fits(row: Row<string>, bytes: Uint8Array, from: number, end: number, depth: number): boolean {
+  const params = from + row.fieldBytes
+  if (params > end) return false
+  if (!row.isFixed || depth >= DEEPEST_LOOK) return true
+  return areParameters(bytes, params, end, depth + 1)
+}
+
+/** Length of the message that begins at `at`; 0 when more bytes are needed to tell, -1 when none begins here. */
+function lengthAt(bytes: Uint8Array, at: number, end: number, isLost: boolean): number {
+  const there = end - at
+  if ((bytes[at] ?? 0) >> 2 !== VERSION) return -1
+  if (there < 2) return 0
+  const row = MESSAGE_ROWS_BY_TYPE[word(bytes, at) & 0x3ff]
+  // Messages of later versions and of vendors pass, but none of them is taken for a new beginning.
+  if (!row && isLost) return -1
+  if (there < 6) return 0
+  const length = long(bytes, at + 2)
+  if (length < HEADER_BYTES || length > (isLost ? MAX_LENGTH_WHILE_LOST : MAX_MESSAGE_BYTES)) return -1
+  if (row) {
+    const least = HEADER_BYTES + row.fieldBytes
+    if (length < least || (isLost && row.isFixed && row.params.size === 0 && length !== least)) return -1
+  }
+  if (there < length) return 0
+  return row && !fits(row, bytes, at + HEADER_BYTES, at + length, 0) ? -1 : length
+}
+
+/**
+ * Finds messages in a stream that has no marks of beginning. TCP loses nothing, so messages follow each other without
+ * a gap and a header is believed by its version and length. When it cannot be one, or what it claims to hold is no row
+ * of parameters, the stream is lost: then every byte is tried as a beginning (the next one, not the one behind the
+ * length that was claimed), and one is believed only with a known type, a length of at most 16 KiB that fits that type,
+ * and a body whose parameters end exactly where it ends. Holds less than one message; each byte costs at most one look
+ * at 16 KiB. Without a checksum one case stays open: a message cut within its last field takes what it lacks from the next one.
+ */
+export function llrpCodec(): ResyncingCodec<LlrpFrame> {
+  let held: Uint8Array = new Uint8Array(0)
+  let filled = 0
+  let isLost = false
+  let thrownAway = 0
+
+  function scan(bytes: Uint8Array, end: number, isLast: boolean): LlrpFrame[] {
+    const frames: LlrpFrame[] = []
+    let at = 0
+    while (at < end) {
+      const length = lengthAt(bytes, at, end, isLost)
+      if (length > 0) {
+        frames.push({ type: word(bytes, at) & 0x3ff, id: long(bytes, at + 6), body: bytes.subarray(at + HEADER_BYTES, at + length) })
+        isLost = false
+        at += length
+      } else if (length < 0 || (isLast && isLost)) {
+        isLost = true
+        thrownAway++
+        at++
+      } else {
+        break
+      }
+    }
+    // Frames are views of `bytes`, so what is kept moves to memory of its own.
+    if (at > 0 || bytes !== held) keep(bytes, at, end)
+    return frames
+  }
+
+  function keep(bytes: Uint8Array, from: number, end: number): void {
+    filled = end - from
+    assert(filled < MAX_MESSAGE_BYTES, 'the codec holds less than one message')
+    const expected = filled >= 6 ? long(bytes, from + 2) : 0
+    held = new Uint8Array(filled === 0 ? 0 : Math.max(filled, Math.min(expected, MAX_MESSAGE_BYTES)))
+    held.set(bytes.subarray(from, end))
+  }
+
+  function append(chunk: Uint8Array): void {
+    if (filled + chunk.length > held.length) {
+      const larger = new Uint8Array(Math.max(filled + chunk.length, Math.min(2 * held.length, MAX_MESSAGE_BYTES)))
+      larger.set(held.subarray(0, filled))
+      held = larger
+    }
+    held.set(chunk, filled)
+    filled += chunk.length
+  }
+
+  return {
+    push(chunk) {
+      if (filled === 0) return scan(chunk, chunk.length, false)
+      // Only what the message lacks is moved; the rest of the chunk is looked at where it lies.
+      const lacks = filled < 6 || isLost ? chunk.length : Math.min(chunk.length, Math.max(0, long(held, 2) - filled))
+      append(chunk.subarray(0, lacks))
+      const frames = scan(held, filled, false)
+      if (lacks === chunk.length) return frames
+      const rest = chunk.subarray(lacks)
+      if (filled === 0) return [...frames, ...scan(rest, rest.length, false)]
+      append(rest)
+      return [...frames, ...scan(held, filled, false)]
+    },
+    silence: () => (isLost ? scan(held, filled, true) : []),
+    takeNoise(): Noise | null {
+      if (thrownAway === 0) return null
+      const noise = { bytes: thrownAway, detail: 'bytes that are no LLRP message' }
+      thrownAway = 0
+      return noise
+    },
+    encode({ type, id, body }) {
+      const bytes = new Uint8Array(HEADER_BYTES + body.length)
+      const view = new DataView(bytes.buffer)
+      view.setUint16(0, (VERSION << 10) | type)
+      view.setUint32(2, bytes.length)
+      view.setUint32(6, id)
+      bytes.set(body, HEADER_BYTES)
+      return bytes
+    },
+    get held() {
+      return filled
+    },
+  }
+}

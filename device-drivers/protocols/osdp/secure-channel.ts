@@ -1,0 +1,145 @@
+import { createCipheriv, createDecipheriv, timingSafeEqual } from 'node:crypto'
+import { FIRST_WITH_MAC, osdpBody } from './frame.ts'
+import type { OsdpFrame } from './frame.ts'
+
+/**
+ * The secure channel of OSDP v2 (SIA OSDP 2.2, Annex D): AES-128, session keys from the device's base
+ * key (SCBK) and a random number of the panel, a cryptogram from each side, then on every frame a MAC
+ * that depends on the frame before it.
+ *
+ *     panel                                       device
+ *     CHLNG  SCS_11  random A            ───▶
+ *                                        ◀───     CCRYPT SCS_12  name, random B, cryptogram of A B
+ *     SCRYPT SCS_13  cryptogram of B A   ───▶
+ *                                        ◀───     RMAC_I SCS_14  first MAC of the replies
+ *     … SCS_15 no data, SCS_17 encrypted ───▶
+ *                                        ◀───     … SCS_16 no data, SCS_18 encrypted
+ */
+export const SCS = {
+  challenge: 0x11, deviceCryptogram: 0x12, panelCryptogram: 0x13, firstMac: 0x14, command: 0x15, reply: 0x16,
+  commandData: 0x17, replyData: 0x18,
+} as const
+
+/** The key that every device has when it leaves the factory, and so no secret: for setting a real one, and for nothing else. */
+export const DEFAULT_KEY = Uint8Array.from({ length: 16 }, (_, i) => 0x30 + i)
+
+const BLOCK = 16
+const END_OF_DATA = 0x80
+const ZERO_BLOCK = new Uint8Array(BLOCK)
+
+export interface SessionKeys {
+  readonly enc: Uint8Array
+  readonly mac1: Uint8Array
+  readonly mac2: Uint8Array
+}
+
+function encryptBlocks(key: Uint8Array, iv: Uint8Array, blocks: Uint8Array): Uint8Array {
+  const cipher = createCipheriv('aes-128-cbc', key, iv).setAutoPadding(false)
+  return Uint8Array.from(cipher.update(blocks))
+}
+
+/** One block; CBC with a zero vector is ECB. */
+const encryptBlock = (key: Uint8Array, block: Uint8Array): Uint8Array => encryptBlocks(key, ZERO_BLOCK, block)
+
+const joined = (one: Uint8Array, other: Uint8Array): Uint8Array => Uint8Array.from([...one, ...other])
+const inverted = (bytes: Uint8Array): Uint8Array => bytes.map((byte) => ~byte)
+
+/** The keys of one session; `panelRandom` is 8 bytes, of which 6 are used. */
+export function sessionKeys(baseKey: Uint8Array, panelRandom: Uint8Array): SessionKeys {
+  const derived = (kind: number) => {
+    const block = new Uint8Array(BLOCK)
+    block.set([0x01, kind])
+    block.set(panelRandom.subarray(0, 6), 2)
+    return encryptBlock(baseKey, block)
+  }
+  return { enc: derived(0x82), mac1: derived(0x01), mac2: derived(0x02) }
+}
+
+/** What the device proves its key with. */
+export function deviceCryptogram({ enc }: SessionKeys, panelRandom: Uint8Array, deviceRandom: Uint8Array): Uint8Array {
+  return encryptBlock(enc, joined(panelRandom, deviceRandom))
+}
+
+/** What the panel proves its key with. */
+export function panelCryptogram({ enc }: SessionKeys, panelRandom: Uint8Array, deviceRandom: Uint8Array): Uint8Array {
+  return encryptBlock(enc, joined(deviceRandom, panelRandom))
+}
+
+/** The MAC from which the first command goes on. */
+export function firstReplyMac({ mac1, mac2 }: SessionKeys, cryptogramOfPanel: Uint8Array): Uint8Array {
+  return encryptBlock(mac2, encryptBlock(mac1, cryptogramOfPanel))
+}
+
+/** Whether both are the same, in constant time. */
+export function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+function padded(bytes: Uint8Array): Uint8Array {
+  const blocks = new Uint8Array((Math.floor(bytes.length / BLOCK) + 1) * BLOCK)
+  blocks.set(bytes)
+  blocks[bytes.length] = END_OF_DATA
+  return blocks
+}
+
+/** The MAC of `bytes` behind the one before: CBC with the first key, the last block with the second; padded where a block is not full. */
+export function osdpMac({ mac1, mac2 }: SessionKeys, before: Uint8Array, bytes: Uint8Array): Uint8Array {
+  const blocks = bytes.length > 0 && bytes.length % BLOCK === 0 ? bytes : padded(bytes)
+  const head = blocks.subarray(0, blocks.length - BLOCK)
+  const iv = head.length > 0 ? encryptBlocks(mac1, before, head).subarray(-BLOCK) : before
+  return encryptBlocks(mac2, iv, blocks.subarray(-BLOCK))
+}
+
+/** Encrypts data behind the MAC of the other direction. */
+export function encryptData({ enc }: SessionKeys, before: Uint8Array, data: Uint8Array): Uint8Array {
+  return encryptBlocks(enc, inverted(before), padded(data))
+}
+
+/** Decrypts data; null when it is none. */
+export function decryptData({ enc }: SessionKeys, before: Uint8Array, data: Uint8Array): Uint8Array | null {
+  if (data.length % BLOCK !== 0) return null
+  if (data.length === 0) return data
+  const decipher = createDecipheriv('aes-128-cbc', enc, inverted(before)).setAutoPadding(false)
+  const plain = Uint8Array.from(decipher.update(data))
+  let end = plain.length - 1
+  while (end > 0 && plain[end] === 0) end--
+  return plain[end] === END_OF_DATA ? plain.slice(0, end) : null
+}
+
+/** A session after the handshake, the same for both sides: it puts frames into the channel and takes them out, each once and in order. */
+export interface SecureChannel {
+  /** Gives `frame`, whose data is plain, its security block, encryption and MAC. */
+  seal(frame: OsdpFrame): OsdpFrame
+  /** The frame with plain data; null when its MAC or data is not right, and then nothing has changed. */
+  open(frame: OsdpFrame): OsdpFrame | null
+}
+
+/** `replyMac` is the first MAC of the replies. */
+export function secureChannel(keys: SessionKeys, replyMac: Uint8Array): SecureChannel {
+  /** The last MAC of each direction; a frame goes on from the other's. */
+  const last = { command: replyMac, reply: replyMac }
+  const sides = (frame: OsdpFrame) => (frame.reply ? (['reply', 'command'] as const) : (['command', 'reply'] as const))
+
+  return {
+    seal(frame) {
+      const [own, other] = sides(frame)
+      const type = frame.data.length > 0 ? (frame.reply ? SCS.replyData : SCS.commandData) : frame.reply ? SCS.reply : SCS.command
+      const data = frame.data.length > 0 ? encryptData(keys, last[other], frame.data) : frame.data
+      const sealed = { ...frame, security: Uint8Array.of(type), data }
+      last[own] = osdpMac(keys, last[other], osdpBody(sealed))
+      return { ...sealed, mac: last[own].slice(0, 4) }
+    },
+    open(frame) {
+      const [own, other] = sides(frame)
+      const type = frame.security?.[0] ?? 0
+      if (type < FIRST_WITH_MAC || !frame.mac) return null
+      const mac = osdpMac(keys, last[other], osdpBody(frame))
+      if (!isSame(frame.mac, mac.subarray(0, 4))) return null
+      const isEncrypted = type === SCS.commandData || type === SCS.replyData
+      const data = isEncrypted ? decryptData(keys, last[other], frame.data) : frame.data
+      if (!data) return null
+      last[own] = mac
+      return { ...frame, security: null, data, mac: null }
+    },
+  }
+}

@@ -1,0 +1,119 @@
+import { hexOfBytes } from '../hex.ts'
+import { THINGMAGIC } from './frame.ts'
+import type { ThingMagicFrame } from './frame.ts'
+
+/** Regions as the modules number them. */
+export const THINGMAGIC_REGIONS = {
+  northAmerica: 0x01, india: 0x04, japan: 0x05, china: 0x06, europe: 0x08, korea: 0x09, australia: 0x0b, newZealand: 0x0c,
+  northAmerica2: 0x0d, open: 0xff,
+} as const
+export type ThingMagicRegion = keyof typeof THINGMAGIC_REGIONS
+
+/** Status of a sign of life while it reads: all is well. */
+export const STILL_READING = 0x0400
+/** Status of a sign of life: too hot, it reads less. */
+export const TOO_HOT = 0x0504
+
+const STATUSES: Readonly<Record<number, string>> = {
+  0x0100: 'wrong length of the data',
+  0x0101: 'unknown command',
+  0x0102: 'command cannot be carried out',
+  0x0103: 'power too high',
+  0x0105: 'wrong value',
+  0x0106: 'power too low',
+  0x010a: 'region not supported',
+  0x0400: 'no tag found',
+  0x0504: 'too hot',
+  0x0505: 'too much is reflected: is an antenna connected?',
+}
+
+/** A status in words, such as `status 0103 (power too high)`. */
+export function statusText(status: number): string {
+  return `status ${status.toString(16).toUpperCase().padStart(4, '0')} (${STATUSES[status] ?? 'unknown'})`
+}
+
+/** A command with its data. */
+export function thingMagicCommand(opcode: number, data: readonly number[] = []): ThingMagicFrame {
+  return { opcode, status: null, data: Uint8Array.from(data) }
+}
+
+const GEN2 = 0x05
+
+/** Gen2 tags, which is also what `startReading` asks for. */
+export const USE_GEN2 = thingMagicCommand(THINGMAGIC.setProtocol, [0, GEN2])
+/** Every sighting is told, not only the first. */
+export const TELL_EVERY_READ = thingMagicCommand(THINGMAGIC.setOption, [0x01, 0x0c, 0x00])
+
+/** What is told of each read, in this order. Bits of the metadata flags. */
+const METADATA = { count: 1, rssi: 2, antenna: 4, frequency: 8, time: 16, phase: 32, protocol: 64, data: 128, outputs: 256 } as const
+const ALL_METADATA = 0x01ff
+
+/** Reads until it is stopped: with every metadatum, and a sign of life every 1,000 ms. */
+export const START_READING = thingMagicCommand(THINGMAGIC.tagOperation, [
+  0, 0, 0x01, THINGMAGIC.readMany, 0, 0, GEN2,
+  0x07, THINGMAGIC.readMany, 0x10, 0x00, 0x1b, 0x03, 0xe8, ALL_METADATA >> 8, ALL_METADATA & 0xff,
+])
+export const STOP_READING = thingMagicCommand(THINGMAGIC.tagOperation, [0, 0, 0x02])
+
+/** The antennas that take turns, each for sending and receiving. */
+export function setAntennas(antennas: readonly number[]): ThingMagicFrame {
+  return thingMagicCommand(THINGMAGIC.setAntennas, [0x02, ...antennas.flatMap((antenna) => [antenna, antenna])])
+}
+
+/** In dBm, with two decimals. */
+export function setReadPower(dbm: number): ThingMagicFrame {
+  const centi = Math.round(dbm * 100)
+  return thingMagicCommand(THINGMAGIC.setReadPower, [centi >>> 8, centi & 0xff])
+}
+
+/** A pin of the module as output. */
+export function setOutput(pin: number, on: boolean): ThingMagicFrame {
+  return thingMagicCommand(THINGMAGIC.setOutput, [pin, on ? 1 : 0])
+}
+
+/** Whether the module runs its boot loader, which reads no tags, from its answer to `currentProgram`. */
+export function isBootLoader({ data }: ThingMagicFrame): boolean {
+  return ((data[0] ?? 0) & 3) === 1
+}
+
+/** Boot loader 4, hardware 4, date 4, firmware 4, protocols 4. Null when it is not well formed. */
+export function decodeVersion({ data }: ThingMagicFrame): { hardware: string; firmware: string } | null {
+  if (data.length < 16) return null
+  const dotted = (from: number) => hexOfBytes(data.subarray(from, from + 4)).replace(/(..)(?=.)/g, '$1.')
+  return { hardware: dotted(4), firmware: dotted(12) }
+}
+
+export interface ThingMagicTag {
+  /** Upper-case hex. */
+  readonly epc: string
+  readonly rssiDbm?: number
+  /** From 1. */
+  readonly antenna?: number
+}
+
+/** Length of each metadatum in bytes, lowest bit first; data brings its own. */
+const LENGTHS: readonly (readonly [number, number])[] = [
+  [METADATA.count, 1], [METADATA.rssi, 1], [METADATA.antenna, 1], [METADATA.frequency, 3], [METADATA.time, 4],
+  [METADATA.phase, 2], [METADATA.protocol, 1], [METADATA.data, 2], [METADATA.outputs, 1],
+]
+
+/** Option 1, search flags 2, metadata flags 2, count 1, metadata, bits 2, PC 2, EPC, CRC 2. Null when it is no tag. */
+export function decodeThingMagicTag({ opcode, status, data }: ThingMagicFrame): ThingMagicTag | null {
+  if (opcode !== THINGMAGIC.readMany || status !== 0 || data.length < 12) return null
+  const flags = ((data[3] ?? 0) << 8) | (data[4] ?? 0)
+  let at = 6
+  let rssiDbm: number | undefined
+  let antenna: number | undefined
+  for (const [flag, length] of LENGTHS) {
+    if (!(flags & flag)) continue
+    if (flag === METADATA.rssi) rssiDbm = ((data[at] ?? 0) << 24) >> 24
+    // High half byte: the antenna that sends.
+    if (flag === METADATA.antenna) antenna = (data[at] ?? 0) >>> 4
+    at += length + (flag === METADATA.data ? Math.ceil((((data[at] ?? 0) << 8) | (data[at + 1] ?? 0)) / 8) : 0)
+  }
+  const bytes = (((data[at] ?? 0) << 8) | (data[at + 1] ?? 0)) / 8
+  const epcLength = bytes - 4
+  if (!Number.isInteger(bytes) || epcLength < 2 || epcLength % 2 !== 0 || data.length !== at + 2 + bytes) return null
+  const epc = hexOfBytes(data.subarray(at + 4, at + 4 + epcLength))
+  return { epc, ...(rssiDbm === undefined ? {} : { rssiDbm }), ...(antenna ? { antenna } : {}) }
+}

@@ -1,0 +1,137 @@
+import Sqlite, { type Database as Connection } from 'better-sqlite3'
+import type { PackedItem } from './item-table.ts'
+
+/**
+ * The file of the items, and of what lies around the gates. It can be fetched and learnt again, so it needs
+ * less than the ledger: a commit is whole but not flushed.
+ */
+export interface ItemFile {
+  read(): StoredItems
+  /** Rows and the number they reach in one transaction; a row with info 0 is removed. */
+  write(rows: readonly StoredRow[], mark: ItemMark, categories: readonly string[]): void
+  /** Forgets every item. */
+  clear(mark: ItemMark): void
+  /** What lies around a gate; undefined: the gate is new. */
+  strays(gate: string): StoredStray[] | undefined
+  saveStrays(gate: string, strays: readonly StoredStray[]): void
+  close(): void
+}
+
+export interface StoredRow extends PackedItem {
+  readonly name: string
+}
+
+/** A tag that lies near a gate (lanes/gate/presence.ts). */
+export interface StoredStray {
+  readonly tag: string
+  readonly longestGapMs: number | undefined
+  readonly wasOutside: boolean
+}
+
+/** How far the replica has come. */
+export interface ItemMark {
+  readonly epoch: number
+  readonly ver: number
+  /** The floor when it was begun. */
+  readonly base: number
+  /** Trusted time at which it was known to be complete, ms; 0: never. */
+  readonly confirmedMs: number
+}
+
+export interface StoredItems {
+  readonly mark: ItemMark | undefined
+  /** By number, from 1. */
+  readonly categories: readonly string[]
+  rows(): IterableIterator<StoredRow>
+}
+
+/** Raised also when the packing of items changes (item-table.ts). */
+const SCHEMA_VERSION = 1
+const ITEMS = 'CREATE TABLE item (name TEXT PRIMARY KEY, info INTEGER NOT NULL, category INTEGER NOT NULL) WITHOUT ROWID, STRICT'
+const SCHEMA = `${ITEMS};
+  CREATE TABLE category (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;
+  CREATE TABLE gate (gate TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
+  CREATE TABLE stray (gate TEXT NOT NULL, tag TEXT NOT NULL, longest_gap_ms INTEGER, was_outside INTEGER NOT NULL, PRIMARY KEY (gate, tag)) WITHOUT ROWID, STRICT;
+  CREATE TABLE progress (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL, ver INTEGER NOT NULL, base INTEGER NOT NULL, confirmed_ms INTEGER NOT NULL) STRICT;`
+
+/** Opens the file of a replica. One that cannot be read is left alone, and a temporary one takes its place until somebody removes it. */
+export function openItemFile(file: string, onDamaged: (error: unknown) => void): ItemFile {
+  try {
+    return itemFile(connect(file))
+  } catch (error) {
+    onDamaged(error)
+    return itemFile(connect(''))
+  }
+}
+
+function connect(file: string): Connection {
+  const db = new Sqlite(file, { timeout: 2_000 })
+  try {
+    db.pragma('journal_mode = WAL')
+    db.pragma('synchronous = NORMAL')
+    db.pragma('cache_size = -4000')
+    db.pragma('journal_size_limit = 16777216')
+    const version = db.pragma('user_version', { simple: true }) as number
+    if (version === SCHEMA_VERSION) return db
+    // Of another make: what it holds can be fetched again.
+    db.exec(`DROP TABLE IF EXISTS item; DROP TABLE IF EXISTS category; DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS gate; DROP TABLE IF EXISTS stray; ${SCHEMA}`)
+    db.pragma(`user_version = ${SCHEMA_VERSION}`)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+function itemFile(db: Connection): ItemFile {
+  const set = () => db.prepare('INSERT INTO item (name, info, category) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET info = excluded.info, category = excluded.category')
+  const remove = () => db.prepare('DELETE FROM item WHERE name = ?')
+  let [setItem, removeItem] = [set(), remove()]
+  const setCategory = db.prepare('INSERT INTO category (number, name) VALUES (?, ?) ON CONFLICT (number) DO NOTHING')
+  const setMark = db.prepare(
+    'INSERT INTO progress (id, epoch, ver, base, confirmed_ms) VALUES (1, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch, ver = excluded.ver, base = excluded.base, confirmed_ms = excluded.confirmed_ms',
+  )
+  let stored = (db.prepare('SELECT COUNT(*) AS n FROM category').get() as { n: number }).n
+  const writeMark = ({ epoch, ver, base, confirmedMs }: ItemMark) => void setMark.run(epoch, ver, base, confirmedMs)
+
+  const write = db.transaction((rows: readonly StoredRow[], mark: ItemMark, categories: readonly string[]) => {
+    for (let i = stored; i < categories.length; i++) setCategory.run(i + 1, categories[i])
+    for (const { name, info, category } of rows) {
+      if (info === 0) removeItem.run(name)
+      else setItem.run(name, info, category)
+    }
+    writeMark(mark)
+  })
+  const clear = db.transaction((mark: ItemMark) => {
+    db.exec(`DROP TABLE item; ${ITEMS}`)
+    writeMark(mark)
+  })
+
+  return {
+    read: () => ({
+      mark: db.prepare<[], ItemMark>('SELECT epoch, ver, base, confirmed_ms AS confirmedMs FROM progress').get(),
+      categories: db.prepare<[], { name: string }>('SELECT name FROM category ORDER BY number').all().map((row) => row.name),
+      rows: () => db.prepare<[], StoredRow>('SELECT name, info, category FROM item').iterate(),
+    }),
+    write(rows, mark, categories) {
+      write.immediate(rows, mark, categories)
+      stored = Math.max(stored, categories.length)
+    },
+    clear(mark) {
+      clear.immediate(mark)
+      ;[setItem, removeItem] = [set(), remove()]
+    },
+    strays(gate) {
+      const isKnown = db.prepare('SELECT gate FROM gate WHERE gate = ?').get(gate) !== undefined
+      const rows = db.prepare<[string], { tag: string; gap: number | null; outside: number }>('SELECT tag, longest_gap_ms AS gap, was_outside AS outside FROM stray WHERE gate = ?').all(gate)
+      return isKnown ? rows.map(({ tag, gap, outside }) => ({ tag, longestGapMs: gap ?? undefined, wasOutside: outside === 1 })) : undefined
+    },
+    saveStrays: db.transaction((gate: string, strays: readonly StoredStray[]) => {
+      db.prepare('INSERT INTO gate (gate) VALUES (?) ON CONFLICT DO NOTHING').run(gate)
+      db.prepare('DELETE FROM stray WHERE gate = ?').run(gate)
+      const insert = db.prepare('INSERT INTO stray (gate, tag, longest_gap_ms, was_outside) VALUES (?, ?, ?, ?)')
+      for (const { tag, longestGapMs, wasOutside } of strays) insert.run(gate, tag, longestGapMs === undefined ? null : Math.round(longestGapMs), wasOutside ? 1 : 0)
+    }),
+    close: () => void db.close(),
+  }
+}

@@ -1,0 +1,223 @@
+import type { ItemEntry, ItemsClaims, ItemsHead } from '../../policy/documents/item-documents.ts'
+import type { Cancel, Platform } from '../../policy/platform.ts'
+import type { Log } from '../log.ts'
+import type { ItemFile, ItemMark, StoredRow } from './database.ts'
+import { itemTable, packItem, unpackItem, type KnownItem } from './item-table.ts'
+
+/**
+ *   items+jwt ─ in order? ─▶ memory (at once) ─▶ disk (in batches, with the number they reach)
+ *                  └ a gap: known to be behind, the rest is fetched
+ *
+ * The store's items as this agent knows them. Pages are taken in the order of their numbers, whatever gets
+ * lost, doubled or out of order on the way; what was not on the disk at a crash is fetched again.
+ */
+export interface Replica {
+  find(kind: 'epc' | 'tagUid' | 'tagId', name: string): KnownItem | undefined
+  /** Takes a page whose signature was checked. */
+  take(page: ItemsClaims): ItemsVerdict
+  /** Hears where the sequence ends, at this trusted time. */
+  hearHead(head: ItemsHead, atMs: number): void
+  /** [epoch, number] for `fetchSignedDocuments`; 0 to begin anew. */
+  have(): [number, number]
+  /** Whether there is more than is known here. */
+  readonly isBehind: boolean
+  /** Trusted time at which it was last known to be complete, ms; 0: never. */
+  readonly confirmedMs: number
+  readonly size: number
+  /** Calls back whenever something has changed; answers how to stop that. */
+  onChange(listener: () => void): Cancel
+  /** Puts on the disk what waits, and lets go of it. */
+  close(): void
+}
+
+/** `rollback`: the page is of a sequence that was left behind. */
+export type ItemsVerdict = 'taken' | 'known' | 'gap' | 'rollback'
+
+export interface ReplicaParts {
+  disk: ItemFile
+  platform: Pick<Platform, 'timers'>
+  log: Log
+}
+
+/** Items that were not known to be complete for so long may have been paid since, s (contracts §4). */
+export const STALE_SECONDS = 90
+
+const FLUSH_MS = 50
+/** Rows of one commit: about a millisecond, in which no tag is looked up. */
+const ROWS_AT_ONCE = 300
+/** So many wait for the disk at most; beyond, it is waited for. */
+const WAITING_LIMIT = 50_000
+/** Categories beyond are not told apart. */
+const CATEGORY_LIMIT = 65_535
+const LETTERS = { epc: 'E', tagUid: 'U', tagId: 'T' } as const
+const KINDS = ['epc', 'tagUid', 'tagId'] as const
+
+/** Rows of one entry: they reach the disk together. */
+interface Waiting {
+  seq: number
+  rows: StoredRow[]
+}
+
+/** Opens the replica with what is on the disk. */
+export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
+  const table = itemTable()
+  const categories: string[] = []
+  const numbers = new Map<string, number>()
+  const listeners = new Set<() => void>()
+  let waiting: Waiting[] = []
+  let timer: Cancel | undefined
+  let isDiskBroken = false
+  let isMarkDirty = false
+
+  const stored = disk.read()
+  let { epoch, ver, base, confirmedMs } = stored.mark ?? { epoch: 0, ver: 0, base: 0, confirmedMs: 0 }
+  for (const name of stored.categories) addCategory(name)
+  for (const { name, info, category } of stored.rows()) table.set(name, { info, category })
+
+  /** The end of the sequence as far as anybody has said. */
+  let head = { epoch, ver }
+  let mustRestart = false
+
+  function addCategory(name: string): number {
+    const known = numbers.get(name)
+    if (known !== undefined) return known
+    if (categories.length >= CATEGORY_LIMIT) return 0
+    categories.push(name)
+    numbers.set(name, categories.length)
+    return categories.length
+  }
+
+  function persisting(work: () => void): void {
+    if (isDiskBroken) return
+    try {
+      work()
+    } catch (error) {
+      // What is on the disk stays true as of its own number; the gate goes on by what is in memory.
+      isDiskBroken = true
+      waiting = []
+      log.error({ err: error }, 'items are no longer written to the disk: after a restart they are fetched again')
+    }
+  }
+
+  /** Writes the oldest that wait, with the number they reach. */
+  function flushSome(): void {
+    const entries: Waiting[] = []
+    for (let rows = 0; entries.length < waiting.length && rows < ROWS_AT_ONCE; ) {
+      const next = waiting[entries.length]
+      if (!next) break
+      entries.push(next)
+      rows += next.rows.length
+    }
+    waiting = waiting.slice(entries.length)
+    const reached = waiting.length === 0 ? ver : (entries.at(-1)?.seq ?? ver)
+    isMarkDirty = false
+    persisting(() => disk.write(entries.flatMap((entry) => entry.rows), mark(reached), categories))
+  }
+
+  function mark(reached: number): ItemMark {
+    return { epoch, ver: reached, base, confirmedMs }
+  }
+
+  function flushLater(): void {
+    timer ??= platform.timers.after(FLUSH_MS, () => {
+      timer = undefined
+      flushSome()
+      if (waiting.length > 0) flushLater()
+    })
+  }
+
+  function begin(page: ItemsClaims): void {
+    table.clear()
+    waiting = []
+    ;({ epoch, floor: base } = page)
+    ver = 0
+    confirmedMs = 0
+    mustRestart = false
+    persisting(() => disk.clear(mark(0)))
+  }
+
+  function apply(entry: ItemEntry, ofPage: readonly string[]): void {
+    const category = entry.category === undefined ? undefined : ofPage[entry.category]
+    const packed = entry.status
+      ? packItem({ status: entry.status, priceCent: entry.price, paying: entry.paying === true }, category === undefined ? 0 : addCategory(category))
+      : { info: 0, category: 0 }
+    const rows: StoredRow[] = []
+    for (const kind of KINDS) {
+      const given = entry[kind]
+      if (given === undefined) continue
+      const name = LETTERS[kind] + given
+      if (packed.info === 0) table.delete(name)
+      else table.set(name, packed)
+      rows.push({ name, ...packed })
+    }
+    waiting.push({ seq: entry.seq, rows })
+  }
+
+  function noteHead(seen: { epoch: number; ver: number }): void {
+    if (seen.epoch > head.epoch || (seen.epoch === head.epoch && seen.ver > head.ver)) head = { epoch: seen.epoch, ver: seen.ver }
+  }
+
+  /** Names that were given up below the floor are told no more: whoever does not know of them begins anew. */
+  function isBelow(floor: number): boolean {
+    return ver > 0 && floor > ver && floor > base
+  }
+
+  function isBehind(): boolean {
+    return mustRestart || head.epoch > epoch || head.ver > ver
+  }
+
+  return {
+    find(kind, name) {
+      const packed = table.get(LETTERS[kind] + name)
+      return packed && unpackItem(packed, categories[packed.category - 1])
+    },
+    take(page) {
+      if (page.epoch < epoch) return 'rollback'
+      noteHead(page)
+      if (page.epoch > epoch || isBelow(page.floor)) {
+        if (page.after !== 0) {
+          mustRestart = true
+          return 'gap'
+        }
+        begin(page)
+      }
+      if (page.ver <= ver) return 'known'
+      if (page.after > ver) return 'gap'
+      if (ver === 0) base = Math.max(base, page.after === 0 ? page.floor : base)
+      for (const entry of page.entries) if (entry.seq > ver) apply(entry, page.categories)
+      ver = page.ver
+      while (waiting.length > WAITING_LIMIT) flushSome()
+      flushLater()
+      for (const listener of listeners) listener()
+      return 'taken'
+    },
+    hearHead(told, atMs) {
+      noteHead(told)
+      if (told.epoch === epoch && isBelow(told.floor)) mustRestart = true
+      if (mustRestart || told.epoch !== epoch || told.ver !== ver || atMs <= confirmedMs) return
+      confirmedMs = atMs
+      isMarkDirty = true
+      flushLater()
+    },
+    have: () => (mustRestart ? [epoch, 0] : [epoch, ver]),
+    get isBehind() {
+      return isBehind()
+    },
+    get confirmedMs() {
+      return confirmedMs
+    },
+    get size() {
+      return table.size
+    },
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    close() {
+      timer?.()
+      while (waiting.length > 0 && !isDiskBroken) flushSome()
+      if (isMarkDirty) flushSome()
+      disk.close()
+    },
+  }
+}

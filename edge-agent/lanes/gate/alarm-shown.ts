@@ -1,0 +1,23 @@
+import type { ScanResult } from '../lanes.ts'
+import type { Judgement } from './judge.ts'
+
+/** An alarm as the gate's display shows it: as a request that was refused. */
+export function alarmShown(epc: string, { severity, item }: Judgement, offline: boolean): ScanResult {
+  const isLoud = severity === 'siren'
+  return {
+    kind: 'decision',
+    item: epc,
+    answer: {
+      authorized: false,
+      action: 'authorize_exit',
+      expiresAt: null,
+      itemCount: 0,
+      remaining: 0,
+      eventId: null,
+      reason: isLoud ? 'item_not_paid' : 'item_unknown',
+      offline,
+      outcome: null,
+      ...(isLoud && item && { itemStatus: item.status }),
+    },
+  }
+}

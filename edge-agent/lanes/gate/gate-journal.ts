@@ -1,0 +1,76 @@
+import type { ProtectionEvent } from '../../../policy/events.ts'
+import { newId } from '../../../policy/ids.ts'
+import type { Cancel, Platform } from '../../../policy/platform.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import type { Log } from '../../log.ts'
+
+/** What happened at the gates, on its way to the ledger: many events in one commit, and no signal waits for it (P2). */
+export interface GateJournal {
+  add(event: GateEvent): void
+  /** Writes what waits; resolves when that is on the disk, or cannot be. */
+  flush(): Promise<void>
+}
+
+export type GateEvent = Omit<ProtectionEvent, 'eventId' | 'occurredAt' | 'storeId'> & { deviceId: string }
+
+export interface GateJournalParts {
+  platform: Platform
+  ledger: Pick<Ledger, 'commits' | 'journal'>
+  storeId: string
+  /** Trusted time, ms. */
+  nowMs(): number
+  log: Log
+}
+
+const FLUSH_MS = 250
+/** Events of one gate in a minute; what a mad reader tells fills no disk. */
+const PER_MINUTE = 600
+const WAITING_LIMIT = 5_000
+
+/** Collects for a quarter of a second. */
+export function gateJournal({ platform, ledger, storeId, nowMs, log }: GateJournalParts): GateJournal {
+  let waiting: { atMs: number; event: ProtectionEvent }[] = []
+  let timer: Cancel | undefined
+  const minutes = new Map<string, { minute: number; count: number }>()
+
+  /** Answers how many this gate has told in this minute, with this one. */
+  function countOf(deviceId: string): number {
+    const minute = Math.floor(platform.clock.elapsed() / 60_000)
+    const seen = minutes.get(deviceId)
+    const count = seen?.minute === minute ? seen.count + 1 : 1
+    minutes.set(deviceId, { minute, count })
+    return count
+  }
+
+  async function flush(): Promise<void> {
+    timer?.()
+    timer = undefined
+    const rows = waiting
+    waiting = []
+    if (rows.length === 0) return
+    try {
+      await ledger.commits.durably(() => {
+        for (const { atMs, event } of rows) ledger.journal.append({ atMs, event })
+      })
+    } catch (error) {
+      log.error({ err: error, events: rows.length }, 'what happened at a gate could not be written down')
+    }
+  }
+
+  function put(event: GateEvent): void {
+    const atMs = nowMs()
+    const { type, ...fields } = event
+    waiting.push({ atMs, event: { type, eventId: newId('evt', platform), occurredAt: new Date(atMs).toISOString(), storeId, ...fields } })
+    timer ??= platform.timers.after(FLUSH_MS, () => void flush())
+  }
+
+  return {
+    add(event) {
+      const count = countOf(event.deviceId)
+      if (count > PER_MINUTE + 1 || waiting.length >= WAITING_LIMIT) return
+      if (count <= PER_MINUTE) return put(event)
+      put({ type: 'protection.exception.raised', deviceId: event.deviceId, reason: 'gate_events_dropped', detail: `over ${PER_MINUTE} events in a minute: the rest of the minute is only signalled` })
+    },
+    flush,
+  }
+}

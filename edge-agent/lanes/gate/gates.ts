@@ -1,0 +1,138 @@
+import type { DeviceCommand, TagRead } from '../../../device-drivers/drivers/device.ts'
+import type { Cancel, Platform } from '../../../policy/platform.ts'
+import type { ReceiptClaims } from '../../../policy/receipts/claims.ts'
+import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
+import type { ItemFile } from '../../items/database.ts'
+import type { Replica } from '../../items/replica.ts'
+import type { Log } from '../../log.ts'
+import type { Zone } from './deduplicate.ts'
+import type { GateJournal } from './gate-journal.ts'
+import { openGate, type GateCounts, type GateLane } from './gate-lane.ts'
+import type { Judgement } from './judge.ts'
+
+/** The exit gates of this agent; each begins with the first thing that happens at it. */
+export interface Gates {
+  /** Tags that a reader of this gate has seen; `sourceId` is the reader. */
+  onReads(deviceId: string, sourceId: string, reads: readonly TagRead[]): void
+  onPassage(deviceId: string): void
+  onReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): void
+  counts(): ReadonlyMap<string, GateCounts>
+  stop(): Promise<void>
+}
+
+/** Which antennas look into the shop and which out of it. */
+export interface Antennas {
+  readonly inside: readonly number[]
+  readonly outside: readonly number[]
+}
+
+export interface GatesParts {
+  platform: Platform
+  items: Replica
+  memory: Pick<ItemFile, 'strays' | 'saveStrays'>
+  journal: GateJournal
+  nowMs(): number
+  policy(): ProtectionPolicy | undefined
+  isOnline(): boolean
+  ask(): Promise<void>
+  execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<unknown>
+  /** Undefined: the reader cannot tell where a tag is. */
+  antennasOf(sourceId: string): Antennas | undefined
+  onAlarm(deviceId: string, epc: string, judgement: Judgement): void
+  log: Log
+}
+
+const SAVE_MS = 30_000
+const SIGNAL_WITHIN_MS = 2_000
+
+/** No gate yet. */
+export function openGates(parts: GatesParts): Gates {
+  const { platform, items, memory, log } = parts
+  const gates = new Map<string, { lane: GateLane; saved: string }>()
+  const zones = new Map<string, Map<number, Zone> | undefined>()
+  let saving: Cancel | undefined
+  const stopListening = items.onChange(() => {
+    for (const { lane } of gates.values()) lane.itemsChanged()
+  })
+
+  function signal(deviceId: string, command: DeviceCommand): void {
+    const within = new AbortController()
+    const cancel = platform.timers.after(SIGNAL_WITHIN_MS, () => within.abort())
+    void parts.execute(deviceId, command, within.signal).finally(cancel)
+  }
+
+  function laneOf(deviceId: string): GateLane {
+    const known = gates.get(deviceId)
+    if (known) return known.lane
+    const strays = safely(() => memory.strays(deviceId))
+    const lane = openGate({
+      ...parts,
+      deviceId,
+      strays,
+      signal: (command) => signal(deviceId, command),
+      record: parts.journal.add,
+      onAlarm: (epc, judgement) => parts.onAlarm(deviceId, epc, judgement),
+    })
+    gates.set(deviceId, { lane, saved: strays ? JSON.stringify(strays) : '' })
+    saving ??= platform.timers.after(SAVE_MS, saveAll)
+    return lane
+  }
+
+  function safely<T>(work: () => T): T | undefined {
+    try {
+      return work()
+    } catch (error) {
+      log.error({ err: error }, 'what lies around a gate cannot be kept: it is learnt anew after a restart')
+      return undefined
+    }
+  }
+
+  /** What has changed since it was saved. */
+  function save(): void {
+    for (const [deviceId, gate] of gates) {
+      const strays = gate.lane.strays()
+      const text = JSON.stringify(strays)
+      if (text === gate.saved) continue
+      gate.saved = text
+      safely(() => memory.saveStrays(deviceId, strays))
+    }
+  }
+
+  function saveAll(): void {
+    save()
+    saving = platform.timers.after(SAVE_MS, saveAll)
+  }
+
+  function zonesOf(sourceId: string): Map<number, Zone> | undefined {
+    if (zones.has(sourceId)) return zones.get(sourceId)
+    const antennas = parts.antennasOf(sourceId)
+    // With one side alone nobody can tell where a tag goes.
+    const isBoth = antennas !== undefined && antennas.inside.length > 0 && antennas.outside.length > 0
+    const table = isBoth ? new Map<number, Zone>([...antennas.inside.map((n) => [n, 'inside'] as const), ...antennas.outside.map((n) => [n, 'outside'] as const)]) : undefined
+    zones.set(sourceId, table)
+    return table
+  }
+
+  return {
+    onReads(deviceId, sourceId, reads) {
+      const lane = laneOf(deviceId)
+      const table = zonesOf(sourceId)
+      for (const { tag, antenna, seenAtMs } of reads) {
+        if (!('epc' in tag)) continue
+        const zone = table && antenna !== undefined ? table.get(antenna) : 'none'
+        // An antenna that is neither says nothing about a way out.
+        if (zone !== undefined) lane.see(tag.epc, zone, seenAtMs)
+      }
+    },
+    onPassage: (deviceId) => gates.get(deviceId)?.lane.passage(),
+    onReceipt: (deviceId, claims, unused) => laneOf(deviceId).receipt(claims, unused),
+    counts: () => new Map([...gates].map(([deviceId, { lane }]) => [deviceId, { ...lane.counts }])),
+    async stop() {
+      saving?.()
+      stopListening()
+      save()
+      for (const { lane } of gates.values()) lane.stop()
+      await parts.journal.flush()
+    },
+  }
+}

@@ -1,0 +1,36 @@
+import type { Cancel, Timers } from '../../../policy/platform.ts'
+
+/** Reads that came too late to alarm: told in one line for what came within five seconds. */
+export interface LateReads {
+  add(epc: string, ageMs: number): void
+  stop(): void
+}
+
+const TOGETHER_MS = 5_000
+const UNPAID_LIMIT = 1_000
+
+/** `tell` gets one line for a person. */
+export function lateReads(timers: Timers, isUnpaid: (epc: string) => boolean, tell: (detail: string) => void): LateReads {
+  let count = 0
+  let oldestMs = 0
+  let unpaid = new Set<string>()
+  let timer: Cancel | undefined
+
+  function finish(): void {
+    timer = undefined
+    tell(`${count} reads came too late to alarm, the oldest ${Math.round(oldestMs / 1_000)} s; ${unpaid.size >= UNPAID_LIMIT ? 'over ' : ''}${unpaid.size} unpaid items among them`)
+    count = 0
+    oldestMs = 0
+    unpaid = new Set()
+  }
+
+  return {
+    add(epc, ageMs) {
+      count++
+      oldestMs = Math.max(oldestMs, ageMs)
+      if (unpaid.size < UNPAID_LIMIT && isUnpaid(epc)) unpaid.add(epc)
+      timer ??= timers.after(TOGETHER_MS, finish)
+    },
+    stop: () => timer?.(),
+  }
+}

@@ -1,0 +1,92 @@
+import { hasValidCheckDigit, toGtin14 } from './gtin.ts'
+
+/** What a GS1 code on a unit says about it. */
+export interface ScannedItem {
+  readonly gtin14: string
+  /** Application identifier 21, as printed. */
+  readonly serial?: string
+}
+
+/** The FNC1 that ends a field without a fixed length, as scanners send it. */
+const GS = '\u001d'
+/** Longer than any code that a unit carries. */
+const MAX_LENGTH = 500
+
+/**
+ * Characters behind the application identifiers with a fixed length, by their first two digits; their
+ * identifiers with 3 and 4 digits are counted in (GS1 General Specifications, figure 7.8.5-2).
+ */
+const FIXED: Readonly<Record<string, number>> = {
+  '00': 18, '01': 14, '02': 14, '03': 14, '11': 6, '12': 6, '13': 6, '14': 6, '15': 6, '16': 6, '17': 6, '18': 6, '19': 6, '20': 2,
+  '31': 8, '32': 8, '33': 8, '34': 8, '35': 8, '36': 8, '41': 14,
+}
+
+/** Identifiers of 2 digits whose field has no fixed length, and the most characters of it. Others have 3 or 4 digits. */
+const VARIABLE: Readonly<Record<string, number>> = {
+  '10': 20, '21': 20, '22': 20, '30': 8, '37': 8, '90': 30, '91': 90, '92': 90, '93': 90, '94': 90, '95': 90, '96': 90, '97': 90, '98': 90, '99': 90,
+}
+/** Fields with identifiers of 3 or 4 digits: whatever stands up to the next GS. */
+const LONG = /^(?:2[345]|[478])/
+const LONG_MOST = 94
+
+function fieldEnd(text: string, at: number): number | undefined {
+  const kind = text.slice(at, at + 2)
+  const fixed = FIXED[kind]
+  if (fixed !== undefined) {
+    const end = at + 2 + fixed
+    return end <= text.length && /^\d+$/.test(text.slice(at, end)) ? end : undefined
+  }
+  const most = VARIABLE[kind] ?? (LONG.test(kind) ? LONG_MOST : undefined)
+  if (most === undefined) return undefined
+  const gs = text.indexOf(GS, at)
+  const end = gs < 0 ? text.length : gs
+  const length = end - at - 2
+  return length >= 1 && length <= most ? end : undefined
+}
+
+/**
+ * Reads a GS1 element string as a scanner sends it from GS1-128, GS1 DataMatrix, GS1 QR or DataBar:
+ * identifiers and fields without brackets, GS (1D) behind fields without a fixed length. Undefined when
+ * anything in it is no such field, or it names no GTIN with a right check digit.
+ */
+export function readElementString(text: string): ScannedItem | undefined {
+  if (text.length > MAX_LENGTH) return undefined
+  let gtin: string | undefined
+  let serial: string | undefined
+  let at = text.startsWith(GS) ? 1 : 0
+  while (at < text.length) {
+    const end = fieldEnd(text, at)
+    if (end === undefined) return undefined
+    const kind = text.slice(at, at + 2)
+    if (kind === '01') gtin = text.slice(at + 2, end)
+    if (kind === '21') serial = text.slice(at + 2, end)
+    at = text[end] === GS ? end + 1 : end
+  }
+  if (gtin === undefined || !hasValidCheckDigit(gtin)) return undefined
+  return { gtin14: gtin, ...(serial === undefined ? {} : { serial }) }
+}
+
+const DIGITAL_LINK = /^https?:\/\/[^/?#]+(?:\/[^?#]*?)?\/(?:01|gtin)\/(\d{8}|\d{12,14})((?:\/[^/?#]+\/[^/?#]+){0,3})\/?(?:[?#].*)?$/i
+
+function unescaped(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Reads a GS1 Digital Link with a GTIN, on whatever host: `https://id.gs1.org/01/09506000134352/21/ABC?17=…`
+ * (GS1 Digital Link URI Syntax 1.4). The older words `gtin` and `ser` are read too. Undefined for any other text.
+ */
+export function readDigitalLink(text: string): ScannedItem | undefined {
+  if (text.length > MAX_LENGTH) return undefined
+  const match = DIGITAL_LINK.exec(text)
+  const gtin = match?.[1]
+  if (gtin === undefined || !hasValidCheckDigit(gtin)) return undefined
+  const gtin14 = toGtin14(gtin)
+  const escaped = /\/(?:21|ser)\/([^/]+)/i.exec(match?.[2] ?? '')?.[1]
+  const serial = escaped === undefined ? undefined : unescaped(escaped)
+  return gtin14 === undefined ? undefined : { gtin14, ...(serial === undefined ? {} : { serial }) }
+}

@@ -1,0 +1,32 @@
+import { assert } from '../assert.ts'
+
+/*
+ * The digit that guards a price or a measure inside an in-store barcode (GS1 General Specifications §7.9.2–7.9.4). Each digit is
+ * multiplied by 2, 3 or 5; of the product, the tens are added to the units ("5+") or taken from them ("2-", "5-").
+ */
+const twoMinus = (digit: number) => units(2 * digit - tens(2 * digit))
+const three = (digit: number) => units(3 * digit)
+const fivePlus = (digit: number) => units(5 * digit + tens(5 * digit))
+const fiveMinus = (digit: number) => units(5 * digit - tens(5 * digit))
+
+const FOUR = [twoMinus, twoMinus, three, fiveMinus]
+const FIVE = [fivePlus, twoMinus, fiveMinus, fivePlus, twoMinus]
+
+/** The check digit (0–9) of four or five digits of a price or measure; asserts that they are. */
+export function priceCheckDigit(digits: string): number {
+  assert(/^\d{4,5}$/.test(digits), 'a price check digit belongs to four or five digits')
+  const weights = digits.length === 4 ? FOUR : FIVE
+  const sum = weights.reduce((total, weight, i) => total + weight(digits.charCodeAt(i) - 48), 0)
+  if (digits.length === 4) return units(3 * sum)
+  const wanted = (10 - units(sum)) % 10
+  // Of the ten digits each has another product, so there is always exactly one.
+  return [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].findIndex((digit) => fiveMinus(digit) === wanted)
+}
+
+function tens(number: number): number {
+  return Math.floor(number / 10)
+}
+
+function units(number: number): number {
+  return number % 10
+}

@@ -1,0 +1,41 @@
+import { pause } from '../../policy/platform.ts'
+import type { Timers } from '../../policy/platform.ts'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
+import type { Fault } from './faults.ts'
+
+/** One answer on its way out. */
+export interface FaultyAnswer {
+  readonly link: ByteLink
+  readonly timers: Timers
+  readonly hits: readonly Fault[]
+  /** The answer as it should be; null when the device says nothing to this. */
+  readonly bytes: Uint8Array | null
+}
+
+const SEND_FOR_EVER = new AbortController().signal
+
+/** Sends to a link whether or not it is still there. */
+export async function sendQuietly(link: ByteLink, bytes: Uint8Array): Promise<void> {
+  await link.write(bytes, SEND_FOR_EVER).catch(() => {})
+}
+
+/** Turns the lowest bit of the byte at `at`, counted from the end when negative. */
+export function turned(bytes: Uint8Array, at: number): Uint8Array {
+  const wrong = bytes.slice()
+  const index = at < 0 ? wrong.length + at : at
+  wrong[index] = (wrong[index] ?? 0) ^ 1
+  return wrong
+}
+
+/**
+ * Sends an answer with the faults that hit it: late, behind noise, garbled, cut off, or not at all.
+ * `garbleAt` is a byte that its check covers.
+ */
+export async function answerWithFaults({ link, timers, hits, bytes }: FaultyAnswer, garbleAt: number): Promise<void> {
+  const has = (kind: Fault['kind']) => hits.some((hit) => hit.kind === kind)
+  if (has('cut-before-answer')) return link.close()
+  for (const hit of hits) if (hit.kind === 'delay') await pause(timers, hit.ms)
+  for (const hit of hits) if (hit.kind === 'noise') await sendQuietly(link, hit.bytes)
+  if (bytes && !has('mute')) await sendQuietly(link, has('garble') ? turned(bytes, garbleAt) : bytes)
+  if (has('cut-after-answer')) await link.close()
+}

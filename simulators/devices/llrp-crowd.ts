@@ -1,0 +1,115 @@
+import { setMaxListeners } from 'node:events'
+import { fraction, pause } from '../../policy/platform.ts'
+import type { Platform } from '../../policy/platform.ts'
+import { encodeSgtin } from '../../policy/gs1/sgtin.ts'
+import type { LlrpReader } from './llrp-reader.ts'
+
+/** One person who goes through the gate. */
+export interface Walk {
+  readonly epcs: readonly string[]
+  readonly direction: 'out' | 'in'
+}
+
+export interface CrowdOptions {
+  readonly platform: Platform
+  readonly reader: Pick<LlrpReader, 'see' | 'setInput'>
+  /** Tags in the shop; 1 to 100,000. */
+  readonly tags: number
+  readonly walkersPerMinute: number
+  /** Looks into the shop; default 1. */
+  readonly insideAntenna?: number
+  /** Looks to the way out; default 2. */
+  readonly outsideAntenna?: number
+  /** The beam in the middle of the gate; default 1. */
+  readonly passageInput?: number
+  readonly onWalk?: (walk: Walk) => void
+}
+
+/** The tags of a shop, some of them too near the gate, and people who carry others through it. */
+export interface Crowd {
+  readonly epcs: readonly string[]
+  /** One person goes through now; resolves when gone. */
+  walk(walk: Walk): Promise<void>
+  stop(): void
+}
+
+/** 1.4 m/s through a zone of 1.7 m. */
+const WALK_MS = 1_200
+const LOOK_EVERY_MS = 60
+/** Where along the way (0 to 1) an antenna hears best. */
+const INSIDE_AT = 0.3
+const OUTSIDE_AT = 0.7
+const BEAM_AT = 0.5
+const WEAKEST_DBM = -72
+/** Most walkers carry something, some carry nothing. */
+const MOST_CARRIED = 3
+const LEAVING = 0.7
+const STRAY_SHARE = 0.03
+const MOST_STRAYS = 20
+const STRAY_EVERY_MS = 2_000
+
+/** The EPCs of a shop of one company prefix, 50 pieces of each article. */
+export function epcsOfShop(tags: number): string[] {
+  return Array.from({ length: tags }, (_, i) => {
+    const itemReference = String(Math.floor(i / 50) + 1).padStart(6, '0')
+    const made = encodeSgtin({ scheme: 'sgtin-96', filter: 1, companyPrefix: '4012345', itemReference, serial: String(1_000 + i) })
+    if (!made.ok) throw new RangeError(`no EPC for tag ${i}: ${made.reason}`)
+    return made.hex
+  })
+}
+
+/** Starts the coming and going before a simulated reader. */
+export function crowd(options: CrowdOptions): Crowd {
+  const { platform, reader, insideAntenna = 1, outsideAntenna = 2, passageInput = 1 } = options
+  const { timers, random } = platform
+  const epcs = epcsOfShop(options.tags)
+  const stopping = new AbortController()
+  const { signal } = stopping
+  // Everybody on the way listens for the end.
+  setMaxListeners(0, signal)
+  const below = (n: number) => Math.floor(fraction(random) * n)
+
+  function look(epc: string, antenna: number, distance: number): void {
+    const rssiDbm = -48 - 45 * distance - below(6)
+    if (rssiDbm >= WEAKEST_DBM && below(10) < 8) reader.see(epc, { antenna, rssiDbm })
+  }
+
+  async function walk({ epcs: carried, direction }: Walk): Promise<void> {
+    options.onWalk?.({ epcs: carried, direction })
+    let hasPassed = false
+    for (let ms = 0; ms <= WALK_MS && !signal.aborted; ms += LOOK_EVERY_MS) {
+      const way = direction === 'out' ? ms / WALK_MS : 1 - ms / WALK_MS
+      for (const epc of carried) {
+        look(epc, insideAntenna, Math.abs(way - INSIDE_AT))
+        look(epc, outsideAntenna, Math.abs(way - OUTSIDE_AT))
+      }
+      if (!hasPassed && ms >= WALK_MS * BEAM_AT) {
+        hasPassed = true
+        reader.setInput(passageInput, true)
+      }
+      await pause(timers, LOOK_EVERY_MS, signal).catch(() => {})
+    }
+    reader.setInput(passageInput, false)
+  }
+
+  async function comeAndGo(): Promise<void> {
+    const everyMs = 60_000 / options.walkersPerMinute
+    while (!signal.aborted) {
+      await pause(timers, everyMs * (0.5 + fraction(random)), signal).catch(() => {})
+      if (signal.aborted) return
+      const carried = Array.from({ length: below(MOST_CARRIED + 1) }, () => epcs[below(epcs.length)] ?? '').filter((epc) => epc !== '')
+      void walk({ epcs: [...new Set(carried)], direction: fraction(random) < LEAVING ? 'out' : 'in' })
+    }
+  }
+
+  async function stray(epc: string): Promise<void> {
+    while (!signal.aborted) {
+      await pause(timers, STRAY_EVERY_MS * (0.5 + fraction(random)), signal).catch(() => {})
+      if (!signal.aborted) reader.see(epc, { antenna: insideAntenna, rssiDbm: -66 - below(6) })
+    }
+  }
+
+  if (options.walkersPerMinute > 0) void comeAndGo()
+  for (const epc of epcs.slice(0, Math.min(MOST_STRAYS, Math.ceil(epcs.length * STRAY_SHARE)))) void stray(epc)
+  return { epcs, walk, stop: () => stopping.abort(new DOMException('the crowd goes home', 'AbortError')) }
+}

@@ -1,0 +1,115 @@
+import { first, message, parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
+import type { Message } from '../../../device-drivers/protocols/llrp/elements.ts'
+import type { MessageName } from '../../../device-drivers/protocols/llrp/messages.ts'
+import { answerTo } from '../../../device-drivers/protocols/llrp/tables.ts'
+import { capabilities } from './reader-messages.ts'
+import type { Abilities } from './reader-messages.ts'
+import { addRoSpec, configure, onRoSpecs, startTrigger, SUCCESS } from './reader-state.ts'
+import type { ReaderState, RoSpecState, Status } from './reader-state.ts'
+
+/** The parts of a reader that requests act on. */
+export interface Doing {
+  readonly can: Abilities
+  readonly state: ReaderState
+  setOutput(gpo: number, on: boolean): void
+  /** Begins to send keepalives as configured. */
+  keepAlive(): void
+  start(spec: RoSpecState): void
+}
+
+const DONE: Status = [SUCCESS, '']
+const FIELD_ERROR = 101
+const MISSING = 103
+const UNSUPPORTED: Status = [109, 'not in this simulator']
+
+type Request<N extends MessageName> = (doing: Doing, said: Message<N>) => Status
+
+const stop = (spec: RoSpecState): void => void (spec.isActive = false)
+
+const REQUESTS: { readonly [N in MessageName]?: Request<N> } = {
+  GET_READER_CAPABILITIES: () => DONE,
+  GET_READER_CONFIG: () => DONE,
+  GET_ROSPECS: () => DONE,
+  CLOSE_CONNECTION: () => DONE,
+  SET_READER_CONFIG(doing, said) {
+    const status = configure(doing.state, doing.can, said, doing.setOutput)
+    doing.keepAlive()
+    return status
+  },
+  ADD_ROSPEC({ state, can }, said) {
+    const spec = first(said, 'ROSpec')
+    return spec ? addRoSpec(state, can, spec) : [MISSING, 'no ROSpec']
+  },
+  DELETE_ROSPEC: ({ state }, { fields }) =>
+    onRoSpecs(state, fields.ROSpecID, (spec, id) => {
+      stop(spec)
+      state.roSpecs.delete(id)
+    }),
+  ENABLE_ROSPEC: ({ state, start }, { fields }) =>
+    onRoSpecs(state, fields.ROSpecID, (spec) => {
+      spec.isEnabled = true
+      if (startTrigger(spec.spec) === 'immediate') start(spec)
+    }),
+  DISABLE_ROSPEC: ({ state }, { fields }) =>
+    onRoSpecs(state, fields.ROSpecID, (spec) => {
+      spec.isEnabled = false
+      stop(spec)
+    }),
+  START_ROSPEC: ({ state, start }, { fields }) => onRoSpecs(state, fields.ROSpecID, start),
+  STOP_ROSPEC: ({ state }, { fields }) => onRoSpecs(state, fields.ROSpecID, stop),
+  ADD_ACCESSSPEC({ state, can }, said) {
+    const spec = first(said, 'AccessSpec')
+    if (!spec || state.accessSpecs.size >= can.accessSpecs) return [FIELD_ERROR, 'no room for it']
+    state.accessSpecs.set(spec.fields.AccessSpecID, { spec, isEnabled: false })
+    return DONE
+  },
+  ENABLE_ACCESSSPEC({ state }, { fields }) {
+    const entry = state.accessSpecs.get(fields.AccessSpecID)
+    if (!entry) return [FIELD_ERROR, `no AccessSpec ${fields.AccessSpecID}`]
+    entry.isEnabled = true
+    return DONE
+  },
+  DELETE_ACCESSSPEC({ state }, { fields }) {
+    if (fields.AccessSpecID === 0) state.accessSpecs.clear()
+    else state.accessSpecs.delete(fields.AccessSpecID)
+    return DONE
+  },
+}
+
+/** Does what a request asks for; the status of its answer. */
+export function carryOut(doing: Doing, said: Message): Status {
+  const request = REQUESTS[said.name] as Request<MessageName> | undefined
+  return request ? request(doing, said) : UNSUPPORTED
+}
+
+/** The answer to a request that ended so. */
+export function answerOf({ state, can }: Doing, said: Message, [code, text]: Status): Message {
+  const status = parameter('LLRPStatus', { StatusCode: code, ErrorDescription: text })
+  if (said.name === 'GET_READER_CAPABILITIES' && code === SUCCESS) return capabilities(said.id, status, can)
+  if (said.name === 'GET_READER_CONFIG' && code === SUCCESS) {
+    const identification = parameter('Identification', { IDType: 0, ReaderID: Uint8Array.of(0, 0x16, 0x25, 0xff, 0xfe, 0, 0, 1) })
+    const outputs = state.gpos.slice(1).map((GPOData, i) => parameter('GPOWriteData', { GPOPortNumber: i + 1, GPOData }))
+    return message('GET_READER_CONFIG_RESPONSE', said.id, {}, status, identification, ...(said.fields.RequestedData === 0 ? outputs : []))
+  }
+  if (said.name === 'GET_ROSPECS') return message('GET_ROSPECS_RESPONSE', said.id, {}, status, ...[...state.roSpecs.values()].map(({ spec }) => spec))
+  const name = answerTo(said.name)
+  // Every other answer is a status and nothing else.
+  if (name !== undefined) return message(name as 'ADD_ROSPEC_RESPONSE', said.id, {}, status)
+  return message('ERROR_MESSAGE', said.id, {}, status)
+}
+
+/** What becomes of a tag that a kill is waiting for (C1G2KillOpSpecResult); undefined when none is. */
+export function killResult(state: ReaderState, epc: string, passwords: ReadonlyMap<string, string> | undefined): number | undefined {
+  for (const [id, { spec, isEnabled }] of state.accessSpecs) {
+    const command = first(spec, 'AccessCommand')
+    const target = first(first(command, 'C1G2TagSpec'), 'C1G2TargetTag')
+    const kill = first(command, 'C1G2Kill')
+    if (!isEnabled || !kill || target?.fields.TagData.hex !== epc) continue
+    state.accessSpecs.delete(id)
+    const password = passwords?.get(epc)
+    // Zero password, wrong password, dead.
+    if (password === undefined) return 1
+    return Number.parseInt(password, 16) === kill.fields.KillPassword ? 0 : 3
+  }
+  return undefined
+}

@@ -1,0 +1,124 @@
+import { all, first } from '../../../device-drivers/protocols/llrp/elements.ts'
+import type { Message, Parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
+
+/** What a reader has been told and what it is doing; a reboot makes a new one. */
+export interface ReaderState {
+  /** By its id; the simulated reader takes one. */
+  readonly roSpecs: Map<number, RoSpecState>
+  readonly accessSpecs: Map<number, { spec: Parameter<'AccessSpec'>; isEnabled: boolean }>
+  /** Output 1 is at 1; 0 is not used. */
+  readonly gpos: boolean[]
+  readonly gpis: boolean[]
+  /** Inputs whose changes are told. */
+  readonly watched: Set<number>
+  /** Kinds of events that are told, as the standard numbers them. */
+  readonly told: Set<number>
+  keepaliveMs: number | null
+  holdUponReconnect: boolean
+}
+
+export interface RoSpecState {
+  readonly spec: Parameter<'ROSpec'>
+  isEnabled: boolean
+  isActive: boolean
+}
+
+export interface ReaderShape {
+  readonly antennas: number
+  readonly gpis: number
+  readonly gpos: number
+  /** Lowest first. */
+  readonly powersDbm: readonly number[]
+}
+
+// Status codes (LLRP 1.0.1, 14.2).
+export const SUCCESS = 0
+const FIELD_ERROR = 101
+const OUT_OF_RANGE = 301
+export type Status = readonly [code: number, text: string]
+const OK: Status = [SUCCESS, '']
+
+/** As a reader comes up: events of exceptions and antennas on, all else off. */
+export function newState(shape: ReaderShape): ReaderState {
+  return {
+    roSpecs: new Map(),
+    accessSpecs: new Map(),
+    gpos: Array.from({ length: shape.gpos + 1 }, () => false),
+    gpis: Array.from({ length: shape.gpis + 1 }, () => false),
+    watched: new Set(),
+    told: new Set([4, 8]),
+    keepaliveMs: null,
+    holdUponReconnect: false,
+  }
+}
+
+const within = (value: number, most: number): boolean => value >= 1 && value <= most
+
+/** Takes SET_READER_CONFIG; changes nothing when any of it is wrong. `setOutput` is told of every output that is written. */
+export function configure(state: ReaderState, shape: ReaderShape, said: Message<'SET_READER_CONFIG'>, setOutput: (gpo: number, on: boolean) => void): Status {
+  const outputs = all(said, 'GPOWriteData').map(({ fields }) => fields)
+  const inputs = all(said, 'GPIPortCurrentState').map(({ fields }) => fields)
+  const output = outputs.find(({ GPOPortNumber }) => !within(GPOPortNumber, shape.gpos))
+  if (output) return [OUT_OF_RANGE, `no GPO ${output.GPOPortNumber}`]
+  const input = inputs.find(({ GPIPortNum }) => !within(GPIPortNum, shape.gpis))
+  if (input) return [OUT_OF_RANGE, `no GPI ${input.GPIPortNum}`]
+
+  for (const { fields } of all(first(said, 'ReaderEventNotificationSpec'), 'EventNotificationState')) {
+    if (fields.NotificationState) state.told.add(fields.EventType)
+    else state.told.delete(fields.EventType)
+  }
+  const keepalive = first(said, 'KeepaliveSpec')?.fields
+  if (keepalive) state.keepaliveMs = keepalive.KeepaliveTriggerType === 1 ? keepalive.PeriodicTriggerValue : null
+  for (const { GPIPortNum, Config } of inputs) {
+    if (Config) state.watched.add(GPIPortNum)
+    else state.watched.delete(GPIPortNum)
+  }
+  const hold = first(said, 'EventsAndReports')
+  if (hold) state.holdUponReconnect = hold.fields.HoldEventsAndReportsUponReconnect
+  for (const { GPOPortNumber, GPOData } of outputs) setOutput(GPOPortNumber, GPOData)
+  return OK
+}
+
+/** Takes ADD_ROSPEC, as strictly as readers are. */
+export function addRoSpec(state: ReaderState, shape: ReaderShape, spec: Parameter<'ROSpec'>): Status {
+  if (state.roSpecs.size > 0) return [FIELD_ERROR, 'only one ROSpec at a time']
+  if (spec.fields.ROSpecID === 0) return [FIELD_ERROR, 'ROSpecID 0']
+  for (const look of all(spec, 'AISpec')) {
+    const antenna = look.fields.AntennaIDs.find((each) => each > shape.antennas)
+    if (antenna !== undefined) return [OUT_OF_RANGE, `no antenna ${antenna}`]
+    for (const inventory of all(look, 'InventoryParameterSpec')) {
+      for (const configuration of all(inventory, 'AntennaConfiguration')) {
+        const power = first(configuration, 'RFTransmitter')?.fields.TransmitPower
+        if (power !== undefined && !within(power, shape.powersDbm.length)) return [OUT_OF_RANGE, `no transmit power ${power}`]
+      }
+    }
+  }
+  state.roSpecs.set(spec.fields.ROSpecID, { spec, isEnabled: false, isActive: false })
+  return OK
+}
+
+/** Carries out `change` on the ROSpec of that id, or on all for 0. */
+export function onRoSpecs(state: ReaderState, id: number, change: (spec: RoSpecState, id: number) => void): Status {
+  if (id !== 0 && !state.roSpecs.has(id)) return [FIELD_ERROR, `no ROSpec ${id}`]
+  for (const [each, spec] of state.roSpecs) if (id === 0 || each === id) change(spec, each)
+  return OK
+}
+
+/** The ROSpec that looks at this antenna now. */
+export function looking(state: ReaderState, antenna: number): RoSpecState | undefined {
+  return [...state.roSpecs.values()].find(({ spec, isActive }) => isActive && all(spec, 'AISpec').some(({ fields }) => fields.AntennaIDs.some((each) => each === 0 || each === antenna)))
+}
+
+/** How a ROSpec begins by itself: at once, when an input has this value, or not. */
+export function startTrigger(spec: Parameter<'ROSpec'>): 'immediate' | 'none' | { gpi: number; on: boolean } {
+  const trigger = first(first(spec, 'ROBoundarySpec'), 'ROSpecStartTrigger')
+  if (trigger?.fields.ROSpecStartTriggerType === 1) return 'immediate'
+  const input = first(trigger, 'GPITriggerValue')?.fields
+  return trigger?.fields.ROSpecStartTriggerType === 3 && input ? { gpi: input.GPIPortNum, on: input.GPIEvent } : 'none'
+}
+
+/** After how long a ROSpec that began ends by itself, ms; null for never. */
+export function stopAfterMs(spec: Parameter<'ROSpec'>): number | null {
+  const trigger = first(first(spec, 'ROBoundarySpec'), 'ROSpecStopTrigger')?.fields
+  return trigger?.ROSpecStopTriggerType === 1 ? trigger.DurationTriggerValue : null
+}

@@ -1,0 +1,63 @@
+import type { Randomness } from '../../policy/platform.ts'
+import { OSDP_REPLY } from '../../device-drivers/protocols/osdp/messages.ts'
+import {
+  DEFAULT_KEY, deviceCryptogram, firstReplyMac, isSame, panelCryptogram, SCS, secureChannel, sessionKeys,
+} from '../../device-drivers/protocols/osdp/secure-channel.ts'
+import type { SecureChannel, SessionKeys } from '../../device-drivers/protocols/osdp/secure-channel.ts'
+
+/** A reply of the handshake with its security block; null: refused. */
+export type HandshakeReply = { readonly code: number; readonly data: Uint8Array; readonly security: Uint8Array } | null
+
+/** The device's side of the handshake. */
+export interface DeviceChannel {
+  challenge(security: Uint8Array, panelRandom: Uint8Array, key: Uint8Array | null): HandshakeReply
+  /** On success the channel is there for the frame after the reply. */
+  prove(cryptogram: Uint8Array): HandshakeReply
+  /** Null while there is none. */
+  readonly channel: SecureChannel | null
+  /** Whether the channel stands on the default key. */
+  readonly isDefault: boolean
+  drop(): void
+}
+
+const NAME = Uint8Array.of(0x5a, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07)
+
+/** Makes one without a channel. */
+export function deviceChannel(random: Randomness): DeviceChannel {
+  let channel: SecureChannel | null = null
+  let isDefault = false
+  let begun: { keys: SessionKeys; panelRandom: Uint8Array; deviceRandom: Uint8Array; kind: number } | null = null
+
+  return {
+    challenge(security, panelRandom, own) {
+      channel = null
+      const kind = security[1] ?? 0
+      const key = kind === 1 ? own : DEFAULT_KEY
+      if (!key || panelRandom.length !== 8) return null
+      const deviceRandom = random.bytes(8)
+      const keys = sessionKeys(key, panelRandom)
+      begun = { keys, panelRandom, deviceRandom, kind }
+      const data = Uint8Array.from([...NAME, ...deviceRandom, ...deviceCryptogram(keys, panelRandom, deviceRandom)])
+      return { code: OSDP_REPLY.deviceCryptogram, data, security: Uint8Array.of(SCS.deviceCryptogram, kind) }
+    },
+    prove(cryptogram) {
+      const from = begun
+      begun = null
+      if (!from || !isSame(cryptogram, panelCryptogram(from.keys, from.panelRandom, from.deviceRandom))) return null
+      const first = firstReplyMac(from.keys, cryptogram)
+      channel = secureChannel(from.keys, first)
+      isDefault = from.kind === 0
+      return { code: OSDP_REPLY.firstMac, data: first, security: Uint8Array.of(SCS.firstMac, 1) }
+    },
+    get channel() {
+      return channel
+    },
+    get isDefault() {
+      return isDefault
+    },
+    drop() {
+      channel = null
+      begun = null
+    },
+  }
+}

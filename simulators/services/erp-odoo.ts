@@ -1,0 +1,81 @@
+import { serveVendor, type SimulatedVendor, type VendorAnswer, type VendorApi, type VendorOptions } from './vendor-server.ts'
+
+/**
+ * Odoo as far as reading lists and writing sale orders goes: the External JSON-2 API of Odoo 19 and the older JSON-RPC. Written
+ * from https://www.odoo.com/documentation/19.0/developer/reference/external_api.html and …/external_rpc_api.html.
+ */
+const KEY = '0f1e2d3c4b5a69788796a5b4c3d2e1f0'
+const DATABASE = 'hafenkante'
+
+type Row = Record<string, unknown>
+type Term = [string, string, unknown]
+
+/** An Odoo on a port of this machine; `api` is what its credentials are for. */
+export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' } = {}): Promise<SimulatedVendor> {
+  const pageSize = options.pageSize ?? 3
+  const orders: Row[] = []
+
+  function tableOf(model: string, { goods }: SimulatedVendor): Row[] | undefined {
+    if (model === 'product.product') return goods.products.map((p) => ({ id: Number(p.id), name: p.name, barcode: p.ean ?? false, qty_available: p.stock + 0, sale_ok: true }))
+    if (model === 'purchase.order') {
+      const name = (id: string) => goods.suppliers.find((s) => s.id === id)?.name ?? ''
+      return goods.orders.map((o) => ({ id: Number(o.id), name: `P0${o.id}`, state: 'purchase', partner_id: [Number(o.supplierId), name(o.supplierId)], date_order: `${o.orderedAt} 08:00:00`, date_planned: false, amount_total: o.totalCent / 100, currency_id: [1, 'EUR'] }))
+    }
+    if (model === 'res.partner') return goods.suppliers.map((s) => ({ id: Number(s.id), name: s.name, email: s.email, phone: false, vat: false, country_code: 'DE', supplier_rank: 1 }))
+    return model === 'sale.order' ? orders : undefined
+  }
+
+  /** The result, or the name of an exception. */
+  function execute(model: string, method: string, args: Row, vendor: SimulatedVendor): { result: unknown } | { exception: string } {
+    const table = tableOf(model, vendor)
+    if (!table) return { exception: 'builtins.KeyError' }
+    const domain = (args['domain'] ?? []) as Term[]
+    const found = table.filter((row) => domain.every((term) => holds(row, term)))
+    if (method === 'search_count') return { result: found.length }
+    if (method === 'search_read') {
+      const fields = (args['fields'] ?? []) as string[]
+      const unknown = fields.find((field) => table.length > 0 && !(field in (table[0] as Row)))
+      if (unknown !== undefined) return { exception: 'builtins.ValueError' }
+      const page = found.slice(0, Math.min(Number(args['limit'] ?? 80), pageSize))
+      return { result: page.map((row) => Object.fromEntries(['id', ...fields].map((field) => [field, row[field]]))) }
+    }
+    if (method !== 'create' || model !== 'sale.order') return { exception: 'builtins.AttributeError' }
+    const [vals] = (args['vals_list'] ?? []) as Row[]
+    if (typeof vals?.['partner_id'] !== 'number') return { exception: 'odoo.exceptions.ValidationError' }
+    const id = 900 + orders.length
+    orders.push({ id, ...vals })
+    vendor.written.push({ kind: 'transactions', key: String(vals['client_order_ref']), record: vals })
+    return { result: [id] }
+  }
+
+  function rpc(params: { service?: string; method?: string; args?: unknown[] }, vendor: SimulatedVendor): Row {
+    const args = params.args ?? []
+    if (params.service === 'common' && params.method === 'login') return { result: args[0] === DATABASE && args[1] === 'untag' && args[2] === KEY ? 7 : false }
+    const [database, uid, key, model, method, , kwargs] = args
+    if (database !== DATABASE || uid !== 7 || key !== KEY) return { error: { code: 200, message: 'Odoo Server Error', data: { name: 'odoo.exceptions.AccessDenied', message: 'Access Denied' } } }
+    const done = execute(String(model), String(method), (kwargs ?? {}) as Row, vendor)
+    return 'result' in done ? done : { error: { code: 200, message: 'Odoo Server Error', data: { name: done.exception, message: '' } } }
+  }
+
+  const api: VendorApi = {
+    credentials: (baseUrl) => ({ baseUrl, database: DATABASE, apiKey: KEY, partnerId: '42', ...(options.api === 'jsonrpc' && { api: 'jsonrpc', username: 'untag' }) }),
+    isAuthorized: ({ path, headers }) => path === '/jsonrpc' || (headers['authorization'] === `bearer ${KEY}` && headers['x-odoo-database'] === DATABASE),
+    unauthorized: { status: 401, body: { name: 'werkzeug.exceptions.Unauthorized', message: 'Invalid apikey', arguments: ['Invalid apikey', 401], context: {}, debug: '' } },
+    rateLimited: { status: 429, body: '<html><h1>Too Many Requests</h1></html>', headers: { 'content-type': 'text/html' } },
+    serve({ method, path, json }, vendor): VendorAnswer {
+      if (method === 'POST' && path === '/jsonrpc') return { status: 200, body: { jsonrpc: '2.0', id: json['id'], ...rpc((json['params'] ?? {}) as object, vendor) } }
+      const [, , version, model = '', name = ''] = path.split('/')
+      if (method !== 'POST' || version !== '2') return { status: 404, body: { name: 'werkzeug.exceptions.NotFound', message: '404 Not Found' } }
+      const done = execute(model, name, json, vendor)
+      return 'result' in done ? { status: 200, body: done.result === 0 ? '0' : done.result } : { status: 422, body: { name: done.exception, message: done.exception, arguments: [], context: {}, debug: '' } }
+    },
+  }
+  return serveVendor(api, options)
+}
+
+function holds(row: Row, [field, operator, value]: Term): boolean {
+  const own = row[field]
+  if (operator === '=') return own === value
+  if (operator === '!=') return own !== value
+  return operator === '>' && Number(own) > Number(value)
+}

@@ -1,0 +1,43 @@
+import { serveVendor, type SimulatedVendor, type VendorApi, type VendorOptions } from './vendor-server.ts'
+
+/**
+ * Lightspeed Retail X-Series, API 2026-04, as far as the list of products goes. Written from the public documentation at
+ * https://x-series-api.lightspeedhq.com (pagination by version, rate limiting with a date in Retry-After, product codes).
+ */
+const TOKEN = 'lsxs_pt_0123456789'
+
+/** A Lightspeed shop on a port of this machine. */
+export function lightspeedSystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
+  const pageSize = options.pageSize ?? 3
+  const api: VendorApi = {
+    credentials: (baseUrl) => ({ baseUrl, domainPrefix: 'hafenkante', accessToken: TOKEN }),
+    isAuthorized: ({ headers }) => headers['authorization'] === `Bearer ${TOKEN}`,
+    unauthorized: { status: 401, body: { error: 'Unauthorized', message: 'Not authorized' } },
+    // The date is one that has passed: whoever waits for it waits for a moment.
+    rateLimited: { status: 429, body: { error: 'Too Many Requests', message: 'Rate limiting enforced' }, headers: { 'retry-after': 'Wed, 15 Jul 2020 15:04:05 GMT' } },
+    serve({ method, path, query }, vendor) {
+      if (method !== 'GET' || path !== '/api/2026-04/products') return { status: 404, body: { error: 'Not Found' } }
+      const after = Number(query.get('after') ?? 0)
+      const all = vendor.goods.products.map((product, i) => ({ product, version: 9_000 + i * 3 }))
+      const page = all.filter(({ version }) => version > after).slice(0, Math.min(pageSize, Number(query.get('page_size') ?? 100)))
+      const data = page.map(({ product: { id, ean, name, priceCent, vat, category }, version }) => ({
+        id: `0242ac12-0002-11ee-8000-${id.padStart(12, '0')}`,
+        name,
+        variant_name: name,
+        sku: `S-${id}`,
+        product_codes: ean === null ? [] : [{ id, type: 'CUSTOM', code: `K${id}` }, { id, type: 'EAN', code: ean }],
+        price_including_tax: priceCent / 100,
+        price_excluding_tax: Math.round((priceCent / (100 + vat)) * 1e5) / 1e5,
+        brand: { id: 'b', name: 'Lindwerk' },
+        product_category: { id: 'c', name: category },
+        image_url: null,
+        has_variants: false,
+        is_active: true,
+        deleted_at: null,
+        version,
+      }))
+      return { status: 200, body: { data, version: { min: page[0]?.version ?? 0, max: page.at(-1)?.version ?? 0 } }, headers: { 'x-ratelimit-limit': '350', 'x-ratelimit-remaining': '349' } }
+    },
+  }
+  return serveVendor(api, options)
+}

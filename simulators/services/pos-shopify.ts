@@ -1,0 +1,100 @@
+import { GraphqlFault, parseOperation, select, type GraphqlObject } from './graphql-selection.ts'
+import type { VendorProduct } from './vendor-goods.ts'
+import { pageFrom, serveVendor, type SimulatedVendor, type VendorAnswer, type VendorApi, type VendorOptions, type VendorRequest } from './vendor-server.ts'
+
+/**
+ * Shopify's GraphQL Admin API, version 2026-07, as far as a till's articles and sales go. Written from Shopify's public
+ * reference: https://shopify.dev/docs/api/admin-graphql (ProductVariant, orderCreate, PageInfo), …/usage/limits (cost,
+ * THROTTLED with status 200), …/authentication-authorization/client-credentials-grant.
+ */
+const PATH = '/admin/api/2026-07/graphql.json'
+const TOKEN = 'shpat_0123456789abcdef'
+
+const COST = { requestedQueryCost: 52, actualQueryCost: 12, throttleStatus: { maximumAvailable: 1_000, currentlyAvailable: 948, restoreRate: 50 } }
+
+/** A Shopify shop on a port of this machine. */
+export function shopifySystem(options: VendorOptions = {}): Promise<SimulatedVendor> {
+  const pageSize = options.pageSize ?? 3
+  const orders = new Map<string, string>()
+
+  function variantOf({ id, ean, name, priceCent, category, vat }: VendorProduct): GraphqlObject {
+    return {
+      id: `gid://shopify/ProductVariant/${id}`,
+      barcode: ean,
+      sku: id,
+      price: (priceCent / 100).toFixed(2),
+      compareAtPrice: null,
+      title: 'Default Title',
+      displayName: `${name} - Default Title`,
+      taxable: true,
+      image: null,
+      product: { id: `gid://shopify/Product/${id}`, title: name, vendor: 'Lindwerk', productType: category, tags: vat === 7 ? ['ermäßigt'] : [], status: 'ACTIVE' },
+    }
+  }
+
+  function root(vendor: SimulatedVendor): GraphqlObject {
+    return {
+      shop: { name: 'Hafenkante', currencyCode: 'EUR', taxesIncluded: true },
+      productVariants: ({ first, after }) => {
+        const from = after === null || after === undefined ? 0 : Number(Buffer.from(String(after), 'base64').toString().slice(1))
+        if (Number.isNaN(from)) throw new GraphqlFault(`Invalid cursor for current pagination sort.`)
+        const { page, next } = pageFrom(vendor.goods.products, from, Math.min(pageSize, Number(first ?? 50)))
+        const endCursor = page.length === 0 ? null : Buffer.from(`p${from + page.length}`).toString('base64')
+        return { nodes: page.map(variantOf), pageInfo: { hasNextPage: next !== undefined, hasPreviousPage: from > 0, startCursor: null, endCursor } }
+      },
+      orders: ({ query }) => {
+        const id = /^source_identifier:"(.*)"$/.exec(String(query))?.[1] ?? ''
+        const found = orders.get(id)
+        return { nodes: found === undefined ? [] : [{ id: found }], pageInfo: { hasNextPage: false, endCursor: null } }
+      },
+      orderCreate: ({ order }) => createOrder(order as Record<string, unknown>, vendor),
+    }
+  }
+
+  function createOrder(order: Record<string, unknown>, vendor: SimulatedVendor): GraphqlObject {
+    const lines = Array.isArray(order['lineItems']) ? (order['lineItems'] as { title?: string; quantity?: number }[]) : []
+    const wrong = lines.findIndex(({ quantity }) => (quantity ?? 0) > 9_999)
+    if (lines.length === 0 || wrong >= 0) {
+      const field = lines.length === 0 ? ['order', 'lineItems'] : ['order', 'lineItems', String(wrong), 'quantity']
+      return { order: null, userErrors: [{ field, message: 'is invalid' }] }
+    }
+    const id = `gid://shopify/Order/${5_001 + orders.size}`
+    orders.set(String(order['sourceIdentifier'] ?? id), id)
+    vendor.written.push({ kind: 'transactions', key: String(order['sourceIdentifier']), record: order })
+    return { order: { id, name: `#${orders.size}` }, userErrors: [] }
+  }
+
+  function graphql(request: VendorRequest, vendor: SimulatedVendor): VendorAnswer {
+    const extensions = { cost: COST }
+    try {
+      const { fields } = parseOperation(String(request.json['query'] ?? ''), (request.json['variables'] ?? {}) as Record<string, unknown>)
+      return { status: 200, body: { data: select(root(vendor), fields, 'QueryRoot'), extensions } }
+    } catch (error) {
+      if (!(error instanceof GraphqlFault)) throw error
+      return { status: 200, body: { errors: [{ message: error.message, locations: [{ line: 1, column: 1 }], extensions: { code: 'undefinedField' } }] } }
+    }
+  }
+
+  const api: VendorApi = {
+    credentials: (baseUrl) => ({ baseUrl, shop: 'hafenkante.myshopify.com', clientId: 'client', clientSecret: 'secret', reducedVatTag: 'ermäßigt' }),
+    isAuthorized: ({ headers, path }) => path === '/admin/oauth/access_token' || headers['x-shopify-access-token'] === TOKEN,
+    unauthorized: { status: 401, body: { errors: '[API] Invalid API key or access token (unrecognized login or wrong password)' } },
+    rateLimited: {
+      status: 200,
+      body: {
+        errors: [{ message: 'Throttled', extensions: { code: 'THROTTLED', documentation: 'https://shopify.dev/api/usage/rate-limits' } }],
+        extensions: { cost: { requestedQueryCost: 152, actualQueryCost: null, throttleStatus: { maximumAvailable: 1_000, currentlyAvailable: 52, restoreRate: 50 } } },
+      },
+    },
+    serve(request, vendor) {
+      if (request.path === '/admin/oauth/access_token') {
+        const form = new URLSearchParams(request.text)
+        const isKnown = form.get('grant_type') === 'client_credentials' && form.get('client_id') === 'client' && form.get('client_secret') === 'secret'
+        return isKnown ? { status: 200, body: { access_token: TOKEN, scope: 'read_products,write_orders', expires_in: 86_399 } } : { status: 400, body: { error: 'invalid_client' } }
+      }
+      if (request.path !== PATH || request.method !== 'POST') return { status: 404, body: { errors: 'Not Found' } }
+      return graphql(request, vendor)
+    },
+  }
+  return serveVendor(api, options)
+}

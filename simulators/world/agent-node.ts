@@ -1,0 +1,156 @@
+import { join } from 'node:path'
+import type { AgentConfig } from '../../edge-agent/config.ts'
+import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
+import type { Log } from '../../edge-agent/log.ts'
+import type { Identity } from '../../edge-agent/trust/identity.ts'
+import type { Actuators } from './actuators.ts'
+import type { CloudNode } from './cloud-node.ts'
+import type { Core } from './core.ts'
+import { newDisk, type Disk, type DiskWatcher } from './disk.ts'
+import { request } from './http.ts'
+import { machine, type Machine, type Process } from './machine.ts'
+import type { Wire } from './wire.ts'
+
+/** A real agent on a simulated machine, with its ledger on a simulated disk and a wire to the cloud. */
+export interface AgentNode {
+  readonly name: string
+  readonly identity: Identity
+  readonly machine: Machine
+  readonly disk: Disk
+  readonly wire: Wire
+  readonly agent: Agent | undefined
+  start(): void
+  crash(how: { powerCut: boolean }): void
+  stop(): Promise<void>
+  /** It was in touch with the cloud since its machine booted. */
+  readonly wasInTouch: boolean
+  /** The process has an effect outside: it may die there. */
+  maybeDie(where: string, weight?: number): void
+}
+
+export interface AgentNodeParts {
+  core: Core
+  name: string
+  identity: Identity
+  config: AgentConfig
+  template: string
+  cloud: CloudNode
+  wire: Wire
+  actuators: Actuators
+  onCommit?: DiskWatcher['afterCommit']
+  onStart?(node: AgentNode): void
+  onEnded?(): void
+}
+
+export const LEDGER = 'ledger.db'
+/** The replica of the items: it may be lost, and is fetched again. */
+const ITEMS = 'items.db'
+
+/** A machine with an enrolled agent's files on it; nothing runs yet. */
+export function agentNode(parts: AgentNodeParts): AgentNode {
+  const { core, name, identity, config, cloud, wire } = parts
+  const { trace, scheduler } = core
+  const chance = core.chance.fork(`agent node ${name}`)
+  const computer = machine(name, core)
+  let agent: Agent | undefined
+  let wasInTouch = true
+
+  const watcher: DiskWatcher = {
+    beforeCommit: () => maybeDie('before a commit'),
+    afterCommit(connection) {
+      parts.onCommit?.(connection)
+      maybeDie('after a commit')
+    },
+    isAlive: () => computer.isUp,
+  }
+  const disk = newDisk(join(core.folder, name), [LEDGER, ITEMS], watcher, parts.template)
+
+  function maybeDie(where: string, weight = 1): void {
+    if (core.crashRate === 0 || !computer.isUp || !chance.happens(core.crashRate * weight)) return
+    trace.note(name, `dies ${where}`)
+    crash({ powerCut: chance.happens(0.5) })
+  }
+
+  function crash({ powerCut }: { powerCut: boolean }): void {
+    if (!computer.isUp) return
+    trace.note(name, powerCut ? 'power cut' : 'killed')
+    disk.leaveBehind({ powerCut })
+    agent = undefined
+    computer.process?.kill()
+    if (powerCut) {
+      computer.reboot()
+      wasInTouch = false
+    }
+    parts.onEnded?.()
+  }
+
+  function logOf(process: Process): Log {
+    const line = (level: string) => (fields: Record<string, unknown>, message: string) => {
+      if (!process.isAlive) return
+      trace.note(name, `${level}: ${message} ${typeof fields['what'] === 'string' ? fields['what'] : ''}`)
+      const { err } = fields as { err?: { name?: string; stack?: string } }
+      if (level === 'error' && !err?.name?.startsWith('Ledger')) core.violate('fault', `${name}: ${message}: ${err?.stack ?? JSON.stringify(fields)}`)
+    }
+    return { info: () => undefined, warn: line('warn'), error: line('error') }
+  }
+
+  const node: AgentNode = {
+    name,
+    identity,
+    machine: computer,
+    disk,
+    wire,
+    get agent() {
+      return agent
+    },
+    maybeDie,
+    get wasInTouch() {
+      return wasInTouch
+    },
+    start() {
+      const process = computer.begin()
+      trace.note(name, 'starts')
+      parts.onStart?.(node)
+      const started = startAgent({
+        platform: process.platform,
+        dataDir: disk.folder,
+        identity,
+        config,
+        async fetch(url, init) {
+          maybeDie('before it asks')
+          const answer = await request({ url, ...init }, { wire, server: cloud, scheduler, signal: init.signal, by: process })
+          if (url.includes('/time?') && answer.status === 200) wasInTouch = true
+          maybeDie('when it is answered')
+          return { status: answer.status, text: () => Promise.resolve(answer.text) }
+        },
+        async openLine(options) {
+          if (!cloud.running) throw new Error('connection refused')
+          return cloud.running.broker.open(options, process, wire)
+        },
+        log: logOf(process),
+        supervise: parts.actuators.supervisor(name, process),
+        openLedgerFile: (file) => disk.watch(openLedgerFile(file), LEDGER),
+        onFatal: () => {
+          if (process.isAlive) crash({ powerCut: false })
+        },
+      })
+      // It may have died while it started.
+      if (process.isAlive) agent = started
+    },
+    crash,
+    async stop() {
+      const current = agent
+      const { process } = computer
+      if (!current || !process?.isAlive) return
+      trace.note(name, 'stops')
+      await current.stop()
+      if (!process.isAlive) return
+      agent = undefined
+      disk.leaveBehind({ powerCut: false })
+      process.kill()
+      parts.onEnded?.()
+    },
+  }
+  return node
+}

@@ -1,0 +1,200 @@
+/**
+ * Bugs that this kind of system has had, each as the change of a line or two in the code as it is built. The simulation is
+ * itself tested by them: planted one at a time, from outside, each must be found. A change whose text is no
+ * longer there, or there twice, is refused, so that the bank cannot go stale unnoticed.
+ */
+export interface Bug {
+  readonly name: string
+  /** What somebody would have done wrong. */
+  readonly what: string
+  readonly changes: readonly Change[]
+  /** Found only where trouble lasts longer. */
+  readonly liveness?: true
+}
+
+export interface Change {
+  /** Below the folder of the build. */
+  readonly file: string
+  readonly find: string
+  readonly put: string
+}
+
+const change = (file: string, find: string, put: string): Change => ({ file, find, put })
+
+/** Every bug of the bank. */
+export const BUGS: readonly Bug[] = [
+  {
+    name: 'ledger-not-flushed',
+    what: 'the ledger is opened with synchronous=NORMAL',
+    changes: [change('edge-agent/ledger/database.js', "db.pragma('synchronous = FULL')", "db.pragma('synchronous = NORMAL')"), change('edge-agent/ledger/database.js', '{ simple: true }) === 2', '{ simple: true }) === 1')],
+  },
+  {
+    name: 'cloud-not-flushed',
+    what: 'the cloud’s database is opened with synchronous=NORMAL',
+    changes: [change('cloud/persistence/sqlite.js', "db.pragma('synchronous = FULL')", "db.pragma('synchronous = NORMAL')"), change('cloud/persistence/sqlite.js', '{ simple: true }) === 2', '{ simple: true }) === 1')],
+  },
+  {
+    name: 'release-before-ledger',
+    what: 'the device moves before the claim is durable',
+    changes: [
+      change('edge-agent/decisions/authorize.js', 'let eventId = grant.eventId ?? null;', 'let eventId = grant.eventId ?? null;\nconst result = await actuate(redemptionId, request.deviceId, 0);'),
+      change('edge-agent/decisions/authorize.js', 'const result = await actuate(redemptionId, request.deviceId);', ''),
+    ],
+  },
+  {
+    name: 'release-again-at-boot',
+    what: 'claims without outcome are commanded once more after a restart',
+    changes: [
+      change('edge-agent/runtime.js', 'const recovered = recover(', 'const unfinished = ledger.claims.open();\nconst recovered = recover('),
+      change('edge-agent/runtime.js', 'link.start();', "link.start();\nfor (const claim of unfinished) void execute(claim.device_id, { kind: 'release' }, new AbortController().signal);"),
+    ],
+  },
+  {
+    name: 'no-unique-claim',
+    what: 'a right that was used and confirmed may be claimed again',
+    changes: [change('edge-agent/ledger/claims.js', 'if (!row)\n            return 0;', "if (!row || row.state === 'confirmed')\n            return (row?.attempt ?? -1) + 1;")],
+  },
+  {
+    name: 'nonces-forgotten-by-wall-clock',
+    what: 'used nonces are cleared away by the wall clock, and no floor is kept',
+    changes: [
+      change('edge-agent/runtime.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
+      change('edge-agent/runtime.js', 'ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END);', 'ledger.claims.prune(Math.floor(platform.clock.wall() / 1_000) - KEEP_AFTER_END);'),
+      change('edge-agent/ledger/claims.js', "writeMark.run('floor', String(before));", ''),
+    ],
+  },
+  {
+    name: 'floor-by-wall-clock',
+    what: 'the floor below which tokens are dead is raised by the wall clock',
+    changes: [
+      change('edge-agent/runtime.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
+      change('edge-agent/runtime.js', 'ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END);', 'ledger.claims.prune(Math.floor(platform.clock.wall() / 1_000) - KEEP_AFTER_END);'),
+    ],
+  },
+  {
+    name: 'done-when-published',
+    what: 'a row of the journal is done when it was handed to the network (PUBACK), not when the cloud has signed for it',
+    changes: [change('edge-agent/link/outbox.js', 'return fitting.length === 0 ? undefined : messages.batch(after, fitting, nowMs);', 'const last = fitting.at(-1);\nif (!last) return undefined;\nledger.commits.now(() => ledger.journal.acknowledge(last.seq, last.hash));\nreturn messages.batch(after, fitting, nowMs);')],
+  },
+  {
+    name: 'never-sent-again',
+    what: 'a batch that was published and lost is not sent again',
+    changes: [change('edge-agent/link/sender.js', 'if (parts.publish(batch))\n            later(viaHttp);', 'if (parts.publish(batch))\n            return;')],
+  },
+  {
+    name: 'numbers-not-taken-back',
+    what: 'after a transaction was undone the journal goes on with the next number',
+    changes: [change('edge-agent/ledger/ledger.js', 'onUndone: journal.reload,', 'onUndone: () => undefined,')],
+  },
+  {
+    name: 'go-on-after-io-error',
+    what: 'an I/O error of the disk is taken for an ordinary failure, and the process goes on',
+    changes: [change('edge-agent/ledger/commit.js', '(IOERR|CORRUPT', '(CORRUPT')],
+  },
+  {
+    name: 'commit-error-ignored',
+    what: 'a commit that failed is taken for done',
+    changes: [change('edge-agent/ledger/commit.js', 'commit.run();', "try { commit.run(); } catch { if (db.inTransaction) db.exec('ROLLBACK'); }")],
+  },
+  {
+    name: 'outcome-not-recovered',
+    what: 'claims that a crash left without outcome stay so for ever',
+    changes: [change('edge-agent/ledger/recovery.js', 'if (open.length === 0)', 'if (open.length >= 0)')],
+  },
+  {
+    name: 'ended-token-accepted',
+    what: 'a token’s end is not looked at',
+    changes: [change('policy/documents/signed-document.js', "return refuse('expired', `expired ${Math.round(now - expires)} s ago`);", '{ }')],
+  },
+  {
+    name: 'time-by-wall-clock',
+    what: 'trusted time goes by the wall clock',
+    changes: [change('policy/trusted-clock.js', 'nowMs: Math.max(state.anchorMs + passed, state.highWaterMs)', 'nowMs: clock.wall()')],
+  },
+  {
+    name: 'time-asked-once',
+    what: 'a clock that a wrong signed time has put ahead is never set back while the connection lasts',
+    changes: [change('edge-agent/link/connection.js', 'timeAskedAt >= ASK_TIME_MS', 'timeAskedAt === Infinity')],
+    liveness: true,
+  },
+  {
+    name: 'policy-half-applied',
+    what: 'a new policy is used and not kept',
+    changes: [change('edge-agent/trust/trust.js', "store('policy', jws, opened.claims);", '')],
+  },
+  {
+    name: 'policy-goes-back',
+    what: 'an older policy that arrives late is taken',
+    changes: [change('edge-agent/trust/trust.js', 'if (order < 0)', 'if (order < 0 && kind === "policy")\n            return undefined;\n        if (order < 0)')],
+  },
+  {
+    name: 'denials-counted-not-taken',
+    what: 'a page of denials is marked as taken without its entries',
+    changes: [change('edge-agent/trust/trust.js', '                takeEntry(entry);', '                void entry;')],
+  },
+  {
+    name: 'full-disk-ends-process',
+    what: 'a full disk that a message from the broker runs into is nobody’s to catch',
+    changes: [change('edge-agent/link/connection.js', '            takeMessage(topic, payload);\n        }\n        catch (error) {', '            takeMessage(topic, payload);\n        }\n        catch (error) {\n            throw error;')],
+  },
+  {
+    name: 'devices-told-more',
+    what: 'a device is told the nonce with the answer',
+    changes: [change('edge-agent/decisions/authorize.js', 'outcome: result.outcome,\n', 'outcome: result.outcome,\nnonce: grant.nonce,\n')],
+  },
+  {
+    name: 'answer-before-commit',
+    what: 'a caller is answered before the transaction is durable',
+    changes: [change('cloud/persistence/group-commit.js', 'done.push({ job, value: await job.work() });', 'const value = await job.work();\njob.resolve(value);\ndone.push({ job, value });\nawait new Promise((resolve) => setImmediate(resolve));')],
+  },
+  {
+    name: 'outbox-after-commit',
+    what: 'events are written after the transaction that they belong to',
+    changes: [change('cloud/operations/perform.js', 'await writeOutbox(db, request.caller, opened.events, nowMs, services);\n            if (identity)', 'setImmediate(() => void database.write((later) => writeOutbox(later, request.caller, opened.events, nowMs, services)).catch(() => undefined));\n            if (identity)')],
+  },
+  {
+    name: 'idempotency-not-kept',
+    what: 'the answer under an Idempotency-Key is not kept',
+    changes: [change('cloud/operations/idempotency.js', 'await insertAnswer(db, {', 'if (status_of(answer)) await insertAnswer(db, {'), change('cloud/operations/idempotency.js', 'const RUNNING = 0;', 'const RUNNING = 0;\nconst status_of = (answer) => answer.status === RUNNING;')],
+  },
+  {
+    name: 'idempotency-across-tenants',
+    what: 'Idempotency-Keys are not scoped to the tenant',
+    changes: [change('cloud/operations/idempotency.js', "    .where('tenant', '=', p.tenant)\n", '')],
+  },
+  {
+    name: 'granted-unpaid',
+    what: 'a purchase counts as paid while its payment is pending',
+    changes: [change('cloud/protection/subject.js', "return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED';", "return purchase.status !== 'CANCELLED';")],
+  },
+  {
+    name: 'granted-after-cancel',
+    what: 'a cancelled purchase still counts as paid',
+    changes: [change('cloud/protection/subject.js', "return purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED';", "return ['SUCCESS', 'UNLOADED', 'CANCELLED'].includes(purchase.status);")],
+  },
+  {
+    name: 'lease-not-exclusive',
+    what: 'a unit that one device holds a token for is lent to another as well',
+    changes: [change('cloud/protection/leases.js', "return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS };", "return { right: 'free' };")],
+  },
+  {
+    name: 'freed-though-released',
+    what: 'a failed release frees a unit that another one has released',
+    changes: [change('cloud/protection/evidence.js', 'else if (await wasUsedTwice(scope, key))', 'else if (!scope)')],
+  },
+  {
+    name: 'paid-after-end',
+    what: 'a checkout that has ended can still be paid',
+    changes: [change('cloud/scan-and-go/operations.js', "if ((purchase.status !== 'PENDING_PAYMENT' && purchase.status !== 'CREATED') || isLate) {", 'if (isLate) {')],
+  },
+  {
+    name: 'webhooks-without-schedule',
+    what: 'a webhook that failed is posted again at once',
+    changes: [change('cloud/webhooks/record.js', 'export const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];', 'export const SCHEDULE_MS = [0, 0, 0, 0];')],
+  },
+  {
+    name: 'webhooks-under-new-ids',
+    what: 'each attempt has an id of its own',
+    changes: [change('cloud/webhooks/signatures.js', "'webhook-id': id,", "'webhook-id': `${id}-${sentS}`,")],
+  },
+]

@@ -1,0 +1,108 @@
+import type { Database as Connection, Statement } from 'better-sqlite3'
+import type { Core } from './core.ts'
+import { changesAfter, forbidden, type StateChange } from './watch-states.ts'
+
+/** What the cloud's database has ever made durable, known from outside. */
+export interface CloudOracle {
+  committed(connection: Connection): void
+  /** Ends of tokens by their nonce, s. */
+  readonly tokenEnds: Map<string, number>
+  /** The last row of each ledger that was durably taken in. */
+  readonly taken: ReadonlyMap<string, number>
+  /** Receipts of cancelled purchases (hex), each with its number in the list of denials. */
+  readonly denied: ReadonlyMap<string, number>
+}
+
+/** Life of a token at most, s (specification). */
+const LONGEST_LIFE = 600
+const PAID: ReadonlySet<string> = new Set(['SUCCESS', 'UNLOADED'])
+
+interface Granted {
+  rowid: number
+  nonce: string
+  iat: number
+  exp: number
+  count: number
+  revoked_ms: number | null
+  status: string | null
+}
+
+interface Denied {
+  cti: string
+  deny_seq: number
+}
+
+interface Watch {
+  alive: Statement<[string], { nonce: string }>
+  denied: Statement<[string], Denied>
+  changes: Statement<[number], StateChange>
+  granted: Statement<[number], Granted>
+  heads: Statement<[], { ledger_id: string; last_seq: number }>
+}
+
+/** An oracle for the cloud; `reads` made anew for every connection. */
+export function cloudOracle(core: Core): CloudOracle {
+  const tokenEnds = new Map<string, number>()
+  const taken = new Map<string, number>()
+  const denied = new Map<string, number>()
+  const watches = new WeakMap<Connection, Watch>()
+  let lastChange = 0
+  let lastGrant = 0
+
+  function watchOf(db: Connection): Watch {
+    const known = watches.get(db)
+    if (known) return known
+    const made: Watch = {
+      changes: changesAfter(db),
+      // Another token for one of the same units that has not ended, was not taken back, and whose step was not used.
+      alive: db.prepare<[string], { nonce: string }>(
+        `SELECT o.nonce FROM protection_authorization a JOIN authorization_unit mine ON mine.nonce = a.nonce
+         JOIN authorization_unit theirs ON theirs.line_id = mine.line_id AND theirs.unit_no = mine.unit_no AND theirs.nonce <> mine.nonce
+         JOIN protection_authorization o ON o.nonce = theirs.nonce
+         WHERE a.nonce = ? AND o.right_class = a.right_class AND o.rowid < a.rowid AND o.exp + 60 > a.iat AND o.revoked_ms IS NULL AND o.voided_ms IS NULL
+           AND NOT EXISTS (SELECT 1 FROM redemption r WHERE r.nonce = o.nonce AND r.step = theirs.ordinal + 1)`,
+      ),
+      denied: db.prepare<[string], Denied>('SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0'),
+      granted: db.prepare<[number], Granted>(
+        `SELECT a.rowid, nonce, iat, exp, count, revoked_ms, p.status FROM protection_authorization a LEFT JOIN purchase p ON p.purchase_id = a.purchase_id
+         WHERE a.rowid > ? ORDER BY a.rowid`,
+      ),
+      heads: db.prepare<[], { ledger_id: string; last_seq: number }>('SELECT ledger_id, last_seq FROM agent ORDER BY ledger_id'),
+    }
+    watches.set(db, made)
+    return made
+  }
+
+  return {
+    tokenEnds,
+    taken,
+    denied,
+    committed(db) {
+      const watch = watchOf(db)
+      for (const change of watch.changes.all(lastChange)) {
+        lastChange = change.n
+        const wrong = forbidden(change)
+        if (wrong !== undefined) core.violate('I15', wrong)
+        const cancelled = change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
+        if (cancelled) denied.set(cancelled.cti, cancelled.deny_seq)
+        core.trace.note('cloud', `${change.kind} ${change.id.slice(-16)}: ${change.was} → ${change.became}`)
+      }
+      for (const grant of watch.granted.all(lastGrant)) {
+        lastGrant = grant.rowid
+        tokenEnds.set(grant.nonce, grant.exp)
+        core.trace.note('cloud', `grants ${grant.nonce.slice(0, 6)} for ${grant.count}, ends in ${grant.exp - grant.iat} s`)
+        if (grant.exp - grant.iat > LONGEST_LIFE) core.violate('I8', `a token lives ${grant.exp - grant.iat} s`)
+        const other = watch.alive.get(grant.nonce)
+        if (other) core.violate('I6', `${grant.nonce} was granted for a unit that ${other.nonce} may still release`)
+        // Cancelled in the same commit it was taken back there, too.
+        const isPaid = grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)
+        if (!isPaid) core.violate('I7', `${grant.nonce} was granted for a purchase that is ${grant.status}`)
+      }
+      for (const { ledger_id: ledger, last_seq: seq } of watch.heads.all()) {
+        const before = taken.get(ledger) ?? 0
+        if (seq < before) core.violate('I4', `the cloud had ${ledger} up to ${before} and now up to ${seq}`)
+        taken.set(ledger, seq)
+      }
+    },
+  }
+}

@@ -1,0 +1,267 @@
+import { DENY_REASONS } from '../../policy/vocabulary.ts'
+import type { AuthorizeAnswer, AuthorizeRequest } from '../../edge-agent/decisions/request.ts'
+import type { AgentNode } from './agent-node.ts'
+import type { Chance } from './chance.ts'
+import type { Core } from './core.ts'
+import type { Shop } from './genesis.ts'
+import type { Json, Merchant } from './merchant.ts'
+
+/**
+ *   basket ─ check in ─ check out ─ pay ─┬─ station · token at the station · detacher · device without agent ─┬─ gate
+ *                                        └─ (perhaps) cancelled                                              ┘
+ *
+ * People in the shop. Each does some of this, in haste or slowly, twice where nobody should, and remembers
+ * what they were told.
+ */
+export interface Customers {
+  /** One customer's whole visit; resolves when they have left, one way or the other. */
+  visit(name: string): Promise<void>
+  /** Buys and has it released, as on any day; answers what does not work. */
+  probe(): Promise<string | undefined>
+  /** Purchases that somebody was told are paid. */
+  readonly paid: ReadonlySet<string>
+  /** Purchases that somebody was told are cancelled. */
+  readonly cancelled: ReadonlySet<string>
+  /** Events that somebody was told of at an agent: they must arrive. */
+  readonly told: ReadonlySet<string>
+}
+
+export interface CustomerParts {
+  core: Core
+  shop: Shop
+  merchant: Merchant
+  /** A program of the other tenant, that tries what it should not. */
+  stranger: Merchant
+  agents: readonly AgentNode[]
+  /** Longest pause between two things that somebody does, ms. */
+  hasteMs: number
+}
+
+interface Bought {
+  name: string
+  purchaseId: string
+  receipt: string
+  epcs: string[]
+  units: number
+  chance: Chance
+}
+
+/** What a device may be told (contracts §6). */
+const ANSWER_FIELDS = new Set(['authorized', 'action', 'expiresAt', 'itemCount', 'remaining', 'eventId', 'reason', 'offline', 'outcome', 'itemStatus'])
+const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
+
+/** The people of one world. */
+export function customers({ core, shop, merchant, stranger, agents, hasteMs }: CustomerParts): Customers {
+  const { scheduler, trace } = core
+  const world = core.chance.fork('customers')
+  const paid = new Set<string>()
+  const cancelled = new Set<string>()
+  const told = new Set<string>()
+  let epcs = 0
+
+  const linger = (chance: Chance) => scheduler.pause(chance.between(1, chance.happens(0.1) ? hasteMs * 10 : hasteMs))
+
+  /** Asks an agent; undefined when it is down or dies meanwhile. */
+  function ask(node: AgentNode | undefined, request: AuthorizeRequest): Promise<AuthorizeAnswer | undefined> {
+    const agent = node?.agent
+    const { process } = node?.machine ?? {}
+    if (!node || !agent || !process) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      process.onEnd(() => resolve(undefined))
+      agent.lanes.request(request).then(
+        (answer) => {
+          if (!process.isAlive) return resolve(undefined)
+          heard(node, answer)
+          resolve(answer)
+        },
+        (error: unknown) => {
+          const { name } = error as Error
+          trace.note(node.name, `cannot decide: ${name}`)
+          // A disk that fails or is full refuses; anything else is a fault of ours.
+          if (process.isAlive && !name.startsWith('Ledger')) core.violate('fault', `${node.name} could not decide: ${String(error)}`)
+          resolve(undefined)
+        },
+      )
+    })
+  }
+
+  function heard(node: AgentNode, answer: AuthorizeAnswer): void {
+    trace.note(node.name, `${answer.action}: ${answer.authorized ? `yes, ${answer.outcome}` : `no, ${answer.reason}`}${answer.offline ? ' (offline)' : ''}`)
+    const unknown = Object.keys(answer).filter((field) => !ANSWER_FIELDS.has(field))
+    if (unknown.length > 0) core.violate('I14', `${node.name} tells a device ${unknown.join(', ')}`)
+    if (answer.reason !== undefined && !REASONS.has(answer.reason)) core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
+    if (answer.eventId !== null) told.add(answer.eventId)
+  }
+
+  async function buy(name: string, chance: Chance): Promise<Bought | undefined> {
+    const { storeId, products } = shop
+    const product = chance.one(products)
+    const units = chance.between(1, 3)
+    const tagged: string[] = []
+    if (chance.happens(0.5)) {
+      for (let n = 0; n < units; n++) tagged.push(`E2800000${(++epcs).toString(16).padStart(16, '0').toUpperCase()}`)
+      const items = tagged.map((epc) => ({ epc, ean: product.ean, protectionTechnology: 'uhf_rfid' }))
+      if (!(await merchant.call('registerProtectedItems', { storeId, items }))?.ok) return undefined
+    }
+    const session = await merchant.call('checkIn', { storeId, userId: name })
+    if (!session?.ok) return undefined
+    const lines = [{ ean: product.ean, quantity: units, ...(tagged.length > 0 && { epcs: tagged }) }]
+    const started = await merchant.call('startCheckout', { sessionId: session.body['sessionId'], items: lines })
+    if (!started?.ok) return undefined
+    const purchaseId = String(started.body['transactionId'])
+    await linger(chance)
+    if (chance.happens(0.1)) {
+      await merchant.call('completeTestCheckout', { transactionId: purchaseId, result: 'declined' })
+      // Nobody has paid: whoever asks all the same gets nothing (I7).
+      await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.station })
+      // And nobody pays what has ended (I15).
+      await merchant.call('completeTestCheckout', { transactionId: purchaseId })
+      return undefined
+    }
+    // Some are impatient, and ask before they have paid.
+    if (chance.happens(0.2)) await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.alone })
+    const done = await merchant.call('completeTestCheckout', { transactionId: purchaseId })
+    if (!done?.ok) return undefined
+    paid.add(purchaseId)
+    const receipt = await merchant.call('generateReceiptQR', { purchaseId })
+    return receipt?.ok ? { name, purchaseId, receipt: String(receipt.body['url']), epcs: tagged, units, chance } : undefined
+  }
+
+  async function atStation({ receipt, chance }: Bought): Promise<void> {
+    const request: AuthorizeRequest = { deviceId: shop.devices.station, action: 'deactivate_label', receipt, identifiers: {} }
+    // The page and the scanner may say the same at once, and people do it again.
+    const times = chance.between(1, 3)
+    for (let n = 0; n < times; n++) {
+      const both = chance.happens(0.3) ? [request, request] : [request]
+      await Promise.all(both.map((r) => ask(agents[0], r)))
+      await linger(chance)
+    }
+  }
+
+  async function withToken({ purchaseId, chance }: Bought): Promise<void> {
+    const { deviceId, node } = chance.happens(0.7) ? { deviceId: shop.devices.station, node: agents[0] } : { deviceId: shop.devices.detacher, node: agents[1] ?? agents[0] }
+    const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
+    const token = verified?.ok ? verified.body['authorizationToken'] : undefined
+    if (typeof token !== 'string') return
+    const request: AuthorizeRequest = { deviceId, action: deviceId === shop.devices.station ? 'deactivate_label' : 'detach_hard_tag', token, identifiers: {} }
+    // Now and then somebody comes only when the token is about to end, or has ended.
+    if (chance.happens(0.15)) await scheduler.pause(chance.between(280_000, 400_000))
+    const times = chance.between(1, 4)
+    for (let n = 0; n < times; n++) {
+      const both = chance.happens(0.3) ? [request, request] : [request]
+      await Promise.all(both.map((r) => ask(node, r)))
+      await linger(chance)
+    }
+  }
+
+  async function byItem({ epcs: tags, receipt, chance }: Bought): Promise<void> {
+    for (const epc of tags) {
+      const request: AuthorizeRequest = { deviceId: shop.devices.detacher, action: 'detach_hard_tag', identifiers: { epc }, ...(chance.happens(0.7) && { receipt }) }
+      await ask(agents[1], request)
+      if (chance.happens(0.3)) await ask(agents[1], request)
+      await linger(chance)
+    }
+  }
+
+  /** A device without agent: the cloud is its ledger. */
+  async function alone({ name, purchaseId, chance }: Bought): Promise<void> {
+    const deviceId = shop.devices.alone
+    const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
+    const token = verified?.ok ? verified.body['authorizationToken'] : undefined
+    if (typeof token !== 'string') return
+    const times = chance.between(1, 4)
+    for (let n = 0; n < times; n++) {
+      const redemptionId = `red-${name}-${n}`
+      const redeemed = await merchant.call('redeemProtectionAuthorization', { authorizationToken: token, deviceId, redemptionId }, { tries: 6 })
+      if (!redeemed?.ok) return
+      await linger(chance)
+      await merchant.call('redeemProtectionAuthorization', { authorizationToken: token, deviceId, redemptionId, outcome: chance.one(['confirmed', 'confirmed', 'failed', 'unknown']) }, { tries: 6 })
+    }
+  }
+
+  async function atGate({ receipt, epcs: tags, chance }: Bought): Promise<void> {
+    const request: AuthorizeRequest = { deviceId: shop.devices.gate, action: 'authorize_exit', receipt, identifiers: {} }
+    const times = chance.between(1, 2)
+    for (let n = 0; n < times; n++) {
+      await ask(agents[0], request)
+      await linger(chance)
+    }
+    for (const epc of tags) if (chance.happens(0.5)) await ask(agents[0], { ...request, identifiers: { epc } })
+  }
+
+  async function cancel({ purchaseId }: Bought): Promise<void> {
+    const answer = await merchant.call('markPurchaseCancelled', { purchaseId })
+    if (answer?.ok) cancelled.add(purchaseId)
+  }
+
+  /** The shop's manager thinks anew. */
+  async function changePolicy(chance: Chance): Promise<void> {
+    const { storeId } = shop
+    const now = await merchant.call('fetchProtectionPolicy', { storeId })
+    if (!now?.ok) return
+    const policy = { ...(now.body['policy'] as Json), requiresManualOverrideAboveValue: chance.between(150, 500) }
+    await merchant.call('updateProtectionPolicy', { storeId, policy })
+  }
+
+  /** Somebody of another account tries with what they have seen. */
+  async function tryAsStranger({ purchaseId }: Bought): Promise<void> {
+    const asked: [string, Json][] = [
+      ['fetchPurchase', { transactionId: purchaseId }],
+      ['markPurchaseCancelled', { purchaseId }],
+      ['verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.station }],
+    ]
+    for (const [operation, body] of asked) {
+      const answer = await stranger.call(operation, body, { tries: 2 })
+      if (answer?.ok) core.violate('I11', `${operation} of another tenant's ${purchaseId} was answered with 200`)
+    }
+    // The same words under the same key are another request when somebody else says them.
+    const key = `shared-${purchaseId.slice(-8)}`
+    const own = await merchant.call('checkIn', { storeId: shop.storeId }, { key, tries: 3 })
+    const other = await stranger.call('checkIn', { storeId: shop.foreignStoreId }, { key, tries: 3 })
+    if (own?.ok && other?.ok && own.body['sessionId'] === other.body['sessionId']) core.violate('I11', 'two tenants share the answer to one Idempotency-Key')
+    if (other && !other.ok && other.reason === 'idempotency_key_reused') core.violate('I11', 'an Idempotency-Key of one tenant is taken for another')
+  }
+
+  const USES = [atStation, withToken, byItem, alone] as const
+
+  return {
+    paid,
+    cancelled,
+    told,
+    async visit(name) {
+      const chance = world.fork(name)
+      const bought = await buy(name, chance)
+      if (!bought) return
+      if (chance.happens(0.3)) await changePolicy(chance)
+      const uses = chance.between(1, 3)
+      for (let n = 0; n < uses; n++) {
+        await linger(chance)
+        const use = chance.one(USES)(bought)
+        if (chance.happens(0.1)) await cancel(bought)
+        // Some do two things at once.
+        if (chance.happens(0.8)) await use
+      }
+      if (chance.happens(0.3)) await tryAsStranger(bought)
+      if (chance.happens(0.7)) await atGate(bought)
+      if (!chance.happens(0.15)) return
+      await cancel(bought)
+      // Somebody has kept the receipt.
+      for (let n = 0; n < 3; n++) {
+        await linger(chance)
+        await atStation(bought)
+      }
+    },
+    async probe() {
+      const chance = world.fork('probe')
+      const product = chance.one(shop.products)
+      const session = await merchant.call('checkIn', { storeId: shop.storeId })
+      const started = session?.ok ? await merchant.call('startCheckout', { sessionId: session.body['sessionId'], items: [{ ean: product.ean, quantity: 1 }] }) : undefined
+        const purchaseId = started?.ok ? started.body['transactionId'] : undefined
+      const done = await merchant.call('completeTestCheckout', { transactionId: purchaseId })
+      const receipt = done?.ok ? await merchant.call('generateReceiptQR', { purchaseId }) : undefined
+      if (!receipt?.ok) return 'nothing can be bought'
+      const answer = await ask(agents[0], { deviceId: shop.devices.station, action: 'deactivate_label', receipt: String(receipt.body['url']), identifiers: {} })
+      return answer?.outcome === 'confirmed' ? undefined : `a paid label is not deactivated: ${answer?.reason ?? answer?.outcome ?? 'no answer'}`
+    },
+  }
+}

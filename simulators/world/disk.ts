@@ -1,0 +1,142 @@
+import type { Database as Connection, Statement } from 'better-sqlite3'
+import { copyFileSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ *   process ── BEGIN … COMMIT ──▶ files of this life ── crash: copied as they lie ──▶ files of the next life
+ *
+ * A disk that survives its process. Real SQLite on files in memory; what a crash leaves is what was
+ * committed, because commits are flushed (synchronous=FULL). A connection that does not flush loses in a
+ * power cut everything since it was opened. A dead process goes on writing into files that nobody reads again.
+ */
+export interface Disk {
+  /** Where the files of the process that runs now lie. */
+  readonly folder: string
+  /** Watches a connection that was just opened on a file of this disk. */
+  watch(connection: Connection, name: string): Connection
+  /** A connection of the process that runs now which only reads. */
+  readonly reading: Connection | undefined
+  /** The process is gone: the next one finds the files as they lie now. */
+  leaveBehind(how: { powerCut: boolean }): void
+  /** As `leaveBehind`, but the next one finds an old copy of the files. */
+  restore(copy: string): void
+  /** A copy of the files as they lie now, to be restored later. */
+  copy(): string
+  /** What the next commit does; after one of them the disk is good again. */
+  failNext(fault: DiskFault): void
+  heal(): void
+  close(): void
+}
+
+/** full: refused and undone · lost: I/O error, not written · kept: I/O error, and yet written. */
+export type DiskFault = 'full' | 'io-lost' | 'io-kept'
+
+export interface DiskWatcher {
+  /** Around a commit; the process may die in both. */
+  beforeCommit(): void
+  afterCommit(connection: Connection): void
+  isAlive(): boolean
+}
+
+/** Whether an error is one that this disk made. */
+export function isDiskFault(error: unknown): boolean {
+  const { code, cause } = error as { code?: string; cause?: unknown }
+  return code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_FSYNC' || (cause !== undefined && isDiskFault(cause))
+}
+
+const SUFFIXES = ['', '-wal'] as const
+
+/** A new disk below `root`; `template`: a folder whose files it begins with. */
+export function newDisk(root: string, names: readonly string[], watcher: DiskWatcher, template?: string): Disk {
+  const connections: { connection: Connection; name: string; walBytes: number; life: number }[] = []
+  let life = 0
+  let copies = 0
+  let fault: DiskFault | undefined
+  let folder = newFolder()
+  if (template !== undefined) copyAll(template, folder)
+
+  function newFolder(): string {
+    const made = join(root, String(++life))
+    mkdirSync(made, { recursive: true })
+    return made
+  }
+
+  function copyAll(from: string, to: string): void {
+    for (const name of names) {
+      for (const suffix of SUFFIXES) if (existsSync(join(from, name + suffix))) copyFileSync(join(from, name + suffix), join(to, name + suffix))
+    }
+  }
+
+  function failure(code: string, text: string): Error {
+    return Object.assign(new Error(text), { code })
+  }
+
+  function watchCommit(connection: Connection, statement: Statement): Statement {
+    const commit = statement.run.bind(statement)
+    const run = () => {
+      if (!watcher.isAlive()) return commit()
+      watcher.beforeCommit()
+      const failing = watcher.isAlive() ? fault : undefined
+      fault = undefined
+      if (failing === 'full') throw failure('SQLITE_FULL', 'database or disk is full')
+      if (failing === 'io-lost') throw failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
+      const done = commit()
+      if (failing === 'io-kept') throw failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
+      if (watcher.isAlive()) watcher.afterCommit(connection)
+      return done
+    }
+    Object.defineProperty(statement, 'run', { value: run })
+    return statement
+  }
+
+  function leave(): string {
+    const before = folder
+    folder = newFolder()
+    return before
+  }
+
+  return {
+    get folder() {
+      return folder
+    },
+    watch(connection, name) {
+      const wal = join(folder, `${name}-wal`)
+      connections.push({ connection, name, walBytes: existsSync(wal) ? statSync(wal).size : 0, life })
+      if (connection.readonly) return connection
+      const prepare = connection.prepare.bind(connection) as (sql: string) => Statement
+      const watched = (sql: string) => (sql === 'COMMIT' ? watchCommit(connection, prepare(sql)) : prepare(sql))
+      Object.defineProperty(connection, 'prepare', { value: watched })
+      return connection
+    },
+    get reading() {
+      return connections.find((c) => c.life === life && c.connection.readonly && c.connection.open)?.connection
+    },
+    leaveBehind({ powerCut }) {
+      const current = life
+      copyAll(leave(), folder)
+      if (!powerCut) return
+      for (const { connection, name, walBytes, life: opened } of connections) {
+        if (opened !== current || connection.readonly || !connection.open) continue
+        const flushes = connection.pragma('synchronous', { simple: true }) === 2
+        const wal = join(folder, `${name}-wal`)
+        if (!flushes && existsSync(wal)) truncateSync(wal, Math.min(walBytes, statSync(wal).size))
+      }
+    },
+    copy() {
+      const to = join(root, `copy-${++copies}`)
+      mkdirSync(to, { recursive: true })
+      copyAll(folder, to)
+      return to
+    },
+    restore(copy) {
+      leave()
+      copyAll(copy, folder)
+    },
+    failNext: (next) => void (fault = next),
+    heal: () => void (fault = undefined),
+    close() {
+      for (const { connection } of connections) connection.close()
+      rmSync(root, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import type { AgentNode } from './agent-node.ts'
+import type { CloudNode } from './cloud-node.ts'
+import { checkConservation } from './conservation.ts'
+import type { Core } from './core.ts'
+import type { Customers } from './customers.ts'
+import type { Shop } from './genesis.ts'
+import type { LedgerOracle } from './ledger-oracle.ts'
+import type { Receiver } from './receiver.ts'
+
+/** What is looked at when a world has come to rest. */
+export interface EndParts {
+  core: Core
+  cloud: CloudNode
+  agents: readonly AgentNode[]
+  ledgers: ReadonlyMap<string, LedgerOracle>
+  people: Customers
+  receiver: Receiver
+  shop: Shop
+}
+
+/** A webhook may be this late before something is stuck, ms. */
+const LATE_MS = 60_000
+
+/** Why the world has not come to rest yet; undefined when it has. */
+export function isSettled({ core, cloud, agents, ledgers, shop }: EndParts): string | undefined {
+  const process = cloud.running?.process
+  const db = cloud.disk.reading
+  if (!process || !db) return 'the cloud is down'
+  for (const { name, agent } of agents) {
+    if (!agent) return `${name} is down`
+    const { link, ledger, trust, clock } = agent
+    if (!link.isOnline) return `${name} is offline`
+    if (!link.hasBroker) return `${name} has no broker`
+    if (ledger.journal.waiting > 0) return `${ledger.journal.waiting} rows of ${name} wait`
+    const unsettled = ledgers.get(name)?.unsettled ?? []
+    if (unsettled.length > 0) return `${name} has not written down what became of ${unsettled.join(', ')}`
+    if (trust.isBehind) return `${name} is behind`
+    if (trust.stage() !== 'fresh') return `the policy of ${name} is ${trust.stage()}`
+    if (clock.now().trust !== 'signed') return `the clock of ${name} rests on ${clock.now().trust}`
+    if (Math.abs(clock.now().nowMs - core.scheduler.nowMs) > LATE_MS) return `the clock of ${name} is wrong by ${clock.now().nowMs - core.scheduler.nowMs} ms`
+  }
+  const version = db.prepare<[string], { v: number; d: number }>('SELECT document_version AS v, deny_seq AS d FROM store WHERE store_id = ?').get(shop.storeId)
+  for (const { name, agent } of agents) {
+    const have = agent?.trust.have()
+    if (agent?.ledger.marks.document('policy')?.ver !== version?.v) return `${name} has not kept policy ${version?.v}`
+    if (have?.deny?.[1] !== version?.d) return `${name} has denials up to ${have?.deny?.[1]} of ${version?.d}`
+  }
+  const nowMs = process.platform.clock.wall()
+  const unplanned = db.prepare<[number], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE seq IS NULL AND at_ms < ?').get(nowMs - LATE_MS)?.n ?? 0
+  if (unplanned > 0) return `${unplanned} events were never planned`
+  const late = db.prepare<[number], { n: number }>("SELECT COUNT(*) AS n FROM webhook_delivery WHERE status = 'pending' AND due_ms < ?").get(nowMs - LATE_MS)?.n ?? 0
+  return late > 0 ? `${late} webhooks are overdue` : undefined
+}
+
+/** Everything that must hold once all is quiet. */
+export function checkEnd(parts: EndParts): void {
+  const { core, cloud, agents, ledgers, people } = parts
+  const db = cloud.disk.reading
+  if (!db) return core.violate('liveness', 'the cloud is down')
+  for (const { name, identity } of agents) {
+    const rows = ledgers.get(name)?.rows ?? []
+    const kept = db.prepare<[string], { seq: number; hash: string }>('SELECT seq, hash FROM journal_row WHERE ledger_id = ? ORDER BY seq').all(identity.ledgerId)
+    const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
+    const lost = rows.find((row) => bySeq.get(row.seq) !== row.hash)
+    if (lost) core.violate('I4', `row ${lost.seq} of ${name} is ${bySeq.has(lost.seq) ? 'another one' : 'missing'} in the cloud`)
+    const gap = kept.findIndex((row, i) => row.seq !== i + 1)
+    if (gap >= 0) core.violate('I5', `the cloud has a hole in ${name} before row ${kept[gap]?.seq}`)
+    const event = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM protection_event WHERE event_id = ?')
+    for (const { body, seq } of rows) {
+      if (body.event && event.get(body.event.eventId)?.n !== 1) core.violate('I4', `the event of row ${seq} of ${name} is not in the cloud`)
+    }
+    for (const id of people.told) if (event.get(id)?.n !== 1) core.violate('I4', `somebody was told of event ${id}, and the cloud does not know it`)
+  }
+  const status = db.prepare<[string], { status: string }>('SELECT status FROM purchase WHERE purchase_id = ?')
+  for (const id of people.paid) {
+    const now = status.get(id)?.status
+    if (now !== 'SUCCESS' && now !== 'UNLOADED' && now !== 'CANCELLED') core.violate('I4', `${id} was paid, somebody was told so, and it is ${now}`)
+  }
+  for (const id of people.cancelled) if (status.get(id)?.status !== 'CANCELLED') core.violate('I4', `${id} was cancelled, somebody was told so, and it is ${status.get(id)?.status}`)
+  const completed = db.prepare<[string], { n: number }>("SELECT COUNT(*) AS n FROM outbox_event WHERE type = 'checkout.completed' AND instr(data, ?) > 0")
+  for (const id of people.paid) if (completed.get(id)?.n !== 1) core.violate('I4', `the payment of ${id} is told of ${completed.get(id)?.n} times`)
+  const known = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE event_id = ?')
+  for (const id of parts.receiver.posted) if (known.get(id)?.n !== 1) core.violate('I12', `${id} was posted and is no event`)
+  // Everybody checks in once and checks out once, however often they had to ask.
+  const doubled = db.prepare<[], { session_id: string; n: number }>('SELECT session_id, COUNT(*) AS n FROM purchase GROUP BY session_id HAVING COUNT(*) > 1').all()
+  for (const { session_id: session, n } of doubled) core.violate('I10', `one checkout of session ${session} made ${n} purchases`)
+  checkConservation(parts, db)
+}

@@ -1,0 +1,162 @@
+import type { Database as Connection, Statement } from 'better-sqlite3'
+import type { Evidence, JournalBody } from '../../policy/journal.ts'
+import type { Core } from './core.ts'
+
+/**
+ * What an agent's ledger has ever made durable, known from outside: it watches every commit and never forgets.
+ * What was durable must still be there after any crash, and each right is used once.
+ */
+export interface LedgerOracle {
+  /** A commit is on the disk: reads what it added. */
+  committed(connection: Connection): void
+  /** A process of the agent has ended: what it claimed and did not command is never commanded any more. */
+  processEnded(): void
+  /** The agent tells a device to release. */
+  released(deviceId: string): void
+  /** The rows of the ledger, as durable. */
+  readonly rows: readonly { seq: number; hash: string; body: JournalBody }[]
+  /** Everything up to this number was acknowledged, as the agent has it on its disk. */
+  readonly acked: number
+  /** Claims that have no outcome. */
+  readonly unsettled: readonly string[]
+}
+
+/** What others know, that this ledger is judged by. */
+export interface LedgerFacts {
+  /** Ends of tokens by their nonce, s. */
+  tokenEnds: ReadonlyMap<string, number>
+  /** Receipts of cancelled purchases (hex), with their numbers in the list of denials. */
+  denied: ReadonlyMap<string, number>
+  /** The agent has no excuse for a wrong clock: the cloud's was right, and it was in touch since it booted. */
+  isClockSure(): boolean
+}
+
+type Claim = Extract<Evidence, { kind: 'claim' }>
+
+interface Row {
+  seq: number
+  hash: string
+  body: string
+}
+
+interface UsedRight {
+  redemptionId: string
+  outcome: string | null
+  operator: boolean
+}
+
+/** The most that a device's clock may be wrong (contracts §4), ms. */
+const GUARD_MS = 60_000
+/** Much longer than anything should be away in a world, rows. */
+const JOURNAL_LIMIT = 5_000
+
+/** An oracle for the ledger of one agent. */
+export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): LedgerOracle {
+  const rows: { seq: number; hash: string; body: JournalBody }[] = []
+  const used = new Map<string, UsedRight[]>()
+  /** Claims of the living process that no command and no outcome belongs to yet, by device. */
+  const open = new Map<string, string[]>()
+  const unsettled = new Set<string>()
+  let watched: { connection: Connection; added: Statement<[number], Row>; mark: Statement<[string], { value: string }>; policy: Statement<[], { ver: number }> } | undefined
+  let acked = 0
+  let denySeq = 0
+  let policyVer = 0
+
+  /** A connection of a new process: what was durable must be there as it was. */
+  function watch(connection: Connection): NonNullable<typeof watched> {
+    if (watched?.connection === connection) return watched
+    watched = {
+      connection,
+      added: connection.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq'),
+      mark: connection.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?'),
+      policy: connection.prepare<[], { ver: number }>("SELECT ver FROM document WHERE kind = 'policy'"),
+    }
+    const kept = connection.prepare<[], { seq: number; hash: string }>('SELECT seq, hash FROM journal ORDER BY seq').all()
+    const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
+    const first = kept[0]?.seq ?? 1
+    const missing = rows.find((row) => row.seq >= first && bySeq.get(row.seq) !== row.hash)
+    if (missing) core.violate('I4', `${name}: row ${missing.seq} was durable and ${bySeq.has(missing.seq) ? 'says something else' : 'is gone'}`)
+    return watched
+  }
+
+  function takeClaim(claim: Claim, body: JournalBody): void {
+    const { redemptionId, nonce, source, rightClass, ordinals, deviceId } = claim
+    for (const ordinal of ordinals) {
+      const key = `${nonce}/${rightClass}/${ordinal}`
+      const before = used.get(key) ?? []
+      const isFree = before.every((b) => source === 'receipt' && (b.outcome === 'failed' || (b.outcome === 'unknown' && claim.operatorId !== undefined)))
+      if (!isFree) core.violate('I1', `${name}: ${key} was used by ${before.map((b) => `${b.redemptionId} (${b.outcome ?? 'open'})`).join(', ')} and again by ${redemptionId}`)
+      used.set(key, [...before, { redemptionId, outcome: null, operator: claim.operatorId !== undefined }])
+    }
+    const deniedAs = source === 'receipt' ? facts.denied.get(nonce) : undefined
+    if (deniedAs !== undefined && deniedAs <= denySeq) core.violate('I7', `${name} honours the receipt ${nonce} of a cancelled purchase, and has denial ${deniedAs}`)
+    const exp = source === 'token' ? facts.tokenEnds.get(nonce) : undefined
+    // The agent goes by trusted time: what it writes under the claim must lie before the token's end.
+    if (exp !== undefined && body.atMs > exp * 1_000 + 1_000) core.violate('I8', `${name}: token ${nonce} ended ${body.atMs - exp * 1_000} ms before it was used`)
+    const late = exp === undefined ? 0 : core.scheduler.nowMs - exp * 1_000
+    if (late > GUARD_MS && facts.isClockSure()) core.violate('I8', `${name}: token ${nonce} had ended for ${late} ms when it was used`)
+    unsettled.add(redemptionId)
+    open.set(deviceId, [...(open.get(deviceId) ?? []), redemptionId])
+  }
+
+  function takeOutcome(redemptionId: string, outcome: string): void {
+    for (const rights of used.values()) {
+      for (const right of rights) if (right.redemptionId === redemptionId) right.outcome ??= outcome
+    }
+    unsettled.delete(redemptionId)
+    for (const [deviceId, waiting] of open) open.set(deviceId, waiting.filter((id) => id !== redemptionId))
+  }
+
+  return {
+    rows,
+    get unsettled() {
+      return [...unsettled]
+    },
+    get acked() {
+      return acked
+    },
+    committed(connection) {
+      const { added, mark, policy } = watch(connection)
+      const before = rows.at(-1)?.seq ?? 0
+      for (const { seq, hash, body: text } of added.all(before)) {
+        const body = JSON.parse(text) as JournalBody
+        const previous = rows.at(-1)?.seq
+        if (previous !== undefined && seq !== previous + 1) core.violate('I5', `${name}: row ${seq} follows row ${previous}`)
+        rows.push({ seq, hash, body })
+        core.trace.note(name, `row ${seq} ${describe(body)}`)
+        if (body.evidence?.kind === 'claim') takeClaim(body.evidence, body)
+        if (body.evidence?.kind === 'outcome') takeOutcome(body.evidence.redemptionId, body.evidence.outcome)
+      }
+      // The newest row was written just now: its time is what the agent takes now to be.
+      const newest = rows.at(-1)
+      if (newest !== undefined && newest.seq > before && facts.isClockSure() && Math.abs(newest.body.atMs - core.scheduler.nowMs) > GUARD_MS) {
+        core.violate('I8', `the trusted time of ${name} is wrong by ${newest.body.atMs - core.scheduler.nowMs} ms`)
+      }
+      acked = Number(mark.get('acked')?.value ?? 0)
+      denySeq = Math.max(denySeq, Number(mark.get('deny_seq')?.value ?? 0))
+      const ver = policy.get()?.ver ?? 0
+      if (ver < policyVer) core.violate('I15', `${name} went back from policy ${policyVer} to ${ver}`)
+      policyVer = ver
+      const head = rows.at(-1)?.seq ?? 0
+      if (rows.length > 0 && acked > head) core.violate('I4', `${name}: ${acked} is acknowledged and ${head} was ever written`)
+      if (head - acked > JOURNAL_LIMIT) core.violate('I13', `${name}: ${head - acked} rows wait`)
+    },
+    processEnded: () => open.clear(),
+    released(deviceId) {
+      const waiting = open.get(deviceId) ?? []
+      const redemptionId = waiting.shift()
+      if (redemptionId === undefined) {
+        const any = rows.some((row) => row.body.evidence?.kind === 'claim' && row.body.evidence.deviceId === deviceId)
+        core.violate(any ? 'I3' : 'I2', `${name}: ${deviceId} was released and no durable redemption waited for it`)
+      }
+    },
+  }
+}
+
+function describe({ evidence, event }: JournalBody): string {
+  if (!evidence) return event?.type ?? 'nothing'
+  if (evidence.kind === 'void') return `void ${evidence.nonce.slice(0, 6)}`
+  const id = evidence.redemptionId.slice(-6)
+  if (evidence.kind === 'outcome') return `outcome ${id} ${evidence.outcome}`
+  return `claim ${id} of ${evidence.source} ${evidence.nonce.slice(0, 6)} ${evidence.rightClass} ${evidence.ordinals.join(',')}`
+}

@@ -1,0 +1,223 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { actuators } from './actuators.ts'
+import { agentNode, type AgentNode } from './agent-node.ts'
+import { answerOracle } from './answer-oracle.ts'
+import { chanceOf } from './chance.ts'
+import { cloudNode } from './cloud-node.ts'
+import { cloudOracle } from './cloud-oracle.ts'
+import type { Core, Violation } from './core.ts'
+import { customers } from './customers.ts'
+import { isDiskFault } from './disk.ts'
+import { checkEnd, isSettled, type EndParts } from './end-checks.ts'
+import type { Shop } from './genesis.ts'
+import { ledgerOracle, type LedgerOracle } from './ledger-oracle.ts'
+import { merchant } from './merchant.ts'
+import { receiver } from './receiver.ts'
+import { scheduler } from './scheduler.ts'
+import { newTrace } from './trace.ts'
+import { makeTroubles, troublesOf, type Trouble } from './troubles.ts'
+import { newWire } from './wire.ts'
+
+export interface SeedOptions {
+  seed: number
+  /** Trouble goes on for longer and everything must have come right in the end. */
+  liveness: boolean
+  /** In the place of what the seed would draw. */
+  troubles?: readonly Trouble[]
+  /** Lines of the trace that are kept. */
+  keepLines?: number
+}
+
+export interface SeedResult {
+  seed: number
+  violations: readonly Violation[]
+  /** The same for two runs in which the same happened. */
+  hash: string
+  troubles: readonly Trouble[]
+  steps: number
+  /** How long the world existed, ms of its time. */
+  virtualMs: number
+  lines: readonly string[]
+}
+
+const MINUTE_MS = 60_000
+/** A process dies so much rather while a device moves than at any other effect: there is the most to lose. */
+const AS_DEVICE_MOVES = 10
+/** Until everybody has found everybody, ms. */
+const WARM_UP_MS = 4_000
+/** Then the shop closes, ms. */
+const LONGEST_VISIT_MS = 8 * MINUTE_MS
+/** Once all is well everything must have arrived within (research, liveness mode). */
+const HEALED_WITHIN_MS = 30 * MINUTE_MS
+
+/** Runs one world: the same seed, the same world. The first violation ends it. */
+export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedResult> {
+  const { seed, liveness } = options
+  const chance = chanceOf(seed)
+  const plan = chance.fork('plan')
+  const violations: Violation[] = []
+  const clock = scheduler(shop.startMs, chance.fork('scheduler'))
+  const trace = newTrace(() => clock.nowMs, shop.startMs, options.keepLines ?? 60)
+  const folder = mkdtempSync(join(shop.templates.cloud, '..', `seed-${seed}-`))
+  const core: Core = {
+    scheduler: clock,
+    chance,
+    trace,
+    folder,
+    violate(invariant, detail) {
+      trace.note('VIOLATED', `${invariant}: ${detail}`)
+      violations.push({ invariant, detail, atMs: clock.nowMs - shop.startMs })
+    },
+    crashRate: 0,
+  }
+  const kinds = options.troubles ?? troublesOf(plan)
+  const isOver = () => violations.length > 0
+
+  let disturbances = 0
+  const down = new Map<string, number>()
+  const restarts = chance.fork('restarts')
+  const inMind = (name: string, start: () => void) => {
+    disturbances++
+    const wait = () => {
+      const until = down.get(name) ?? 0
+      clock.after(Math.max(until - clock.nowMs, restarts.between(200, 5_000)), start)
+    }
+    // A moment later: whoever cut the power may want it to stay off.
+    clock.after(1, wait)
+  }
+
+  const cloudWatch = cloudOracle(core)
+  const answers = answerOracle(core)
+  const posts = receiver(core, () => disturbances)
+  const startCloud = () => {
+    if (cloud.machine.isUp) return
+    cloud.start().catch((error: unknown) => {
+      // As `untag cloud` does: it says why, and ends; whoever keeps it running starts it again.
+      if (isDiskFault(error)) cloud.crash({ powerCut: false })
+      else core.violate('fault', `the cloud does not start: ${(error as Error).stack}`)
+    })
+  }
+  const cloud = cloudNode({
+    core,
+    keyFiles: shop.keyFiles,
+    outgoing: posts.outgoing,
+    template: shop.templates.cloud,
+    onCommit: cloudWatch.committed,
+    onAnswer: answers.answered,
+    onEnded: () => inMind('cloud', startCloud),
+  })
+
+  const agents: AgentNode[] = []
+  const ledgers = new Map<string, LedgerOracle>()
+  const devices = actuators({
+    ...core,
+    onRelease(name, deviceId) {
+      ledgers.get(name)?.released(deviceId)
+      agents.find((a) => a.name === name)?.maybeDie('as a device moves', AS_DEVICE_MOVES)
+    },
+  })
+  const count = plan.happens(0.7) ? 2 : 1
+  for (const [n, { identity, config }] of shop.agents.slice(0, count).entries()) {
+    const name = `agent-${n + 1}`
+    const ledger = ledgerOracle(name, core, {
+      ...cloudWatch,
+      isClockSure: () => !kinds.includes('cloud-clock') && agents[n]?.wasInTouch === true,
+    })
+    ledgers.set(name, ledger)
+    const start = () => {
+      const node = agents[n]
+      if (node?.machine.isUp !== false) return
+      try {
+        node.start()
+      } catch (error) {
+        if (isDiskFault(error)) node.crash({ powerCut: false })
+        else core.violate('fault', `${name} does not start: ${(error as Error).stack}`)
+      }
+    }
+    agents.push(
+      agentNode({
+        core,
+        name,
+        identity,
+        config,
+        template: shop.templates.agents[n] ?? '',
+        cloud,
+        wire: newWire(name, core),
+        actuators: devices,
+        onCommit: ledger.committed,
+        onStart: ledger.processEnded,
+        onEnded: () => inMind(name, start),
+      }),
+    )
+  }
+
+  const shopWire = newWire('shop', core)
+  const parts = { core, server: cloud, wire: shopWire }
+  const people = customers({
+    core,
+    shop,
+    merchant: merchant({ ...parts, name: 'merchant', apiKey: shop.key }),
+    stranger: merchant({ ...parts, name: 'stranger', apiKey: shop.foreignKey }),
+    agents,
+    hasteMs: plan.one([500, 5_000, 20_000]),
+  })
+  const end: EndParts = { core, cloud, agents, ledgers, people, receiver: posts, shop }
+  trace.note('world', `${count} agents, troubles: ${kinds.join(', ') || 'none'}`)
+
+  /** On a good day everything works, whatever was before. */
+  async function probe(): Promise<void> {
+    let answer: { works: string | undefined } | undefined
+    people.probe().then(
+      (works) => void (answer = { works }),
+      (error: unknown) => void (answer = { works: String(error) }),
+    )
+    await clock.run(clock.nowMs + MINUTE_MS, () => isOver() || answer !== undefined)
+    if (answer?.works !== undefined) core.violate('liveness', answer.works)
+    if (!answer && !isOver()) core.violate('liveness', 'a purchase takes over a minute')
+  }
+
+  try {
+    startCloud()
+    for (const node of agents) node.start()
+    await clock.run(clock.nowMs + WARM_UP_MS, isOver)
+    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, actuators: devices, receiver: posts, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, plan.one([2_000, 15_000, 60_000]))
+    const visitors = plan.between(1, liveness ? 8 : 5)
+    const comesWithinMs = plan.between(1, liveness ? 15 : 3) * MINUTE_MS
+    let inside = visitors
+    for (let n = 0; n < visitors; n++) {
+      clock.after(plan.between(1, comesWithinMs), () => {
+        people
+          .visit(`visitor-${n}`)
+          .catch((error: unknown) => core.violate('fault', `a visit failed: ${(error as Error).stack}`))
+          .finally(() => void inside--)
+      })
+    }
+    // An empty shop teaches nothing.
+    await clock.run(clock.nowMs + comesWithinMs + LONGEST_VISIT_MS, () => isOver() || inside === 0)
+    if (!isOver() && (liveness || plan.happens(0.5))) {
+      troubles.heal()
+      down.clear()
+      let lookAt = 0
+      const settled = () => {
+        if (isOver()) return true
+        if (clock.nowMs < lookAt) return false
+        lookAt = clock.nowMs + 5_000
+        return isSettled(end) === undefined
+      }
+      await clock.run(clock.nowMs + WARM_UP_MS, isOver)
+      await clock.run(clock.nowMs + HEALED_WITHIN_MS, settled)
+      const why = isOver() ? undefined : isSettled(end)
+      if (why !== undefined) core.violate('liveness', `half an hour after all was well: ${why}`)
+      if (!isOver()) checkEnd(end)
+      if (!isOver()) await probe()
+    }
+    return { seed, violations, hash: trace.hash, troubles: kinds, steps: clock.steps, virtualMs: clock.nowMs - shop.startMs, lines: trace.lines }
+  } finally {
+    for (const node of [cloud, ...agents]) {
+      node.machine.process?.kill()
+      node.disk.close()
+    }
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

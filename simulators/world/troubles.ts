@@ -1,0 +1,157 @@
+import type { Actuators } from './actuators.ts'
+import type { AgentNode } from './agent-node.ts'
+import type { Chance } from './chance.ts'
+import type { CloudNode } from './cloud-node.ts'
+import type { Core } from './core.ts'
+import { isDiskFault } from './disk.ts'
+import type { Receiver } from './receiver.ts'
+import { FINE_WEATHER, type Wire } from './wire.ts'
+
+/** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
+export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver'] as const
+export type Trouble = (typeof TROUBLES)[number]
+
+/** What a world is made of. */
+export interface Surroundings {
+  core: Core
+  cloud: CloudNode
+  agents: readonly AgentNode[]
+  shopWire: Wire
+  actuators: Actuators
+  receiver: Receiver
+  /** Keeps a machine down for so long, ms; it is started again otherwise. */
+  keepDown(machine: string, ms: number): void
+  /** The cloud's clock is set: what it does by time may come early. */
+  onClock(): void
+}
+
+export interface Troubles {
+  /** From now on nothing goes wrong any more, and what did is put right. */
+  heal(): void
+}
+
+/** Longest time that something stays wrong, ms. */
+const LONGEST_MS = 180_000
+
+/** Draws which kinds of trouble a seed has. */
+export function troublesOf(chance: Chance): Trouble[] {
+  if (chance.happens(0.05)) return []
+  const density = chance.one([0.15, 0.4, 0.8])
+  return TROUBLES.filter(() => chance.happens(density))
+}
+
+/** Starts to make trouble, `everyMs` apart on average. */
+export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, everyMs: number): Troubles {
+  const { core, cloud, agents, actuators, receiver } = world
+  const chance = core.chance.fork('troubles')
+  const wires = [...agents.map((a) => a.wire), world.shopWire]
+  let isOver = false
+
+  const note = (what: string) => core.trace.note('trouble', what)
+  const forAWhile = (undo: () => void) => void core.scheduler.after(chance.between(100, LONGEST_MS), () => {
+    if (!isOver) undo()
+  })
+
+  const acts: Record<Trouble, () => void> = {
+    weather() {
+      const wire = chance.one(wires)
+      wire.weather = { lose: chance.next() * 0.3, twice: chance.next() * 0.3, delayMs: chance.between(1, 500), slow: chance.next() * 0.2, slowMs: chance.one([1_000, 20_000, 300_000]) }
+      note('bad weather')
+      forAWhile(() => void (wire.weather = FINE_WEATHER))
+    },
+    partition() {
+      const agent = chance.one(agents)
+      note(`${agent.name} is cut off`)
+      agent.wire.cut()
+      forAWhile(() => agent.wire.restore())
+    },
+    'half-open'() {
+      const wire = chance.one(wires)
+      note('nothing comes back')
+      wire.halfOpen()
+      forAWhile(() => wire.restore())
+    },
+    broker() {
+      note('the broker restarts')
+      cloud.running?.broker.restart()
+    },
+    'agent-crash'() {
+      const agent = chance.one(agents)
+      agent.crash({ powerCut: chance.happens(0.5) })
+      if (chance.happens(0.2)) world.keepDown(agent.name, chance.between(1_000, LONGEST_MS))
+    },
+    'cloud-crash'() {
+      cloud.crash({ powerCut: chance.happens(0.5) })
+      if (chance.happens(0.2)) world.keepDown('cloud', chance.between(1_000, LONGEST_MS))
+    },
+    restart() {
+      const node = chance.one([cloud, ...agents])
+      node.stop().catch((error: unknown) => {
+        if (!isDiskFault(error)) core.violate('fault', `a stop failed: ${String(error)}`)
+      })
+    },
+    'agent-disk': () => chance.one(agents).disk.failNext(chance.one(['full', 'io-lost', 'io-kept'])),
+    'cloud-disk': () => cloud.disk.failNext(chance.one(['full', 'io-lost', 'io-kept'])),
+    'agent-clock'() {
+      const { machine } = chance.one(agents)
+      machine.drift(chance.between(-200, 200))
+      const jump = chance.one([-1, 1]) * chance.one([1_000, 60_000, 3_600_000, 86_400_000, 730 * 86_400_000])
+      note(`${machine.name}'s wall clock jumps ${jump} ms`)
+      machine.jump(jump)
+      if (chance.happens(0.3)) machine.putRight()
+    },
+    'cloud-clock'() {
+      note('the cloud’s wall clock jumps')
+      world.onClock()
+      cloud.machine.jump(chance.one([-1, 1]) * chance.one([1_000, 30_000, 120_000]))
+      forAWhile(() => {
+        world.onClock()
+        cloud.machine.putRight()
+      })
+    },
+    devices() {
+      actuators.trouble = chance.next()
+      forAWhile(() => void (actuators.trouble = 0))
+    },
+    receiver() {
+      receiver.trouble = chance.next()
+      forAWhile(() => void (receiver.trouble = 0))
+    },
+  }
+
+  function next(): void {
+    core.scheduler.after(chance.between(1, everyMs * 2), () => {
+      if (isOver) return
+      acts[chance.one(kinds)]()
+      next()
+    })
+  }
+
+  // Processes die at their effects only where crashes belong to the world.
+  if (kinds.includes('agent-crash') || kinds.includes('cloud-crash')) core.crashRate = chance.one([0, 0.001, 0.01])
+  if (kinds.length > 0) next()
+  return {
+    heal() {
+      isOver = true
+      note('all is well again')
+      world.onClock()
+      core.crashRate = 0
+      for (const wire of wires) {
+        wire.restore()
+        wire.weather = FINE_WEATHER
+      }
+      for (const node of [cloud, ...agents]) {
+        node.disk.heal()
+        node.machine.putRight()
+        node.machine.drift(0)
+      }
+      actuators.trouble = 0
+      receiver.trouble = 0
+    },
+  }
+}
+
+/** Whether a word names a kind of trouble. */
+export function isTrouble(name: string): name is Trouble {
+  return (TROUBLES as readonly string[]).includes(name)
+}

@@ -1,0 +1,69 @@
+import type { Chance } from './chance.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** The network between one machine and the cloud, with what is wrong with it at the moment. */
+export interface Wire {
+  /** What may happen to each message from now on. */
+  weather: Weather
+  /** Nothing passes; open lines end sooner or later. */
+  cut(): void
+  /** What is sent to the cloud arrives, what comes back does not. */
+  halfOpen(): void
+  restore(): void
+  readonly state: 'up' | 'cut' | 'half-open'
+  /** Brings one message over, or not, or twice, later. `isBack`: from the cloud. */
+  carry(isBack: boolean, deliver: () => void): void
+  /** Told when the wire is cut. */
+  onCut(listener: () => void): void
+}
+
+export interface Weather {
+  /** Probability that a message is lost, and that it comes twice. */
+  lose: number
+  twice: number
+  /** Delay of most messages, ms; and how often one takes up to `slowMs`. */
+  delayMs: number
+  slow: number
+  slowMs: number
+}
+
+export const FINE_WEATHER: Weather = { lose: 0, twice: 0, delayMs: 5, slow: 0, slowMs: 0 }
+
+/** A wire that is up, in fine weather. */
+export function newWire(name: string, { scheduler, chance: world }: { scheduler: Scheduler; chance: Chance }): Wire {
+  const chance = world.fork(`wire ${name}`)
+  const listeners: (() => void)[] = []
+  let weather = FINE_WEATHER
+  let state: Wire['state'] = 'up'
+
+  const passes = (isBack: boolean) => state === 'up' || (state === 'half-open' && !isBack)
+  const delay = () => (chance.happens(weather.slow) ? chance.between(1, weather.slowMs) : chance.between(1, weather.delayMs))
+
+  return {
+    get weather() {
+      return weather
+    },
+    set weather(to) {
+      weather = to
+    },
+    get state() {
+      return state
+    },
+    cut() {
+      state = 'cut'
+      for (const listener of listeners) listener()
+    },
+    halfOpen: () => void (state = 'half-open'),
+    restore: () => void (state = 'up'),
+    carry(isBack, deliver) {
+      if (!passes(isBack) || chance.happens(weather.lose)) return
+      const times = chance.happens(weather.twice) ? 2 : 1
+      for (let n = 0; n < times; n++) {
+        scheduler.after(delay(), () => {
+          if (passes(isBack)) deliver()
+        })
+      }
+    },
+    onCut: (listener) => void listeners.push(listener),
+  }
+}

@@ -1,0 +1,49 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { PROVIDERS } from '../../cloud/payments/providers.ts'
+import { ProviderFault } from '../../cloud/payments/provider.ts'
+import { PSP_NAMES, simulatedPsp } from '../../simulators/services/psp.ts'
+
+/** Whatever a stranger sends: a provider that was not asked, or knows of nothing, makes nothing of it. */
+describe.each(PSP_NAMES)('what strangers send in the name of %s', (name) => {
+  const headers = fc.dictionary(
+    fc.constantFrom('webhook-id', 'webhook-timestamp', 'webhook-signature', 'stripe-signature', 'x-gcs-signature', 'paypal-transmission-id', 'paypal-transmission-time', 'paypal-transmission-sig', 'paypal-auth-algo', 'paypal-cert-url'),
+    fc.oneof(fc.string(), fc.constantFrom('v1,AAAA', 't=1700000000,v1=00', '1700000000', 'https://api.paypal.com/v1/notifications/certs/CERT-1', 'https://api.paypal.com.example/x')),
+  )
+  const words = fc.constantFrom('id', 'session', 'session_id', 'payload', 'checkout_id', 'notificationItems', 'NotificationRequestItem', 'amount', 'value', 'currency', 'success', 'eventCode', 'additionalData', 'hmacSignature', 'type', 'event_type', 'resource', 'data', 'object', 'payment', 'refund', 'status', 'merchantId', 'sessionId', 'PAID', 'AUTHORISATION', 'CHECKOUT.ORDER.APPROVED', 'COMPLETED', 'true')
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof({ depthSize: 'small' }, words, fc.integer(), fc.boolean(), fc.constant(null), tie('array'), tie('object')),
+    array: fc.array(tie('value'), { maxLength: 3 }),
+    object: fc.dictionary(words, tie('value'), { maxKeys: 6 }),
+  }))
+  const bodies = fc.oneof(fc.string(), value.map((each) => JSON.stringify(each)), fc.string().map((id) => `id=${id}`))
+
+  it('is nothing, or a question', async () => {
+    const psp = await simulatedPsp({ dialect: name, notifyUrl: () => '', nowMs: () => 1_700_000_000_000 })
+    const provider = PROVIDERS[name]
+    const config = provider.config.parse(psp.config())
+    await psp.close()
+    const asked: string[] = []
+    const connection = provider.connect(
+      config,
+      async ({ url }) => {
+        asked.push(url)
+        return { status: 404, headers: {}, json: {} }
+      },
+      () => 1_700_000_000_000,
+    )
+    await fc.assert(
+      fc.asyncProperty(headers, bodies, fc.boolean(), async (given, body, isOurs) => {
+        const read = await connection
+          .readNotification({ header: (header) => given[header], body, nowMs: 1_700_000_000_000, isOurs: async () => isOurs })
+          .catch((error: unknown) => {
+            if (!(error instanceof ProviderFault)) throw error
+            return undefined
+          })
+        expect(read ?? []).toEqual([])
+      }),
+      { numRuns: 300 },
+    )
+    for (const url of asked) expect(url.startsWith(psp.baseUrl)).toBe(true)
+  })
+})

@@ -1,0 +1,107 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { ResyncingCodec } from '../../device-drivers/protocols/codec.ts'
+import { seededRandom } from '../../simulators/world/virtual-platform.ts'
+import { chopped, concat } from './pieces.ts'
+
+export interface CodecRig<Frame> {
+  make(): ResyncingCodec<Frame>
+  /** What it must be able to carry. */
+  readonly frames: fc.Arbitrary<Frame>
+  /** Different frames for different numbers, 0 to 255. */
+  sample(n: number): Frame
+  /** Never holds more, bytes. */
+  readonly mostHeld: number
+  /** A byte that begins a frame; noise is tried with many of it. */
+  readonly begin: number
+  /** Bytes in front of a frame that its check does not cover; default 0. */
+  readonly unchecked?: number
+}
+
+/** What every framing must do on a line that carries noise. */
+export function describeCodec<Frame>(name: string, rig: CodecRig<Frame>): void {
+  describe(`${name}, as every framing`, () => {
+    test('what is written is read, in any pieces', () => {
+      fc.assert(
+        fc.property(fc.array(rig.frames, { maxLength: 5 }), fc.integer({ min: 1, max: 100 }), (frames, size) => {
+          const codec = rig.make()
+          const bytes = concat(frames.map((frame) => codec.encode(frame)))
+          expect(chopped(bytes, size).flatMap((chunk) => codec.push(chunk))).toEqual(frames)
+          expect([codec.held, codec.silence(), codec.takeNoise()]).toEqual([0, [], null])
+        }),
+      )
+    })
+
+    test('no good frame is lost behind garbage, beginnings, or a frame that stops half-way', () => {
+      const random = seededRandom(11)
+      let missing = 0
+      for (let round = 0; round < 2_000; round++) {
+        const codec = rig.make()
+        const [n = 0, cut = 0, size = 0] = random.bytes(3)
+        // Bytes that begin nothing, then one that does: noise which is a whole good frame by chance is no loss.
+        const garbage = random.bytes(n % 60).map((byte) => (byte === rig.begin || byte === 0xff ? 0x00 : byte))
+        const whole = codec.encode(rig.sample(255))
+        const half = whole.subarray(0, cut % whole.length)
+        const frames = Array.from({ length: 1 + (n % 4) }, (_, i) => rig.sample(i))
+        const sent = concat([garbage, Uint8Array.of(rig.begin), half, ...frames.map((frame) => codec.encode(frame))])
+        const got = [...chopped(sent, 1 + (size % 40)).flatMap((chunk) => codec.push(chunk)), ...codec.silence()]
+        if (frames.some((frame) => !got.some((one) => JSON.stringify(one) === JSON.stringify(frame)))) missing++
+        expect(codec.held).toBe(0)
+      }
+      expect(missing).toBe(0)
+    })
+
+    test('a turned bit is no frame, and the next one is found', () => {
+      const codec = rig.make()
+      const good = codec.encode(rig.sample(1))
+      const next = codec.encode(rig.sample(2))
+      for (let bit = (rig.unchecked ?? 0) * 8; bit < good.length * 8; bit++) {
+        const wrong = good.slice()
+        wrong[bit >> 3] = (wrong[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+        const got = [...codec.push(wrong), ...codec.silence(), ...codec.push(next), ...codec.silence()]
+        expect(got).toContainEqual(rig.sample(2))
+        expect(got.length).toBeLessThanOrEqual(2)
+        expect(JSON.stringify(got)).not.toContain(JSON.stringify(rig.sample(1)))
+      }
+    })
+
+    test('250,000 chunks of anything: bounded, no slower at the end, good frames found', () => {
+      const random = seededRandom(5)
+      const codec = rig.make()
+      const good = codec.encode(rig.sample(7))
+      const pieces = Array.from({ length: 997 }, (_, i) => {
+        const piece = random.bytes(1 + (i % 23))
+        if (i % 3 === 0) piece[0] = rig.begin
+        return piece
+      })
+      const blocks: number[] = []
+      let most = 0
+      let found = 0
+      let sent = 0
+      for (let block = 0; block < 10; block++) {
+        const from = process.cpuUsage()
+        for (let i = 0; i < 25_000; i++) {
+          codec.push(pieces[i % pieces.length] ?? good)
+          most = Math.max(most, codec.held)
+          if (i % 100 !== 99) continue
+          sent++
+          found += [...codec.push(good), ...codec.silence()].length > 0 ? 1 : 0
+        }
+        blocks.push(process.cpuUsage(from).user)
+      }
+      const [first = 1, ...rest] = blocks
+      expect(most).toBeLessThan(rig.mostHeld)
+      expect(found).toBe(sent)
+      expect(Math.min(...rest)).toBeLessThan(first * 5 + 50_000)
+      expect(codec.takeNoise()?.bytes).toBeGreaterThan(1_000_000)
+    })
+
+    test('beginnings without end are thrown away as they come', () => {
+      const codec = rig.make()
+      for (let i = 0; i < 1_000; i++) codec.push(new Uint8Array(100).fill(rig.begin))
+      codec.silence()
+      expect(codec.held).toBe(0)
+      expect(codec.takeNoise()?.bytes).toBeGreaterThan(90_000)
+    })
+  })
+}

@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest'
+import { fraction } from '../../policy/platform.ts'
+import type { CommandResult } from '../../device-drivers/drivers/device.ts'
+import { MESSAGES } from '../../device-drivers/protocols/llrp/messages.ts'
+import type { Fault } from '../../simulators/devices/faults.ts'
+import { seededRandom } from '../../simulators/world/virtual-platform.ts'
+import { gateBench } from './gate-bench.ts'
+import { RELEASE } from './workbench.ts'
+
+const SET = MESSAGES.SET_READER_CONFIG.type
+
+/** Random troubles, the same for the same seed. */
+function troubles(seed: number) {
+  const random = seededRandom(seed)
+  const below = (n: number) => Math.floor(fraction(random) * n)
+  const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T
+  const fault = (): Fault => {
+    const kinds: Fault[] = [
+      { kind: 'mute' },
+      { kind: 'dead' },
+      { kind: 'garble' },
+      { kind: 'cut-before-answer' },
+      { kind: 'cut-after-answer' },
+      { kind: 'exception', code: 401 },
+      { kind: 'delay', ms: below(4_000) },
+      { kind: 'noise', bytes: random.bytes(1 + below(80)) },
+    ]
+    const functions = pick([[SET], [SET], [MESSAGES.ADD_ROSPEC.type], undefined])
+    return { ...pick(kinds), ...(functions ? { functions } : {}), after: below(2), times: 1 + below(3) }
+  }
+  return { random, below, pick, fault }
+}
+
+interface Told {
+  readonly ons: number
+  readonly told: CommandResult
+}
+
+/** The n-th tag of a shift; each is seen once, so that a lost or doubled read shows. */
+const epcOf = (n: number) => `3034F4E4E4${n.toString(16).toUpperCase().padStart(14, '0')}`
+
+async function shift(seed: number) {
+  const { random, below, pick, fault } = troubles(seed)
+  const clockAheadMs = pick([0, 0, -7_200_000, 86_400_000])
+  const hasClock = below(4) > 0
+  const bench = gateBench({ seed, gate: { release: { gpo: 3, pulseMs: pick([200, 900]) }, passageInput: 1 }, reader: { clockAheadMs, hasClock } })
+  const releases: Told[] = []
+  const seenAt = new Map<string, number>()
+  const ons = () => bench.reader.writes.filter(({ gpo, on }) => gpo === 3 && on).length
+  await bench.untilReady()
+
+  for (let step = 0; step < 40; step++) {
+    await bench.world.advance(below(1_500))
+    if (below(3) === 0) bench.port.plug()
+    if (below(4) === 0) bench.reader.occupy(false)
+    if (below(4) === 0) bench.reader.hang(false)
+    if (bench.reader.isReading) {
+      const epc = epcOf(step)
+      seenAt.set(epc, bench.world.clock.elapsed())
+      bench.reader.see(epc, { antenna: 1 + below(2) })
+    }
+    const what = below(12)
+    if (what < 4) {
+      const from = ons()
+      // One at a time, so that every ON belongs to one release.
+      const told = await bench.world.settle(bench.execute(RELEASE))
+      await bench.world.advance(4_000)
+      releases.push({ ons: ons() - from, told })
+    } else if (what < 7) bench.reader.faults.on(fault())
+    else if (what === 7) pick([bench.port.cut, bench.port.unplug])()
+    else if (what === 8) pick([bench.reader.reboot, () => bench.reader.hang(true), () => bench.reader.occupy(true)])()
+    else if (what === 9) bench.reader.garbage(random.bytes(1 + below(200)))
+    else void bench.siren(below(20))
+  }
+
+  bench.reader.faults.heal()
+  bench.reader.hang(false)
+  bench.reader.occupy(false)
+  bench.port.plug()
+  await bench.world.advance(60_000)
+  return { bench, releases, seenAt }
+}
+
+describe('a shift full of trouble at the gate', () => {
+  test('ON at most once for each release, none without "commanded"; reads at their true time and never twice; at the end ready, shut, quiet', async () => {
+    const outcomes = new Map<string, number>()
+    let reads = 0
+    for (let seed = 1; seed <= 80; seed++) {
+      const { bench, releases, seenAt } = await shift(seed)
+      for (const { ons, told } of releases) {
+        const key = `${told.outcome} ${told.detail.split(':')[0]}`
+        outcomes.set(key, (outcomes.get(key) ?? 0) + 1)
+        const where = `seed ${seed}: ${JSON.stringify(told)}`
+        expect(ons, where).toBeLessThanOrEqual(told.commanded ? 1 : 0)
+        if (told.outcome === 'confirmed') expect(ons, where).toBe(1)
+        if (told.outcome !== 'failed') expect(told.commanded, where).toBe(true)
+      }
+      const names = bench.reads().map(({ tag }) => ('epc' in tag ? tag.epc : ''))
+      expect(new Set(names).size, `seed ${seed}`).toBe(names.length)
+      for (const { tag, seenAtMs } of bench.reads()) {
+        const trueMs = seenAt.get('epc' in tag ? tag.epc : '') ?? Number.NaN
+        expect(Math.abs(seenAtMs - trueMs), `seed ${seed}`).toBeLessThan(20)
+      }
+      reads += names.length
+      expect(bench.state().state, `seed ${seed}: ${bench.state().detail}`).toBe('ready')
+      expect(bench.reader.gpos, `seed ${seed}`).toEqual([false, false, false, false, false])
+      expect(bench.reader.isReading, `seed ${seed}`).toBe(true)
+      expect(bench.world.pending, `seed ${seed}`).toBeLessThan(20)
+      expect((await bench.world.settle(bench.execute(RELEASE))).outcome, `seed ${seed}`).toBe('confirmed')
+      await bench.world.settle(bench.supervisor.stop())
+    }
+    // Every kind of ending has been reached, or this test would prove little.
+    for (const kind of ['confirmed acknowledged', 'unknown answer_lost', 'failed refused', 'failed not_ready']) {
+      expect(outcomes.get(kind) ?? 0, kind).toBeGreaterThan(2)
+    }
+    expect(reads).toBeGreaterThan(1_000)
+  }, 120_000)
+})

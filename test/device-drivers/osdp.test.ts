@@ -1,0 +1,302 @@
+import { describe, expect, test } from 'vitest'
+import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import { osdpCodec } from '../../device-drivers/protocols/osdp/frame.ts'
+import { supervise } from '../../device-drivers/supervisor.ts'
+import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import { osdpDevice } from '../../simulators/devices/osdp-device.ts'
+import type { OsdpDevice, OsdpDeviceOptions } from '../../simulators/devices/osdp-device.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { describeDriver } from './conformance.ts'
+import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
+
+const KEY = '00112233445566778899AABBCCDDEEFF'
+const KEY_BYTES = Uint8Array.from(Buffer.from(KEY, 'hex'))
+const ENTRY = { driver: 'osdp', key: KEY, output: 0, confirmInput: 0, pulseMs: 500 }
+
+const ons = (device: OsdpDevice) => device.outputCommands.filter(({ output, control }) => output === 0 && control === 5).length
+
+for (const [name, entry] of Object.entries({ 'osdp with a confirming input': ENTRY, 'osdp, acknowledged only': { ...ENTRY, confirmInput: undefined } })) {
+  describeDriver(name, {
+    entry,
+    release: RELEASE,
+    device(platform) {
+      const device = osdpDevice({ platform, key: KEY_BYTES, ...(entry.confirmInput === undefined ? { locks: [] } : {}) })
+      return {
+        serve: device.serve,
+        mute: () => void device.faults.on({ kind: 'dead' }),
+        heal: device.faults.heal,
+        stir: () => device.card(Uint8Array.of(4, 1, 2, 3, 4, 5, 6)),
+        fits: (event) => event.type === 'tags' && JSON.stringify(event.reads).includes('04010203040506'),
+        releases: () => ons(device),
+        loseAnswer() {
+          device.faults.on({ kind: 'mute', functions: [0x68] })
+        },
+      }
+    },
+  })
+}
+
+async function ready(settings: Record<string, unknown> = {}, device: Partial<OsdpDeviceOptions> = {}, wire: (bytes: Uint8Array) => Uint8Array | null = (b) => b) {
+  const world = virtualPlatform()
+  const pd = osdpDevice({ platform: world, key: KEY_BYTES, ...device })
+  const port = memoryPort((link) =>
+    void pd.serve({
+      ...link,
+      async write(bytes, signal) {
+        const carried = wire(bytes)
+        if (carried) await link.write(carried, signal)
+      },
+    }))
+  const events: DeviceEvent[] = []
+  const supervisor = supervise({
+    devices: entries({ deviceId: 'lock', link: { tcp: ADDRESS }, ...ENTRY, ...settings }),
+    platform: world,
+    openLink: (_, signal) => port.open(signal),
+    onEvent: (_, event) => void events.push(event),
+  })
+  await world.advance(200)
+  const state = () => supervisor.status('lock')?.state
+  const faults = () => events.flatMap((event) => (event.type === 'fault' ? [event.detail] : []))
+  const release = () => world.settle(supervisor.execute('lock', RELEASE, forEver()))
+  const signal = (name: 'siren' | 'amber' | 'green', seconds: number) => world.settle(supervisor.execute('lock', { kind: 'signal', signal: name, seconds }, forEver()))
+  return { world, pd, port, events, supervisor, state, faults, release, signal }
+}
+
+describe('OSDP: the secure channel', () => {
+  test('says what it is, and that it is secured', async () => {
+    const { supervisor, pd, state, faults } = await ready()
+    expect(state()).toBe('ready')
+    expect(supervisor.status('lock')?.identity).toEqual({
+      description: `OSDP device CAFE01 1.2, address 0 at tcp:${ADDRESS}, in secure channel`,
+      firmwareVersion: '3.4.5',
+      serialNumber: '1234567',
+    })
+    expect(pd.isSecure).toBe(true)
+    expect(faults()).toEqual([])
+  })
+
+  test('another key: never ready, and the reason says what to do', async () => {
+    const { world, supervisor, state } = await ready({ key: 'FF'.repeat(16) })
+    expect(supervisor.status('lock')?.detail).toBe('the device has another key; check "key", or set "installMode" while a new device is installed')
+    await world.advance(60_000)
+    expect(state()).not.toBe('ready')
+  })
+
+  test('the default key opens nothing without install mode', async () => {
+    const { world, state, pd } = await ready({}, { key: null })
+    await world.advance(60_000)
+    expect(state()).not.toBe('ready')
+    expect(pd.key).toBeNull()
+  })
+
+  test('install mode: the device is given its own key, which is told as a fault, and works with it from then on', async () => {
+    const { pd, state, faults, port, world } = await ready({ installMode: true }, { key: null })
+    expect(state()).toBe('ready')
+    expect(pd.key).toEqual(KEY_BYTES)
+    expect(pd.isSecure).toBe(true)
+    expect(faults()).toEqual([
+      'lock is in install mode: take "installMode" out of its settings once it works',
+      'lock was reached with the default key, which everybody knows, and is given its own now',
+    ])
+    port.cut()
+    await world.advance(20_000)
+    expect(state()).toBe('ready')
+    expect(faults().filter((fault) => fault.includes('default key'))).toHaveLength(1)
+  })
+
+  test('without a channel only where the settings say so, and that is a fault', async () => {
+    const { state, faults, release } = await ready({ key: undefined, insecure: true }, { key: null })
+    expect(state()).toBe('ready')
+    expect(faults()).toEqual(['lock is driven without a secure channel: whoever reaches its line can open it'])
+    expect(await release()).toMatchObject({ outcome: 'confirmed' })
+  })
+
+  test('a device that lost its power: found out, secured anew, nothing released by it', async () => {
+    const { world, pd, state } = await ready()
+    pd.restart()
+    await world.advance(5_000)
+    expect(state()).toBe('ready')
+    expect(pd.isSecure).toBe(true)
+    expect(ons(pd)).toBe(0)
+  })
+
+  test('somebody who answers an opening with a plain "no": unknown, and not "it stayed shut"', async () => {
+    const codec = osdpCodec()
+    const forge = (bytes: Uint8Array) => {
+      const [frame] = codec.push(bytes)
+      if (!frame || armed === 0 || pd.outputCommands.length < armed) return bytes
+      armed = 0
+      return codec.encode({ ...frame, security: null, mac: null, code: 0x41, data: Uint8Array.of(9) })
+    }
+    let armed = 0
+    const { pd, release, state, world } = await ready({ confirmInput: undefined }, {}, forge)
+    armed = pd.outputCommands.length + 1
+    expect(await release()).toMatchObject({ outcome: 'unknown', commanded: true })
+    await world.advance(5_000)
+    expect(state()).toBe('ready')
+    expect(ons(pd)).toBe(1)
+  })
+
+  test('answers without the channel or with a wrong MAC are not believed, and are told', async () => {
+    const codec = osdpCodec()
+    let forging = false
+    const forge = (bytes: Uint8Array) => {
+      const [frame] = codec.push(bytes)
+      return frame && forging && frame.mac ? codec.encode({ ...frame, security: null, mac: null, code: 0x50, data: Uint8Array.of(0, 0, 32, 0, 1, 2, 3, 4) }) : bytes
+    }
+    const { world, events, faults } = await ready({}, {}, forge)
+    forging = true
+    await world.advance(1_000)
+    expect(events.filter((event) => event.type === 'tags')).toEqual([])
+    expect(faults()[0]).toContain('somebody else speaks on this line')
+  })
+})
+
+describe('OSDP: commands', () => {
+  test('a release is one timed output, which the device ends by itself', async () => {
+    const { world, pd, release } = await ready()
+    expect(await release()).toEqual({ outcome: 'confirmed', commanded: true, detail: 'input_changed: input 0 changed to 1' })
+    expect(pd.outputs[0]).toBe(true)
+    await world.advance(600)
+    expect(pd.outputs[0]).toBe(false)
+    expect(ons(pd)).toBe(1)
+  })
+
+  test('a lost answer is asked for again, and the device does it once', async () => {
+    for (const kind of ['mute', 'garble'] as const) {
+      const { pd, release } = await ready({ confirmInput: undefined })
+      pd.faults.on({ kind, functions: [0x68], times: 1 })
+      expect(await release()).toMatchObject({ outcome: 'confirmed' })
+      expect(ons(pd)).toBe(1)
+    }
+  })
+
+  test('a command that never arrives is repeated, and the device does it once', async () => {
+    const { pd, release } = await ready({ confirmInput: undefined })
+    pd.faults.on({ kind: 'dead', functions: [0x68], times: 2 })
+    expect(await release()).toMatchObject({ outcome: 'confirmed' })
+    expect(ons(pd)).toBe(1)
+  })
+
+  test('BUSY: asked again until it is done, once', async () => {
+    const { pd, release } = await ready({ confirmInput: undefined })
+    pd.busy(5)
+    expect(await release()).toMatchObject({ outcome: 'confirmed' })
+    expect(ons(pd)).toBe(1)
+  })
+
+  test('refused; an output that the device does not have; an input that it does not have', async () => {
+    const refusing = await ready()
+    refusing.pd.faults.on({ kind: 'exception', code: 9, functions: [0x68], times: 1 })
+    // A NAK within the channel is the device's own word.
+    expect(await refusing.release()).toMatchObject({ commanded: true })
+    expect(ons(refusing.pd)).toBe(0)
+    expect((await ready({ output: 7 })).supervisor.status('lock')?.detail).toContain('refuses output 7: NAK 9')
+    expect((await ready({ confirmInput: 7 })).supervisor.status('lock')?.detail).toContain('no input 7, only 4')
+  })
+
+  test('an input that is 1 already: nothing commanded', async () => {
+    const { pd, release } = await ready()
+    pd.setInput(0, true)
+    expect(await release()).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringMatching(/^input_stuck/) })
+    expect(ons(pd)).toBe(0)
+  })
+
+  test('cards: whole bytes are tags, the rest and on demand all are scans', async () => {
+    const { world, pd, events } = await ready()
+    pd.card(Uint8Array.of(0x04, 0xa1, 0xb2, 0xc3))
+    pd.card(Uint8Array.of(0xaa, 0xbb, 0xcc, 0x40), 26)
+    await world.advance(500)
+    expect(events).toEqual([
+      { type: 'tags', reads: [{ tag: { tagUid: '04A1B2C3' }, seenAtMs: expect.any(Number) }] },
+      { type: 'scan', text: 'AABBCC40' },
+    ])
+    const scans = await ready({ cards: 'scans' })
+    scans.pd.card(Uint8Array.of(0x04, 0xa1, 0xb2, 0xc3))
+    await scans.world.advance(500)
+    expect(scans.events).toEqual([{ type: 'scan', text: '04A1B2C3' }])
+  })
+
+  test('passages and tampering', async () => {
+    const { world, pd, events } = await ready({ passageInput: 2 })
+    pd.setInput(2, true)
+    pd.tamper(true)
+    await world.advance(5_000)
+    expect(events).toContainEqual({ type: 'passage' })
+    expect(events).toContainEqual({ type: 'input', input: 2, on: true })
+    expect(events.filter((event) => event.type === 'fault')).toEqual([{ type: 'fault', detail: 'its housing is open or its sensor says so (tamper)' }])
+  })
+
+  test('siren and lamps: timed by the device, written again after a reconnect while their time lasts', async () => {
+    const { world, pd, port, signal } = await ready({ siren: { output: 2 }, amber: { led: 1 } })
+    expect(await signal('siren', 60)).toMatchObject({ outcome: 'confirmed' })
+    expect(await signal('amber', 5)).toMatchObject({ outcome: 'confirmed' })
+    expect(await signal('green', 5)).toMatchObject({ outcome: 'failed', commanded: false })
+    expect(pd.outputs[2]).toBe(true)
+    expect([...(pd.led ?? [])].slice(1, 9)).toEqual([1, 2, 1, 0, 3, 0, 50, 0])
+    pd.restart()
+    port.cut()
+    await world.advance(20_000)
+    expect(pd.outputs[2]).toBe(true)
+    await world.advance(60_000)
+    expect(pd.outputs[2]).toBe(false)
+  })
+
+  test('an output that is on without a pulse is switched off and told', async () => {
+    const { world, pd, faults } = await ready({ confirmInput: undefined })
+    const outputs = pd.outputs as boolean[]
+    outputs[0] = true
+    await world.advance(5_000)
+    expect(pd.outputs[0]).toBe(false)
+    expect(faults()).toEqual(['output 0 was on and is switched off again'])
+  })
+
+  test('checksum instead of CRC', async () => {
+    const { state, release } = await ready({ check: 'checksum' })
+    expect(state()).toBe('ready')
+    expect(await release()).toMatchObject({ outcome: 'confirmed' })
+  })
+
+  test('eight devices on one line; one that is dead does not hold up the others for ever', async () => {
+    const world = virtualPlatform()
+    const pds = Array.from({ length: 8 }, (_, address) => osdpDevice({ platform: world, address, key: KEY_BYTES }))
+    const port = memoryPort((line) => {
+      // One line that all of them hear.
+      const heard = pds.map(() => memoryPort(() => {}))
+      void heard
+      const chunks = pds.map(() => [] as Uint8Array[])
+      const wakes = pds.map(() => () => {})
+      void (async () => {
+        for await (const chunk of line.bytes) {
+          chunks.forEach((list, i) => {
+            list.push(chunk)
+            wakes[i]?.()
+          })
+        }
+      })().catch(() => {})
+      pds.forEach((pd, i) => {
+        async function* bytes() {
+          for (;;) {
+            const next = chunks[i]?.shift()
+            if (next) yield next
+            else await new Promise<void>((resolve) => (wakes[i] = resolve))
+          }
+        }
+        void pd.serve({ bytes: { [Symbol.asyncIterator]: bytes }, write: line.write, close: async () => {} })
+      })
+    })
+    const supervisor = supervise({
+      devices: entries(...pds.map((_, address) => ({ deviceId: `lock${address}`, link: { tcp: ADDRESS }, ...ENTRY, address }))),
+      platform: world,
+      openLink: (_, signal) => port.open(signal),
+    })
+    await world.advance(5_000)
+    expect(supervisor.statuses.map(({ state }) => state)).toEqual(pds.map(() => 'ready'))
+    pds[3]?.faults.on({ kind: 'dead' })
+    await world.advance(20_000)
+    expect(supervisor.statuses.filter(({ state }) => state === 'ready').map(({ deviceId }) => deviceId)).toEqual([0, 1, 2, 4, 5, 6, 7].map((i) => `lock${i}`))
+    expect(await world.settle(supervisor.execute('lock5', RELEASE, forEver()))).toMatchObject({ outcome: 'confirmed' })
+    expect(pds.map(ons)).toEqual([0, 0, 0, 0, 0, 1, 0, 0])
+    expect(port.opened).toBe(1)
+  })
+})

@@ -1,0 +1,164 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import { THINGMAGIC, thingMagicCodec } from '../../device-drivers/protocols/thingmagic/frame.ts'
+import type { ThingMagicFrame } from '../../device-drivers/protocols/thingmagic/frame.ts'
+import {
+  decodeThingMagicTag, decodeVersion, isBootLoader, setAntennas, setReadPower, START_READING, STOP_READING, TELL_EVERY_READ, thingMagicCommand,
+} from '../../device-drivers/protocols/thingmagic/messages.ts'
+import { supervise } from '../../device-drivers/supervisor.ts'
+import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import { thingMagicReader } from '../../simulators/devices/thingmagic-reader.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+import { describeCodec } from './codec-conformance.ts'
+import { describeDriver } from './conformance.ts'
+import { ADDRESS, entries, forEver, RELEASE } from './workbench.ts'
+
+const hex = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(/\s/g, ''), 'hex'))
+
+// Frames that an M6e Nano and its maker's program exchanged, as SparkFun's library publishes them ("Example Communication Logs", MIT), retyped.
+describe('golden frames', () => {
+  test.each<[string, ThingMagicFrame]>([
+    ['FF 00 03 1D 0C', thingMagicCommand(THINGMAGIC.version)],
+    ['FF 00 0C 1D 03', thingMagicCommand(THINGMAGIC.currentProgram)],
+    ['FF 02 92 0A 8C 4B D5', setReadPower(27)],
+    ['FF 03 91 02 01 01 42 C5', setAntennas([1])],
+    ['FF 03 9A 01 0C 00 A3 5D', TELL_EVERY_READ],
+    ['FF 10 2F 00 00 01 22 00 00 05 07 22 10 00 1B 03 E8 01 FF DD 2B', START_READING],
+    ['FF 03 2F 00 00 02 5E 86', STOP_READING],
+  ])('command %s', (bytes, frame) => {
+    expect(thingMagicCodec('host').encode(frame)).toEqual(hex(bytes))
+    expect(thingMagicCodec('reader').push(hex(bytes))).toEqual([frame])
+  })
+
+  const one = (bytes: string): ThingMagicFrame => {
+    const [frame] = thingMagicCodec('host').push(hex(bytes))
+    if (!frame) throw new Error('no frame')
+    return frame
+  }
+
+  test('replies', () => {
+    expect(decodeVersion(one('FF 14 03 00 00 14 12 08 00 30 00 00 02 20 15 03 10 01 03 01 47 00 00 00 10 EB FF'))).toEqual({ hardware: '30.00.00.02', firmware: '01.03.01.47' })
+    expect(isBootLoader(one('FF 01 0C 00 00 52 63 03'))).toBe(false)
+    expect(one('FF 00 22 04 00 84 E0')).toEqual({ opcode: 0x22, status: 0x0400, data: new Uint8Array(0) })
+    expect(one('FF 01 2F 00 00 02 30 E6')).toEqual({ opcode: 0x2f, status: 0, data: hex('02') })
+    expect(one('FF 00 9A 00 00 A6 33').status).toBe(0)
+  })
+
+  test.each([
+    ['FF 28 22 00 00 10 00 1B 01 FF 01 01 C4 11 0E 16 40 00 00 01 27 00 00 05 00 00 0F 00 80 30 00 00 00 00 00 00 00 00 00 00 00 15 45 E9 4A 56 1D', '000000000000000000001545', -60],
+    ['FF 20 22 00 00 10 00 1B 01 FF 01 01 C7 11 0E 08 30 00 00 00 0F 00 00 05 00 00 0F 00 40 10 00 59 6F 59 6F F3 13 89 90', '596F596F', -57],
+    ['FF 28 22 00 00 10 00 1B 01 FF 01 01 C9 11 0E 08 30 00 00 00 13 00 00 05 00 00 0F 00 80 30 00 E2 00 10 26 76 0E 01 79 15 90 71 25 19 85 57 97', 'E2001026760E017915907125', -55],
+  ])('a tag: %s', (bytes, epc, rssiDbm) => {
+    expect(decodeThingMagicTag(one(bytes))).toEqual({ epc, rssiDbm, antenna: 1 })
+  })
+
+  test('what is no tag', () => {
+    const good = one('FF 20 22 00 00 10 00 1B 01 FF 01 01 C7 11 0E 08 30 00 00 00 0F 00 00 05 00 00 0F 00 40 10 00 59 6F 59 6F F3 13 89 90')
+    for (let cut = 0; cut < good.data.length; cut++) expect(decodeThingMagicTag({ ...good, data: good.data.subarray(0, cut) })).toBeNull()
+    expect(decodeThingMagicTag({ ...good, status: 0x0400 })).toBeNull()
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 255 }), (data) => void decodeThingMagicTag({ ...good, data })))
+  })
+})
+
+describeCodec<ThingMagicFrame>('ThingMagic', {
+  make: () => thingMagicCodec('host'),
+  frames: fc.record({ opcode: fc.constantFrom(...Object.values(THINGMAGIC)), status: fc.integer({ min: 0, max: 0xffff }), data: fc.uint8Array({ maxLength: 255 }) }),
+  sample: (n) => ({ opcode: THINGMAGIC.readMany, status: 0, data: Uint8Array.of(1, 2, 3, n) }),
+  mostHeld: 255 + 7,
+  begin: 0xff,
+})
+
+const EPC = '3074257BF7194E4000001A85'
+
+describeDriver('thingmagic', {
+  entry: { driver: 'thingmagic', region: 'europe', green: { output: 1 } },
+  noticedWithinMs: 10_000,
+  device(platform) {
+    const reader = thingMagicReader({ platform })
+    let stirred = 0
+    return {
+      serve: reader.serve,
+      mute: () => void reader.faults.on({ kind: 'dead' }),
+      heal: reader.faults.heal,
+      rest: reader.restart,
+      stir: () => reader.put({ epc: `E280${(++stirred).toString(16).toUpperCase().padStart(20, '0')}` }),
+      fits: (event) => event.type === 'tags' && event.reads.some(({ tag }) => 'epc' in tag && tag.epc.startsWith('E280')),
+    }
+  },
+})
+
+async function ready(settings: Record<string, unknown> = {}, options: { bootLoader?: boolean } = {}) {
+  const world = virtualPlatform()
+  const reader = thingMagicReader({ platform: world, ...options })
+  const port = memoryPort((link) => void reader.serve(link))
+  const events: DeviceEvent[] = []
+  const supervisor = supervise({
+    devices: entries({ deviceId: 'reader', driver: 'thingmagic', link: { tcp: ADDRESS }, region: 'europe', ...settings }),
+    platform: world,
+    openLink: (_, signal) => port.open(signal),
+    onEvent: (_, event) => void events.push(event),
+  })
+  await world.advance(50)
+  const signal = (seconds: number) => world.settle(supervisor.execute('reader', { kind: 'signal', signal: 'green', seconds }, forEver()))
+  return { world, reader, port, events, supervisor, signal }
+}
+
+describe('a ThingMagic reader', () => {
+  test.each([false, true])('says what it is, and takes its settings (boot loader first: %s)', async (bootLoader) => {
+    const { supervisor, reader } = await ready({ powerDbm: 21.5 }, { bootLoader })
+    expect(supervisor.status('reader')?.identity).toEqual({ description: `ThingMagic reader 30.00.00.02 at tcp:${ADDRESS}`, firmwareVersion: '01.03.01.47' })
+    expect([reader.region, reader.powerDbm, reader.reading]).toEqual([8, 21.5, true])
+  })
+
+  test('more power than it has: not ready, and the reason names the setting', async () => {
+    const { supervisor } = await ready({ powerDbm: 31 })
+    expect(supervisor.status('reader')?.detail).toBe('the reader refuses a power of 31 dBm: status 0103 (power too high); check the settings of reader')
+  })
+
+  test('a tag: told, told again, gone', async () => {
+    const { world, reader, events } = await ready()
+    reader.put({ epc: EPC, rssiDbm: -48 })
+    await world.advance(600)
+    reader.take(EPC)
+    await world.advance(1_500)
+    expect(events[0]).toEqual({ type: 'tags', reads: [{ tag: { epc: EPC }, rssiDbm: -48, antenna: 1, seenAtMs: expect.any(Number) }] })
+    expect(events.at(-1)).toEqual({ type: 'tag_gone', tag: { epc: EPC } })
+    expect(events.length).toBeLessThanOrEqual(5)
+  })
+
+  test('a reader that lost its power reads again within seconds, as set', async () => {
+    const { world, reader, supervisor } = await ready()
+    reader.restart()
+    await world.advance(20_000)
+    expect(reader.reading).toBe(true)
+    expect(reader.region).toBe(8)
+    expect(supervisor.status('reader')?.state).toBe('ready')
+  })
+
+  test('heat is told once', async () => {
+    const { world, reader, events } = await ready()
+    reader.heat(true)
+    await world.advance(30_000)
+    expect(events.filter((event) => event.type === 'fault')).toHaveLength(1)
+  })
+
+  test('a lamp: on, off after its time, on again after a reconnect while its time lasts; reading goes on', async () => {
+    const { world, reader, port, signal } = await ready({ green: { output: 2 } })
+    expect(await signal(10)).toMatchObject({ outcome: 'confirmed' })
+    expect([reader.outputs.get(2), reader.reading]).toEqual([true, true])
+    reader.restart()
+    port.cut()
+    await world.advance(3_000)
+    expect([reader.outputs.get(2), reader.reading]).toEqual([true, true])
+    await world.advance(8_000)
+    expect([reader.outputs.get(2), reader.reading]).toEqual([false, true])
+  })
+
+  test('has nothing to release; closing ends the reading', async () => {
+    const { world, reader, supervisor } = await ready()
+    expect(await world.settle(supervisor.execute('reader', RELEASE, forEver()))).toMatchObject({ outcome: 'failed', commanded: false })
+    await world.settle(supervisor.stop())
+    expect(reader.reading).toBe(false)
+  })
+})

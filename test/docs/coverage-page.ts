@@ -1,0 +1,143 @@
+import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { EVENT_TYPES } from '../../cloud/webhooks/event-types.ts'
+import { readSources, type Source } from '../house/sources.ts'
+
+/*
+ * docs/coverage.md, made of the code as it is: what the specification and the decisions ask for, where it is, and what tests it.
+ * Only the names of what is asked for stand here; what is not there yet is listed as open.
+ */
+const SPECIFIED = `
+  fetchStores fetchStore submitStoreRegistration insertStore approveStoreRegistration submitStoreRegistrationRequest
+  insertProduct fetchProducts fetchProduct registerProductToStore uploadImageToProduct bulkImportProducts
+  createOffer updateOffer deleteOffer getManagerOffers cloneOffer submitClickCollectOrder updateClickCollectStatus
+  checkIn startCheckout fetchPurchase fetchPurchaseHistory markPurchaseCancelled generateCodes generateReceiptQR generateReceiptWithQR getReceiptFromToken
+  verifySecurityTagDeactivation verifyProtectedItem
+  createLoyaltyProgram updateLoyaltyProgram getLoyaltyProgram getStoreLoyaltyPrograms getLoyaltyPrograms getLoyaltyAnalytics getLoyaltyWebhookEvents addLoyaltyPoints redeemLoyaltyPoints
+  syncPOS syncERP configurePSP pushToPOS pushToERP processPayment refundPayment exportSalesData`
+
+const DECIDED = `
+  createApiKey rollApiKey revokeApiKey fetchApiKeys fetchAuditLog claimRegistration setStorePackage rotateSigningKey
+  updateStore updateProduct removeProductFromStore setStock searchProducts importProducts completeTestCheckout approveCheckout
+  registerDevice updateDevice decommissionDevice fetchDevices reportDeviceHeartbeat
+  createEnrolmentCode enrolEdgeAgent agentLogin fetchSignedDocuments rotateAgentKey fetchAgents revokeAgent resolveAgentFork
+  fetchProtectionPolicy updateProtectionPolicy simulateProtectionPolicy moveReceiptHome registerProtectedItems fetchProtectedItem updateItemStatus
+  redeemProtectionAuthorization revokeProtectionAuthorization resolveRedemption reportProtectionEvents fetchProtectionEvents exportEpcisEvents
+  fetchExceptions acknowledgeException disposeAlarm
+  registerWebhook updateWebhook deleteWebhook fetchWebhooks rollWebhookSecret fetchWebhookDeliveries redeliverWebhook sendTestWebhook
+  loyaltyCheckIn recordEngagement createZone fetchZones requestAssistance fetchAssistanceRequests answerAssistanceRequest
+  exportCustomerData eraseCustomerData fetchAnalytics`
+
+const EVENTS = `
+  checkout.completed offer.published clickcollect.order clickcollect.picked_up clickcollect.status_changed
+  loyalty.points_earned loyalty.points_redeemed loyalty.enrollment loyalty.reward_unlocked loyalty.tier_changed loyalty.qr_earned loyalty.checkin_earned
+  securityTag.deactivated product.created product.bulk_imported
+  integration.pos.synced integration.pos.pushed integration.erp.synced integration.erp.pushed integration.psp.configured payment.created payment.refunded
+  protection.authorization.requested protection.authorization.granted protection.authorization.denied protection.action.completed protection.action.failed
+  protection.device.offline protection.exception.raised`
+
+/** Of systems that a store connects: made in the journeys of their connectors, not in the one of all events. */
+export const CONNECTOR_EVENTS: ReadonlySet<string> = new Set(['integration.pos.synced', 'integration.pos.pushed', 'integration.erp.synced', 'integration.erp.pushed'])
+
+/** Has every other event sent and looks at what arrives. */
+const ALL_EVENTS = 'test/cloud/emitted-events.test.ts'
+
+/** Look at every operation or event alike, so they say nothing of a single one. */
+const GENERAL_TESTS = new Set(['every-operation', 'test-and-live', 'openapi', 'api-documents', 'docs-page', 'coverage', 'emitted-events'].map((name) => `${name}.test.ts`))
+/** Tests of one operation that are named. */
+const SHOWN = 3
+
+const words = (text: string) => text.trim().split(/\s+/)
+
+/** Something that is asked for, and where it is. */
+export interface Covered {
+  name: string
+  minimumPackage: string | undefined
+  /** Source files; none: it is open. */
+  sources: string[]
+  /** Test files that name it, those that do so most first. */
+  tests: string[]
+}
+
+export interface Coverage {
+  specified: Covered[]
+  decided: Covered[]
+  own: Covered[]
+  events: Covered[]
+}
+
+/** Every operation and event with its sources and tests. */
+export function coverage(): Coverage {
+  const sources = readSources(['cloud', 'edge-agent'])
+  const tests = readSources(['test']).filter(({ path }) => path.endsWith('.test.ts') && !GENERAL_TESTS.has(path.split('/').at(-1) ?? ''))
+  const operation = (name: string): Covered => ({
+    name,
+    minimumPackage: OPERATION_TABLE.get(name)?.minimumPackage,
+    sources: OPERATION_TABLE.has(name) ? filesWith(sources, new RegExp(`(?:^\\s*name: |alsoNamed\\()'${name}'`, 'gm')) : [],
+    tests: filesWith(tests, new RegExp(`['"\`/]${name}['"\`]|\\.${name}\\(`, 'g')),
+  })
+  const event = (name: string): Covered => ({
+    name,
+    minimumPackage: EVENT_TYPES.get(name)?.minimumPackage,
+    sources: filesWith(sources.filter(isSender), new RegExp(`^(?!.*(?:emits|events): ).*'${name.replaceAll('.', '\\.')}'`, 'gm')),
+    tests: [...filesWith(tests, new RegExp(`['"\`]${name.replaceAll('.', '\\.')}['"\`]`, 'g')).slice(0, SHOWN - 1), ...(CONNECTOR_EVENTS.has(name) ? [] : [ALL_EVENTS])],
+  })
+  const asked = new Set([...words(SPECIFIED), ...words(DECIDED)])
+  return {
+    specified: words(SPECIFIED).map(operation),
+    decided: words(DECIDED).map(operation),
+    own: [...OPERATION_TABLE.keys()].filter((name) => !asked.has(name)).map(operation),
+    events: words(EVENTS).map(event),
+  }
+}
+
+/** Where events are made, not where they are declared, described, listed or shown as examples. */
+function isSender({ path }: Source): boolean {
+  return !/^cloud\/(?:webhooks\/[a-z-]*events?(?:-types?)?\.ts|description\/|epcis\/|[a-z-]+\/events\.ts$)/.test(path) || path === 'cloud/protection/events.ts'
+}
+
+function filesWith(sources: readonly Source[], pattern: RegExp): string[] {
+  const found = sources.map(({ path, text }) => ({ path, count: text.match(pattern)?.length ?? 0 })).filter(({ count }) => count > 0)
+  return found.sort((a, b) => b.count - a.count || (a.path < b.path ? -1 : 1)).map(({ path }) => path)
+}
+
+/** The page. */
+export function coveragePage({ specified, decided, own, events }: Coverage): string {
+  const open = [...specified, ...decided, ...events].filter(({ sources }) => sources.length === 0)
+  return `# Coverage
+
+What the specification and the decisions ask for, where it is, and what tests it (of many tests those ${SHOWN} that name it most; tests of all operations alike, such as \`test/cloud/every-operation.test.ts\`, are left out). Written by \`npx vitest run test/docs/coverage.test.ts -u\`.
+
+${specified.length + decided.length + events.length} operations and events are asked for; ${open.length === 0 ? 'none is open' : `${open.length} are open`}.
+
+## Open
+
+${open.length === 0 ? 'Nothing.' : open.map(({ name }) => `- \`${name}\``).join('\n')}
+
+## Operations of the specification
+
+${table('operation', specified)}
+
+## Operations of the decisions
+
+${table('operation', decided)}
+
+## Operations of our own
+
+${table('operation', own)}
+
+## Events
+
+${table('event', events)}
+`
+}
+
+function table(what: string, rows: readonly Covered[]): string {
+  const lines = rows
+    .filter(({ sources }) => sources.length > 0)
+    .map(({ name, minimumPackage, sources, tests }) => `| \`${name}\` | ${minimumPackage ?? ''} | ${links(sources)} | ${links(tests.slice(0, SHOWN))} |`)
+  return [`| ${what} | package | where | tests |`, '|---|---|---|---|', ...lines].join('\n')
+}
+
+function links(paths: readonly string[]): string {
+  return paths.map((path) => `[${path.replace(/^(?:test|cloud)\//, '').replace(/(?:\.test)?\.tsx?$/, '')}](../${path})`).join(', ')
+}

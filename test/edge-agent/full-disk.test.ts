@@ -1,0 +1,85 @@
+import type { Database as Connection, Statement } from 'better-sqlite3'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { freshDocument } from '../../cloud/agents/documents.ts'
+import { openSqlite, openConnection } from '../../cloud/persistence/sqlite.ts'
+import { findStore } from '../../cloud/stores/queries.ts'
+import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { storeTopic } from '../../policy/topics.ts'
+import { temporaryFolder } from '../support/databases.ts'
+import { openStore, type TestStore } from '../support/store.ts'
+
+/** Commits fail with this code while there is one. */
+function failing(connection: Connection, code: () => string | undefined): Connection {
+  const prepare = connection.prepare.bind(connection) as (sql: string) => Statement
+  const watched = (sql: string) => {
+    const statement = prepare(sql)
+    if (sql !== 'COMMIT') return statement
+    const run = statement.run.bind(statement)
+    const fail = () => {
+      const wanted = code()
+      if (wanted === undefined) return run()
+      // As SQLite does after some errors: the transaction is gone already.
+      if (wanted.startsWith('SQLITE_IOERR')) connection.exec('ROLLBACK')
+      throw Object.assign(new Error('as planned'), { code: wanted })
+    }
+    Object.defineProperty(statement, 'run', { value: fail })
+    return statement
+  }
+  Object.defineProperty(connection, 'prepare', { value: watched })
+  return connection
+}
+
+describe('an agent in touch with its broker', () => {
+  let store: TestStore
+  afterEach(() => store.stop())
+
+  it('stays up when a message finds the disk full, and takes the next one when there is room', async () => {
+    let isFull = false
+    let tell: (topic: string, payload: string) => void = () => undefined
+    const line = { publish: () => undefined, subscribe: () => undefined, close: () => undefined }
+    store = await openStore({
+      parts: {
+        openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)),
+        openLine: (options) => {
+          tell = options.onMessage
+          return Promise.resolve(line)
+        },
+      },
+    })
+    const { database } = store.shop.cloud.db
+    const fresh = async () => {
+      const row = await findStore(database.reads, store.shop.storeId)
+      if (!row) throw new Error('no store')
+      return freshDocument(database.reads, row, store.shop.cloud.cloud.services)
+    }
+    const topic = storeTopic(store.shop.storeId, 'fresh')
+    await store.world.advance(1_000)
+    const before = store.agent.trust.lastContactMs
+    isFull = true
+    const first = await fresh()
+    expect(() => tell(topic, first)).not.toThrow()
+    isFull = false
+    await store.world.advance(1_000)
+    tell(topic, await fresh())
+    expect(store.agent.trust.lastContactMs).toBeGreaterThan(before)
+  })
+
+  it('asks for the time again while it stays online', async () => {
+    const line = { publish: () => undefined, subscribe: () => undefined, close: () => undefined }
+    store = await openStore({ parts: { openLine: () => Promise.resolve(line) } })
+    const asked = vi.spyOn(store.shop.cloud.cloud.app, 'request')
+    store.world.sleep(11 * 60_000)
+    await store.world.advance(20_000)
+    const times = asked.mock.calls.filter(([url]) => String(url).includes('/time?'))
+    expect(store.agent.link.isOnline).toBe(true)
+    expect(times.length).toBe(1)
+  })
+})
+
+describe('a cloud whose disk fails as it starts', () => {
+  it('tells what failed, not that there was nothing to undo', async () => {
+    const file = `${temporaryFolder('failing')}/cloud.db`
+    const opened = openSqlite(file, () => undefined, (name, options) => failing(openConnection(name, options), () => 'SQLITE_IOERR_FSYNC'))
+    await expect(opened).rejects.toMatchObject({ code: 'SQLITE_IOERR_FSYNC' })
+  })
+})

@@ -1,0 +1,187 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { result, type ProtectionDevice, type TagRead } from '../../device-drivers/drivers/device.ts'
+import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
+import type { Json } from '../support/cloud.ts'
+import { openStore, type TestStore } from '../support/store.ts'
+
+/** A reader on no link at all: what it is told to see comes through the whole agent. */
+function fakeReader() {
+  const queue = eventQueue()
+  const device: ProtectionDevice = {
+    connect: async () => undefined,
+    identify: async () => ({ description: 'a fake reader' }),
+    untilLost: () => new Promise(() => undefined),
+    execute: async () => result('failed', false, 'not_supported'),
+    events: queue.events,
+    close: async () => queue.end(),
+  }
+  return { device, see: (reads: readonly TagRead[]) => queue.put({ type: 'tags', reads }) }
+}
+
+describe('a gate with a reader, through the whole agent', () => {
+  let store: TestStore
+  let reader: ReturnType<typeof fakeReader>
+  afterEach(() => store.stop())
+
+  async function open(options: { broker?: boolean } = {}): Promise<void> {
+    reader = fakeReader()
+    store = await openStore({ ...options, reader: { device: reader.device, antennas: { inside: [1, 2], outside: [3] } } })
+  }
+  const product = () => store.shop.products[0]
+  const newItem = async () => {
+    const { epc } = await store.drive(store.shop.newItem(product()))
+    await store.until('the replica', () => store.agent.items.find('epc', epc) !== undefined && store.agent.items.confirmedMs > 0)
+    return epc
+  }
+  const see = (epc: string, antenna: number, agoMs = 0) => reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() - agoMs }])
+  /** Slowly enough for a gate that has just been set up and learns what lies around it. */
+  const leaves = async (epc: string) => {
+    see(epc, 1)
+    for (let i = 0; i < 3; i++) {
+      await store.world.advance(260)
+      see(epc, 3)
+    }
+    await store.world.advance(60)
+  }
+  const isOn = (coil: number) => store.boards.gate.log.findLast((change) => change.coil === coil)?.on === true
+  const told = async (): Promise<Json[]> => {
+    await store.world.advance(300)
+    await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+    return (await store.drive(store.shop.ok('fetchProtectionEvents', { storeId: store.shop.storeId, limit: 500 }))).events
+  }
+
+  it('sounds the siren of its board for an unpaid tag, tells the cloud, and knows a paid one', async () => {
+    await open()
+    const [unpaid, paid] = [await newItem(), await newItem()]
+    await store.buy([{ ean: product().ean, quantity: 1, epcs: [paid] }])
+    await store.until('the payment', () => store.agent.items.find('epc', paid)?.status === 'paid')
+    await leaves(paid)
+    await leaves('E280FFFFFFFFFFFFFFFFFFFF')
+    expect([isOn(1), isOn(2)]).toEqual([false, true])
+    await leaves(unpaid)
+    expect(isOn(1)).toBe(true)
+    await store.world.advance(1_000)
+    const events = await told()
+    expect(events.filter((e) => e.reason === 'gate_alarm').map((e) => [e.epc, e.itemStatus, e.gateId !== undefined])).toEqual([['E280FFFFFFFFFFFFFFFFFFFF', undefined, true], [unpaid, 'sellable', true]])
+    expect(events.find((e) => e.epc === paid && e.type === 'protection.action.completed')).toMatchObject({ protectionAction: 'authorize_exit', itemStatus: 'paid' })
+  })
+
+  it('does all that offline, by what it knew, also after a restart; over 90 s later only amber', async () => {
+    await open()
+    const [first, second] = [await newItem(), await newItem()]
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    await leaves(first)
+    expect(isOn(1)).toBe(true)
+    await store.world.advance(100_000)
+    await leaves(second)
+    expect([isOn(1), isOn(2)]).toEqual([false, true])
+    await store.world.advance(10_000)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    const details = (await told()).filter((e) => e.reason === 'gate_alarm').map((e) => e.detail)
+    expect(details).toEqual([expect.stringContaining('siren: not_paid'), expect.stringMatching(/^notify: status_stale;.*items last heard of 1\d\d s ago$/)])
+  })
+
+  it('ends an alarm when the shopper pays at the gate', async () => {
+    await open()
+    const epc = await newItem()
+    await leaves(epc)
+    expect(isOn(1)).toBe(true)
+    await store.drive(store.shop.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }]))
+    // No broker here: the agent is told to look, as a `sync` would.
+    await store.drive(store.agent.link.look())
+    await store.world.advance(60)
+    expect([isOn(1), isOn(3)]).toEqual([false, true])
+    expect((await told()).some((e) => e.reason === 'late_status' && e.epc === epc && e.itemStatus === 'paid')).toBe(true)
+  })
+
+  it('lets pass the goods of a receipt that was shown, and sounds for one more of the same', async () => {
+    await open()
+    const { reads } = store.shop.cloud.db.database
+    const rows = await reads.selectFrom('protected_item').select('epc').where('store_id', '=', store.shop.storeId).where('ean', '=', product().ean).limit(2).execute()
+    const [mine = '', more = ''] = rows.flatMap((row) => row.epc ?? [])
+    // Bought by its barcode: nobody has named the tag, and the item is still sellable everywhere.
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    expect(await store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })).toMatchObject({ authorized: true })
+    await leaves(mine)
+    expect(isOn(1)).toBe(false)
+    await leaves(more)
+    expect(isOn(1)).toBe(true)
+    expect((await told()).filter((e) => e.reason === 'gate_alarm').map((e) => e.epc)).toEqual([more])
+  })
+
+  it('knows of a payment before the shopper is told, over the broker, and the cloud knows that it knows', async () => {
+    await open({ broker: true })
+    const epc = await newItem()
+    const purchase = await store.drive(store.shop.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }]))
+    expect(store.agent.items.find('epc', epc)?.status).toBe('paid')
+    await leaves(epc)
+    expect(isOn(1)).toBe(false)
+    const { reads } = store.shop.cloud.db.database
+    const { checkout_session_id: id } = await reads.selectFrom('purchase').select('checkout_session_id').where('purchase_id', '=', purchase.transactionId).executeTakeFirstOrThrow()
+    const before = store.world.clock.elapsed()
+    expect((await store.drive(store.shop.cloud.get(`/checkout/${id}`))).text).toContain('Sie können gehen.')
+    expect(store.world.clock.elapsed() - before).toBeLessThan(2_000)
+  })
+
+  it('has the shopper told to leave once it knows of the payment, and to show the receipt until then', async () => {
+    await open()
+    const page = async (transactionId: string) => {
+      const { reads } = store.shop.cloud.db.database
+      const { checkout_session_id: id } = await reads.selectFrom('purchase').select('checkout_session_id').where('purchase_id', '=', transactionId).executeTakeFirstOrThrow()
+      return (await store.drive(store.shop.cloud.get(`/checkout/${id}`))).text
+    }
+    const epc = await newItem()
+    const { purchase } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
+    store.network(false)
+    const before = store.world.clock.elapsed()
+    expect(await page(purchase.transactionId)).toContain('Bitte am Ausgang den Beleg zeigen.')
+    expect(store.world.clock.elapsed() - before).toBeGreaterThanOrEqual(2_000)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    await store.world.advance(31_000)
+    expect(await page(purchase.transactionId)).toContain('Sie können gehen.')
+    // Nobody knows which tag was bought: only the receipt says it.
+    const { purchase: unnamed } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    expect(await page(unnamed.transactionId)).toContain('Bitte am Ausgang den Beleg zeigen.')
+  })
+
+  it('hears and sounds by a reader that speaks LLRP, and is silent about what it had kept while its line was cut', async () => {
+    reader = fakeReader()
+    store = await openStore({ llrpGate: true })
+    const { gateReader, world } = store
+    const [first, second] = [await newItem(), await newItem()]
+    const walksOut = async (epc: string) => {
+      for (let ms = 0; ms < 2_000; ms += 50) {
+        gateReader.see(epc, { antenna: ms < 800 ? 1 : 2, rssiDbm: -50 })
+        await world.advance(50)
+      }
+    }
+    await walksOut(first)
+    expect(gateReader.gpos[1]).toBe(true)
+    await world.advance(12_000)
+    expect(gateReader.gpos[1]).toBe(false)
+    // What it sees while nobody listens it tells when somebody does.
+    store.gatePort.unplug()
+    await world.advance(500)
+    await walksOut(second)
+    await world.advance(5_000)
+    expect(gateReader.kept).toBeGreaterThan(10)
+    store.gatePort.plug()
+    await store.until('the reader', () => store.agent.status().devices.every((device) => device.state === 'ready'))
+    await world.advance(6_000)
+    expect(gateReader.writes.filter((write) => write.gpo === 1 && write.on)).toHaveLength(1)
+    expect((await told()).filter((e) => e.reason === 'gate_alarm').map((e) => [e.epc, e.itemStatus])).toEqual([[first, 'sellable']])
+  })
+
+  it('is silent about reads that the reader had kept', async () => {
+    await open()
+    const epc = await newItem()
+    see(epc, 1, 2_500)
+    see(epc, 3, 2_100)
+    await store.world.advance(6_000)
+    expect(isOn(1)).toBe(false)
+    expect((await told()).filter((e) => e.type === 'protection.exception.raised').map((e) => e.reason)).toEqual(['late_reads'])
+  })
+})

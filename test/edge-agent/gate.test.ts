@@ -1,0 +1,355 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { crowd } from '../../edge-agent/lanes/gate/crowd.ts'
+import { deduplicator, type Zone } from '../../edge-agent/lanes/gate/deduplicate.ts'
+import { presence } from '../../edge-agent/lanes/gate/presence.ts'
+import { DEFAULT_GATE_POLICY, GatePolicy, ownerOf, severityOf } from '../../policy/gate-policy.ts'
+import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/claims.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
+import { approaches, comesIn, gateWorld, goesOut, isCarriedOut, lies, lingers, newTag, nobody } from './gate-world.ts'
+
+const at = (gate: ReturnType<typeof gateWorld>, reason: string) => gate.events.filter((event) => event.reason === reason)
+
+describe('the exit gate', () => {
+  it.each([
+    ['sellable', 'siren'],
+    ['returned', 'siren'],
+    ['cancelled', 'siren'],
+    ['reserved_bopis', 'siren'],
+    ['exception_hold', 'siren'],
+    ['paid', 'pass'],
+    ['picked_up', 'pass'],
+    ['transfer_in_transit', 'pass'],
+  ] as [ItemStatus, string][])('judges an item that leaves and is %s: %s', async (status, expected) => {
+    const gate = gateWorld()
+    const epc = gate.item(status)
+    await gate.walk(goesOut(epc))
+    expect(gate.sirens()).toBe(expected === 'siren' ? 1 : 0)
+    expect(gate.events).toEqual([expect.objectContaining(expected === 'siren' ? { type: 'protection.exception.raised', reason: 'gate_alarm', epc, itemStatus: status, detail: `siren: not_paid; the item is ${status}` } : { type: 'protection.action.completed', epc, itemStatus: status })])
+  })
+
+  it('sounds within the turn in which the first read outside comes', () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    gate.lane.see(epc, 'inside', 0)
+    expect(gate.commands).toEqual([])
+    gate.lane.see(epc, 'outside', 0)
+    expect(gate.commands).toEqual([{ atMs: 0, command: { kind: 'signal', signal: 'siren', seconds: 5 } }])
+  })
+
+  it('does not sound for who comes in, lingers, or turns round; but for who then leaves', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    await gate.walk(comesIn(epc), lingers(40_000, gate.item('sellable')))
+    await gate.walk(lingers(3_000, epc))
+    expect(gate.events).toEqual([])
+    await gate.walk(goesOut(epc))
+    expect(gate.sirens()).toBe(1)
+    expect(gate.lane.counts.entering).toBe(1)
+  })
+
+  it('sounds for one that lingered long by the gate, as soon as it leaves', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    await gate.walk(lingers(120_000, epc))
+    expect(gate.sirens()).toBe(0)
+    await gate.walk(goesOut(epc))
+    expect(gate.sirens()).toBe(1)
+  })
+
+  it('counts every approach as leaving where it has no antennas to tell', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    await gate.walk(approaches(epc))
+    await gate.walk(nobody(20_000))
+    await gate.walk(approaches(epc))
+    expect([gate.sirens(), gate.alarms.length]).toEqual([2, 2])
+  })
+
+  it('learns what lies around a new gate with few alarms, remembers it over a restart, and sounds for what is carried out of it', async () => {
+    const gate = gateWorld({ isNew: true })
+    const pile = Array.from({ length: 30 }, () => gate.item('sellable'))
+    await gate.walk(lies(58_000, ...pile))
+    // A gate that does not learn first would have sounded for each of them.
+    expect(gate.alarms.length).toBeLessThanOrEqual(3)
+    gate.alarms.length = 0
+    await gate.walk(lies(300_000, ...pile))
+    expect(gate.alarms).toEqual([])
+    gate.restart()
+    await gate.walk(lies(60_000, ...pile))
+    expect(gate.alarms).toEqual([])
+    const [taken, ...rest] = pile
+    await gate.walk(isCarriedOut(taken ?? ''), lies(4_000, ...rest))
+    expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([taken])
+    // Somebody else is heard beside the pile.
+    const other = gate.item('sellable')
+    await gate.walk(nobody(11_000), lies(11_000, ...rest))
+    await gate.walk(goesOut(other), lies(2_000, ...rest))
+    expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([taken, other])
+  })
+
+  it('alarms from the first second of a new gate', async () => {
+    for (let seed = 100; seed < 140; seed++) {
+      const gate = gateWorld({ isNew: true, seed })
+      await gate.walk(goesOut(gate.item('sellable')))
+      expect([seed, gate.sirens()]).toEqual([seed, 1])
+    }
+  })
+
+  it('makes one alarm of a trolley of 40, names each item, and sounds whatever the policy says of one', async () => {
+    const gate = gateWorld({ gate: { severity: [{ severity: 'silent' }] } })
+    await gate.walk(goesOut(gate.item('sellable')))
+    expect(gate.commands).toEqual([])
+    const trolley = Array.from({ length: 40 }, () => gate.item('sellable'))
+    await gate.walk(goesOut(...trolley), nobody(15_000))
+    expect(gate.sirens()).toBe(1)
+    expect(at(gate, 'gate_alarm')).toHaveLength(41)
+    expect(at(gate, 'gate_bulk_alarm').map((event) => event.detail)).toEqual([expect.stringMatching(/^siren: bulk; 4[01] unpaid items left within \d\.\d s$/)])
+  })
+
+  it('falls silent when goods are being moved, says so once, and hears again afterwards', async () => {
+    const gate = gateWorld({ gate: { replenishment: { tags: 60, seconds: 10, muteSeconds: 30 } } })
+    for (let i = 0; i < 10; i++) await gate.walk(goesOut(...Array.from({ length: 20 }, () => gate.item('sellable'))))
+    expect(at(gate, 'gate_replenishment')).toHaveLength(1)
+    const before = gate.sirens()
+    await gate.walk(goesOut(gate.item('sellable')))
+    expect(gate.sirens()).toBe(before)
+    await gate.walk(nobody(31_000))
+    await gate.walk(goesOut(gate.item('sellable')))
+    expect(gate.sirens()).toBe(before + 1)
+  })
+
+  it('never alarms for reads that a reader had kept, and tells of them in one line', async () => {
+    const gate = gateWorld()
+    const epcs = Array.from({ length: 50 }, () => gate.item('sellable'))
+    await gate.world.advance(300_000)
+    const now = gate.world.clock.elapsed()
+    for (let n = 0; n < 1_000; n++) {
+      const epc = epcs[n % 50] ?? ''
+      gate.lane.see(epc, 'inside', now - 200_000 + n)
+      gate.lane.see(epc, 'outside', now - 200_000 + n + 1)
+    }
+    await gate.world.advance(6_000)
+    expect(gate.commands).toEqual([])
+    expect(gate.events.map((event) => event.detail)).toEqual(['2000 reads came too late to alarm, the oldest 200 s; 50 unpaid items among them'])
+    expect(gate.lane.counts).toMatchObject({ late: 2_000, alarms: 0 })
+  })
+
+  describe('what it cannot know', () => {
+    it('lights amber for an item that was last heard of over 90 s ago, and says so; the siren where the policy wants it', async () => {
+      for (const [unknownTag, sirens] of [['notify', 0], ['ignore', 0], ['siren', 1]] as const) {
+        const gate = gateWorld({ policy: { unknownTag } })
+        gate.cloud.isOnline = false
+        gate.cloud.ageMs = 95_000
+        await gate.walk(goesOut(gate.item('sellable')))
+        expect([unknownTag, gate.sirens(), gate.commands.length]).toEqual([unknownTag, sirens, 1])
+        expect(gate.events[0]).toMatchObject({ offline: true, detail: expect.stringMatching(/status_stale; the item is sellable; items last heard of 9\d s ago/) })
+      }
+    })
+
+    it('does with an unknown tag what the policy says', async () => {
+      for (const [unknownTag, expected] of [['notify', 'amber'], ['siren', 'siren'], ['ignore', undefined]] as const) {
+        const gate = gateWorld({ policy: { unknownTag } })
+        await gate.walk(goesOut(newTag()))
+        expect(gate.commands.map(({ command }) => command.kind === 'signal' && command.signal)).toEqual(expected ? [expected] : [])
+      }
+    })
+
+    it('passes over a stranger’s tag, and sounds for a mask of hard tags', async () => {
+      const gate = gateWorld({ policy: { unknownTag: 'siren' }, gate: { ownPrefixes: ['0614141'], alarmMasks: ['E280??FF'] } })
+      await gate.walk(goesOut('3018E20A00AFFD1CBE991A14'), goesOut('E28011FE0000000000000001'))
+      expect([gate.commands, gate.events]).toEqual([[], []])
+      await gate.walk(goesOut('3074257BF7194E4000001A85'))
+      expect(gate.sirens()).toBe(1)
+      await gate.walk(nobody(10_000))
+      await gate.walk(goesOut('E28011FF0000000000000001'))
+      expect(gate.sirens()).toBe(2)
+      expect(gate.events.at(-1)?.detail).toBe('siren: alarm_mask')
+    })
+  })
+
+  describe('and payment', () => {
+    const pays = (gate: ReturnType<typeof gateWorld>, epc: string) => {
+      gate.items.set(epc, { status: 'paid', paying: false })
+      gate.lane.itemsChanged()
+    }
+
+    it('asks before it sounds for an item that is being paid, and lets it pass when it was', async () => {
+      const gate = gateWorld()
+      const epc = gate.item('sellable', { paying: true })
+      gate.cloud.answer = async () => {
+        await new Promise<void>((resolve) => gate.world.timers.after(100, resolve))
+        pays(gate, epc)
+      }
+      await gate.walk(goesOut(epc))
+      expect([gate.commands, gate.cloud.asked, gate.lane.counts.passed]).toEqual([[], 1, 1])
+    })
+
+    it.each([
+      ['is being paid', { paying: true }, false],
+      ['may have been, the gate being behind', {}, true],
+    ])('waits 250 ms at most for an item that %s', async (_name, fields, isBehind) => {
+      const gate = gateWorld()
+      gate.cloud.isBehind = isBehind
+      gate.cloud.answer = () => new Promise(() => undefined)
+      const epc = gate.item('sellable', fields)
+      gate.lane.see(epc, 'inside', 0)
+      gate.lane.see(epc, 'outside', 0)
+      await gate.world.advance(249)
+      expect(gate.commands).toEqual([])
+      await gate.world.advance(2)
+      expect(gate.commands.map((c) => c.atMs)).toEqual([250])
+    })
+
+    it('asks nobody when nobody can be asked, nor when there is nothing to ask', async () => {
+      const gate = gateWorld()
+      gate.cloud.isOnline = false
+      await gate.walk(goesOut(gate.item('sellable', { paying: true })))
+      gate.cloud.isOnline = true
+      await gate.walk(goesOut(gate.item('sellable')))
+      expect([gate.cloud.asked, gate.alarms.length]).toEqual([0, 2])
+    })
+
+    it('ends the alarm when the payment arrives within 10 s, and not when it comes later', async () => {
+      for (const [afterMs, isEnded] of [[3_000, true], [11_000, false]] as const) {
+        const gate = gateWorld()
+        const [first, second] = [gate.item('sellable'), gate.item('sellable')]
+        await gate.walk(goesOut(first, second))
+        await gate.walk(nobody(afterMs - 2_000))
+        gate.commands.length = 0
+        pays(gate, first)
+        expect(gate.commands).toEqual([])
+        pays(gate, second)
+        expect(gate.commands.map(({ command }) => command)).toEqual(isEnded ? [{ kind: 'signal', signal: 'siren', seconds: 0 }, { kind: 'signal', signal: 'green', seconds: 4 }] : [])
+        expect(at(gate, 'late_status').map((event) => event.epc)).toEqual(isEnded ? [first, second] : [])
+      }
+    })
+  })
+
+  describe('and receipts', () => {
+    const cti = new Uint8Array(16).fill(7)
+    const receipt = (entries: Uint8Array[]): ReceiptClaims => ({ storeId: 's', exp: 1, cti, units: entries.length, riskClass: 0, policyVersion: 1, entries })
+    const gtin = '80614141123458'
+    const serials = (n: number) => `3074257BF7194E40000000${n.toString(16).padStart(2, '0')}`.toUpperCase()
+
+    it('lets pass as many tags as there are unused entries, by EPC or by product, and sounds for the rest', async () => {
+      const gate = gateWorld()
+      const mine = gate.item('sellable')
+      const claims = receipt([receiptEntry(cti, 'epc', mine), receiptEntry(cti, 'gtin', gtin), receiptEntry(cti, 'gtin', gtin), receiptEntry(cti, 'gtin', gtin)])
+      // One of the four has left before.
+      gate.lane.receipt(claims, [0, 1, 2])
+      for (let n = 0; n < 3; n++) gate.items.set(serials(n), { status: 'sellable', paying: false })
+      await gate.walk(goesOut(mine, serials(0), serials(1)))
+      expect([gate.commands, gate.lane.counts.passed]).toEqual([[], 3])
+      await gate.walk(goesOut(serials(2)))
+      expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([serials(2)])
+    })
+
+    it('is no matter when there are fewer tags than goods, nor after half a minute', async () => {
+      const gate = gateWorld()
+      const epc = gate.item('sellable')
+      gate.lane.receipt(receipt([receiptEntry(cti, 'epc', epc), receiptEntry(cti, 'gtin', gtin)]), [0, 1])
+      await gate.walk(goesOut(epc))
+      expect(gate.commands).toEqual([])
+      await gate.walk(nobody(31_000))
+      await gate.walk(goesOut(epc))
+      expect(gate.sirens()).toBe(1)
+    })
+
+    it('ends an alarm of what it covers', async () => {
+      const gate = gateWorld()
+      const epc = gate.item('sellable')
+      await gate.walk(goesOut(epc))
+      gate.lane.receipt(receipt([receiptEntry(cti, 'epc', epc)]), [0])
+      expect(gate.commands.at(-1)?.command).toEqual({ kind: 'signal', signal: 'green', seconds: 4 })
+    })
+  })
+
+  it('takes a tag that was seen outside only for gone when somebody went through and it is not seen inside', async () => {
+    const gate = gateWorld()
+    const [thief, visitor] = [gate.item('sellable'), gate.item('sellable')]
+    const outside = (epc: string) => gate.lane.see(epc, 'outside', gate.world.clock.elapsed())
+    outside(thief)
+    outside(visitor)
+    gate.lane.passage()
+    await gate.world.advance(300)
+    gate.lane.see(visitor, 'inside', gate.world.clock.elapsed())
+    await gate.world.advance(300)
+    expect(gate.alarms.map((alarm) => alarm.epc)).toEqual([thief])
+  })
+})
+
+describe('the pieces of a gate', () => {
+  const zone = fc.constantFrom<Zone>('inside', 'outside', 'none')
+  const reads = fc.array(fc.record({ tag: fc.nat(5).map(String), zone, afterMs: fc.nat(400) }), { maxLength: 200 })
+
+  it('let one tag and zone through once in 250 ms, and always the first time', () => {
+    fc.assert(
+      fc.property(reads, (list) => {
+        const seen = deduplicator()
+        const last = new Map<string, { atMs: number; zone: Zone }>()
+        let atMs = 0
+        for (const read of list) {
+          atMs += read.afterMs
+          const before = last.get(read.tag)
+          const expected = before?.zone !== read.zone || atMs - before.atMs >= 250
+          expect(seen.isNew(read.tag, read.zone, atMs)).toBe(expected)
+          if (expected) last.set(read.tag, { atMs, zone: read.zone })
+        }
+      }),
+    )
+  })
+
+  it('hear every tag that was inside a moment ago and is now outside for two seconds, whatever it did before', () => {
+    fc.assert(
+      fc.property(fc.array(fc.record({ zone: fc.constantFrom<Zone>('inside', 'outside'), afterMs: fc.integer({ min: 20, max: 3_000 }) }), { maxLength: 60 }), (before) => {
+        const around = presence({ strays: [], calibratingUntilMs: 30_000, nowMs: 0 })
+        let atMs = 0
+        for (const read of before) {
+          atMs += read.afterMs
+          around.see('x', read.zone, atMs)
+        }
+        // It comes from inside: it is there for a second at least.
+        for (let i = 0; i < 6; i++) around.see('x', 'inside', (atMs += 250))
+        const leaving = Array.from({ length: 60 }, () => around.see('x', 'outside', (atMs += 250)))
+        expect(leaving.filter((movement) => movement === 'leaving')).toHaveLength(1)
+        expect(leaving.slice(0, around.isStray('x') ? 26 : 5)).toContain('leaving')
+      }),
+    )
+  })
+
+  it('keep within their limits, whatever is shown to them', () => {
+    const around = presence({ strays: [], calibratingUntilMs: 0, nowMs: 0 })
+    const seen = deduplicator()
+    const many = crowd(() => DEFAULT_GATE_POLICY)
+    for (let n = 0; n < 50_000; n++) {
+      around.see(`t${n}`, 'inside', n / 100)
+      seen.isNew(`t${n}`, 'inside', n / 100)
+    }
+    for (let n = 0; n < 2_000; n++) many.add(`t${n}`, n)
+    expect(around.size).toBeLessThanOrEqual(20_000)
+    expect(seen.size).toBeLessThanOrEqual(40_001)
+    around.tidy(100_000)
+    expect(around.size).toBe(0)
+  })
+
+  it('find the first rule that fits', () => {
+    const policy = GatePolicy.parse({ severity: [{ category: 'Socken', fromValue: 20, severity: 'siren' }, { category: 'Socken', severity: 'notify' }, { fromValue: 500, severity: 'siren' }, { severity: 'silent' }] })
+    const cases = [
+      [{ category: 'Socken', priceCent: 499 }, 'notify', 2],
+      [{ category: 'Socken', priceCent: 2_000 }, 'siren', 1],
+      [{ category: 'Socken' }, 'notify', 2],
+      [{ category: 'Uhren', priceCent: 50_000 }, 'siren', 3],
+      [{}, 'silent', 4],
+    ] as const
+    for (const [item, severity, rule] of cases) expect(severityOf(policy, item)).toEqual({ severity, rule })
+    expect(severityOf(DEFAULT_GATE_POLICY, {})).toEqual({ severity: 'siren', rule: 0 })
+  })
+
+  it('know whose a tag is', () => {
+    const policy = GatePolicy.parse({ ownPrefixes: ['0614141'], ownMasks: ['e28a?1'], alarmMasks: ['FFFF'] })
+    expect(['3074257BF7194E4000001A85', 'E28AF1000000', 'E28AF2000000', 'FFFF0000', 'FF', '3018E20A00AFFD1CBE991A14'].map((epc) => ownerOf(policy, epc))).toEqual(['own', 'own', 'foreign', 'alarm', 'foreign', 'foreign'])
+    expect(ownerOf(DEFAULT_GATE_POLICY, 'ABCD')).toBe('unclear')
+    expect(GatePolicy.safeParse({ ownMasks: ['*'] }).success).toBe(false)
+  })
+})

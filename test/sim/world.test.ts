@@ -1,0 +1,89 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { campaign, fewestTroubles } from '../../simulators/world/campaign.ts'
+import { chanceOf } from '../../simulators/world/chance.ts'
+import { BUGS } from '../../simulators/world/bug-bank.ts'
+import { makeShop, type Shop } from '../../simulators/world/genesis.ts'
+import { runSeed } from '../../simulators/world/run-seed.ts'
+import { scheduler } from '../../simulators/world/scheduler.ts'
+import { runSim } from '../support/sim-process.ts'
+
+const DIST = join(import.meta.dirname, '../../dist')
+
+/** A few worlds for every change; `npm run sim` runs as many as there is time for. */
+describe('simulated worlds', () => {
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await makeShop(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+  })
+  afterAll(() => shop.remove())
+
+  it('are the same when they run twice, and others with another seed', { timeout: 120_000 }, async () => {
+    const [first, again, other] = [await runSeed(shop, { seed: 3, liveness: false }), await runSeed(shop, { seed: 3, liveness: false }), await runSeed(shop, { seed: 4, liveness: false })]
+    expect(again.hash).toBe(first.hash)
+    expect(again.steps).toBe(first.steps)
+    expect(other.hash).not.toBe(first.hash)
+  })
+
+  it('hold what must hold whatever goes wrong', { timeout: 300_000 }, async () => {
+    const { failed, unlike, seeds } = await campaign(shop, { firstSeed: 1_000, seeds: 8, liveness: false, twiceEvery: 0, untilFirst: true })
+    expect(failed.flatMap((f) => f.violations)).toEqual([])
+    expect(unlike).toEqual([])
+    expect(seeds).toBe(8)
+  })
+
+  it('come right by themselves once all is well', { timeout: 300_000 }, async () => {
+    const { failed } = await campaign(shop, { firstSeed: 2_000, seeds: 2, liveness: true, twiceEvery: 0, untilFirst: true })
+    expect(failed.flatMap((f) => f.violations)).toEqual([])
+  })
+
+  it('go on working while nothing goes wrong', { timeout: 120_000 }, async () => {
+    const { violations, lines } = await runSeed(shop, { seed: 5, liveness: true, troubles: [], keepLines: 100_000 })
+    expect(violations).toEqual([])
+    expect(lines.some((line) => /deactivate_label: yes, confirmed/.test(line))).toBe(true)
+  })
+
+  it('tell a failure with the fewest troubles that bring it about', { timeout: 300_000 }, async () => {
+    const result = await runSeed(shop, { seed: 6, liveness: false, troubles: ['broker', 'devices'] })
+    const failed = { ...result, violations: [{ invariant: 'I1' as const, detail: 'made up', atMs: 0 }] }
+    // Nothing fails in truth, so nothing can be left out.
+    expect((await fewestTroubles(shop, failed, false, 10)).troubles).toEqual(['broker', 'devices'])
+  })
+})
+
+describe('the bank of bugs', () => {
+  it('has over two dozen, each with a name of its own', () => {
+    expect(BUGS.length).toBeGreaterThanOrEqual(24)
+    expect(new Set(BUGS.map((bug) => bug.name)).size).toBe(BUGS.length)
+  })
+
+  it.each(BUGS.map((bug) => [bug.name, bug] as const))('%s fits the code as it is built', (_, bug) => {
+    for (const { file, find } of bug.changes) expect(readFileSync(join(DIST, file), 'utf8').split(find).length - 1, `${file}: ${find}`).toBe(1)
+  })
+
+  it('is found: the quick ones here, all of them by npm run sim -- --bugs', { timeout: 300_000 }, async () => {
+    const { code, stdout } = await runSim(['--bugs', '--seeds', '40', '--only', 'release-before-ledger,no-unique-claim', '--json'])
+    const { bugs } = JSON.parse(stdout) as { bugs: { bug: string; worlds?: number; invariant: string }[] }
+    expect(bugs.map((b) => [b.bug, b.invariant]).sort()).toEqual([['no-unique-claim', 'I1'], ['release-before-ledger', 'I2']])
+    expect(code).toBe(0)
+  })
+})
+
+describe('the clock of a world', () => {
+  it('does what is due in the order of time, and what is due at once in an order by chance', async () => {
+    const orders = new Set<string>()
+    for (let seed = 0; seed < 20; seed++) {
+      const clock = scheduler(0, chanceOf(seed))
+      const done: string[] = []
+      for (const [name, ms] of [['late', 9], ['a', 5], ['b', 5], ['early', 1]] as const) clock.after(ms, () => void done.push(name))
+      clock.after(7, () => void done.push('never'))()
+      await clock.run(100)
+      expect([done[0], done.at(-1), done.length]).toEqual(['early', 'late', 4])
+      expect(clock.nowMs).toBe(100)
+      orders.add(done.join())
+    }
+    expect(orders.size).toBe(2)
+  })
+})

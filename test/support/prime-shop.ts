@@ -1,0 +1,29 @@
+import { dayOf } from '../../cloud/analytics/days.ts'
+import type { Json } from './cloud.ts'
+import type { DatabaseKind } from './databases.ts'
+import { movablePlatform } from './movable-platform.ts'
+import { openShop, type Shop } from './shop.ts'
+
+/** The sandbox of an account that has everything, on a clock that a test can put forward. */
+export interface PrimeShop extends Shop {
+  forward(ms: number): void
+  today(): string
+}
+
+export async function openPrimeShop(kind: DatabaseKind): Promise<PrimeShop> {
+  const { platform, forward } = movablePlatform()
+  const shop = await openShop(kind, { platform })
+  const key = await shop.cloud.key('secret', 'test', { account: 'Deichgold', package: 'PRIME' })
+  const { stores } = await shop.cloud.ok(key, 'fetchStores')
+  const ok: Shop['ok'] = (operation, body, headers) => shop.cloud.ok(key, operation, body, headers)
+  return {
+    ...shop,
+    key,
+    storeId: stores.find((s: Json) => s.securityTagMode === 'rfid').storeId,
+    otherStoreId: stores.find((s: Json) => s.securityTagMode === 'station').storeId,
+    ok,
+    call: (operation, body, headers) => shop.cloud.call(key, operation, body, headers),
+    forward,
+    today: () => dayOf(platform.clock.wall()),
+  }
+}
