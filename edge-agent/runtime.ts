@@ -1,7 +1,6 @@
 import { join } from 'node:path'
-import { result, type CommandResult, type DeviceCommand } from '../device-drivers/drivers/device.ts'
+import { result } from '../device-drivers/drivers/device.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../device-drivers/supervisor.ts'
-import { newId } from '../policy/ids.ts'
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer } from './decisions/authorize.ts'
@@ -11,10 +10,12 @@ import type { AgentStatus } from './health/status.ts'
 import { openItemFile } from './items/database.ts'
 import { openReplica, type Replica } from './items/replica.ts'
 import { gateJournal } from './lanes/gate/gate-journal.ts'
-import { openGates, type Antennas, type Gates } from './lanes/gate/gates.ts'
+import { openGates, type Gates } from './lanes/gate/gates.ts'
 import { alarmShown } from './lanes/gate/alarm-shown.ts'
-import { openLanes, type Lanes } from './lanes/lanes.ts'
+import { openLanes, type Lanes, type ScanResult } from './lanes/lanes.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
+import { watchReleases } from './lanes/release-watch.ts'
+import { wiringOf } from './lanes/wiring.ts'
 import { openLedger, type Ledger } from './ledger/ledger.ts'
 import { recover } from './ledger/recovery.ts'
 import { connect, type Connection } from './link/connection.ts'
@@ -22,6 +23,7 @@ import { httpClient, type Fetch } from './link/http-client.ts'
 import { messagesOf } from './link/messages.ts'
 import type { OpenMqttLine } from './link/mqtt-line.ts'
 import { outbox } from './link/outbox.ts'
+import { refusals } from './link/refusals.ts'
 import type { Log } from './log.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
 import type { Identity } from './trust/identity.ts'
@@ -105,14 +107,25 @@ export function startAgent(parts: AgentParts): Agent {
   const trust = openTrust(identity, ledger, clock, items)
   const operators = operatorSessions(platform, () => trust.policy?.operators ?? [])
 
-  const byId = new Map(config.devices.map((device) => [device.deviceId, device]))
+  const wiring = wiringOf(config.devices)
   let supervisor: Supervisor | undefined
-  const execute = (deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> =>
-    supervisor?.execute(deviceId, command, signal) ?? Promise.resolve(result('failed', false, 'not_ready', 'the agent is starting'))
-
   const nowMs = () => clock.now().nowMs
+  const journal = gateJournal({ platform, ledger, storeId: identity.storeId, nowMs, log })
+  const show = (deviceId: string, result: ScanResult) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result })
+  const releases = watchReleases({
+    platform,
+    execute: (deviceId, command, signal) => supervisor?.execute(deviceId, command, signal) ?? Promise.resolve(result('failed', false, 'not_ready', 'the agent is starting')),
+    confirmInputOf: wiring.confirmInputOf,
+    onTrouble(deviceId, reason, detail) {
+      log.warn({ deviceId, reason, detail }, 'a release went otherwise than commanded')
+      journal.add({ type: 'protection.exception.raised', deviceId, reason, detail: detail.slice(0, 300), offline: !link.isOnline })
+      if (reason === 'unexpected_release') show(deviceId, { kind: 'alarm', what: reason })
+    },
+  })
+  const { execute } = releases
+
   const messages = messagesOf(identity)
-  const refusals = new Set<string>()
+  const tellRefusal = refusals({ platform, ledger, storeId: identity.storeId, nowMs, log })
   const link = connect({
     platform,
     identity,
@@ -131,25 +144,9 @@ export function startAgent(parts: AgentParts): Agent {
     }),
     nowMs,
     onChange: () => changed(),
-    onRefused: (what) => reportRefusal(what),
+    onRefused: tellRefusal,
   })
   tellCloud = link.kick
-
-  /** Told once for each kind: what is refused comes again and again. */
-  function reportRefusal(what: string): void {
-    log.warn({ what }, 'something from the cloud was refused')
-    if (refusals.has(what) || refusals.size >= 100) return
-    refusals.add(what)
-    const event = {
-      type: 'protection.exception.raised' as const,
-      eventId: newId('evt', platform),
-      occurredAt: new Date(nowMs()).toISOString(),
-      storeId: identity.storeId,
-      reason: 'refused_document',
-      detail: what.slice(0, 300),
-    }
-    ledger.record({ atMs: nowMs(), event }).catch((error: unknown) => log.error({ err: error }, 'a refusal could not be written down'))
-  }
 
   const authorize = authorizer({
     platform,
@@ -167,14 +164,14 @@ export function startAgent(parts: AgentParts): Agent {
     platform,
     items,
     memory: itemFile,
-    journal: gateJournal({ platform, ledger, storeId: identity.storeId, nowMs, log }),
+    journal,
     nowMs,
     policy: () => trust.policy?.policy,
     isOnline: () => link.isOnline,
     ask: link.look,
     execute,
-    antennasOf: (sourceId) => (byId.get(sourceId) as { antennas?: Antennas } | undefined)?.antennas,
-    onAlarm: (deviceId, epc, judgement) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: alarmShown(epc, judgement, !link.isOnline) }),
+    antennasOf: wiring.antennasOf,
+    onAlarm: (deviceId, epc, judgement) => show(deviceId, alarmShown(epc, judgement, !link.isOnline)),
     log,
   })
   const underWay = new Set<Promise<unknown>>()
@@ -197,16 +194,15 @@ export function startAgent(parts: AgentParts): Agent {
       return answer
     },
     execute,
-    feeds: (scannerId) => {
-      const device = byId.get(scannerId)
-      return device && 'feeds' in device ? device.feeds : undefined
-    },
-    hasPassageSensor: (deviceId) => {
-      const device = byId.get(deviceId)
-      return device !== undefined && 'passageInput' in device && device.passageInput !== undefined
-    },
-    onResult: (deviceId, told) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: told }),
+    items,
+    wiring,
+    onResult: show,
     onOperator: (deviceId, name) => feed.publish({ type: 'operator', deviceId, name }),
+    onPerson(deviceId, direction) {
+      const count = counters.people.get(deviceId) ?? { in: 0, out: 0 }
+      counters.people.set(deviceId, count)
+      feed.publish({ type: 'person', deviceId, direction, count: ++count[direction] })
+    },
   })
 
   function status(): AgentStatus {
@@ -267,6 +263,7 @@ export function startAgent(parts: AgentParts): Agent {
     },
     onEvent: (deviceId, event) => {
       if (event.type === 'fault' || event.type === 'noise') log.warn({ deviceId, ...event }, 'a device reported')
+      if (event.type === 'input') releases.onInput(deviceId, event.input, event.on)
       lanes.onEvent(deviceId, event)
     },
     onListenerError: (error) => log.error({ err: error }, 'a listener failed'),
@@ -295,6 +292,7 @@ export function startAgent(parts: AgentParts): Agent {
       housekeeping?.()
       statusTimer?.()
       feed.close()
+      lanes.stop()
       // Outputs off first: what protects must not wait for the network.
       await supervisor?.stop()
       await gates.stop()

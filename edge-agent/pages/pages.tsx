@@ -60,8 +60,9 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse }: PageOptions
     return c.html(`<!doctype html>${String(render(nonce))}`, status, pageHeaders(nonce))
   }
 
-  /** Scanners are no place to stand at. */
-  const places = (status: PageStatus): PageDevice[] => status.devices.filter((device) => device.driver !== 'scanner')
+  /** Scanners and readers of other devices are no place to stand at. */
+  const feeding = new Set(agent.config.devices.filter((device) => 'feeds' in device && device.feeds !== undefined).map(({ deviceId }) => deviceId))
+  const places = (status: PageStatus): PageDevice[] => status.devices.filter((device) => device.driver !== 'scanner' && !feeding.has(device.deviceId))
 
   function page(path: string, render: (at: PageAt) => JSX.Element): void {
     app.get(path, (c) => {

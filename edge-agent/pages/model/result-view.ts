@@ -54,6 +54,7 @@ const STATUS_TONES: Record<ItemStatus, Tone> = {
 }
 
 const SECONDS: Record<Tone, number> = { granted: 6, refused: 12, staff: 20, unsure: 30, note: 10 }
+const ALARM_SECONDS = 60
 /** With labels left somebody fetches the next garment. */
 const COUNTING_SECONDS = 30
 
@@ -64,6 +65,8 @@ const APPROVABLE: ReadonlySet<DenyReason> = new Set(['manual_assistance_required
 export function resultView(result: PageResult, texts: Texts): ResultView | undefined {
   if (result.kind === 'operator') return undefined
   if (result.kind === 'decision') return result.answer.authorized ? granted(result.answer, texts) : refused(result.answer, texts)
+  if (result.kind === 'receipt') return receipt(result.left, texts)
+  if (result.kind === 'alarm') return view('staff', texts.callStaff, { message: texts.alarms[result.what].what, advice: texts.alarms[result.what].todo, seconds: ALARM_SECONDS })
   const { what, todo } = texts.notUnderstood[result.why]
   const isBroken = result.why === 'out_of_order'
   return view(isBroken ? 'staff' : 'note', isBroken ? texts.callStaff : texts.notARelease, { message: what, advice: todo })
@@ -72,6 +75,12 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
 /** Everything that is not said is empty. */
 function view(tone: Tone, headline: string, more: Partial<ResultView>): ResultView {
   return { tone, headline, left: '', message: '', advice: '', again: null, seconds: SECONDS[tone], ...more }
+}
+
+/** A receipt by itself releases nothing where tags are read. */
+function receipt(left: number, texts: Texts): ResultView {
+  if (left === 0) return view('note', texts.receiptRead.what, { message: texts.nothingLeft })
+  return view('granted', texts.receiptRead.what, { left: texts.labelsLeft(left), message: texts.receiptRead.todo, seconds: COUNTING_SECONDS })
 }
 
 function granted(answer: PageAnswer, texts: Texts): ResultView {

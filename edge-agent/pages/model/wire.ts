@@ -39,12 +39,17 @@ export interface PageAnswer {
   itemStatus?: ItemStatus
 }
 
+/** What went on at a lane that nobody asked for. */
+export type PageAlarm = 'unexpected_release'
+
 /** Why a scan was not even a question. */
 export type NotUnderstood = 'unknown_code' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order'
 
 export type PageResult =
   | { kind: 'decision'; answer: PageAnswer; /** The tag that it was about. */ item?: string }
   | { kind: 'operator'; name: string }
+  | { kind: 'receipt'; left: number }
+  | { kind: 'alarm'; what: PageAlarm }
   | { kind: 'not_understood'; why: NotUnderstood }
 
 /** What the gate itself showed; null: nothing, as the policy wants it for unknown tags. */
@@ -55,3 +60,4 @@ export type LiveEvent =
   /** `atMs`: wall clock. `light`: at gates only. */
   | { type: 'result'; deviceId: string; atMs: number; result: PageResult; light?: GateLight }
   | { type: 'operator'; deviceId: string; name: string | null }
+  | { type: 'person'; deviceId: string; direction: 'in' | 'out'; count: number }

@@ -82,6 +82,11 @@ export const de: Texts = {
     locked: { what: 'Zu viele falsche Versuche.', todo: 'Kurz warten, dann noch einmal.' },
     out_of_order: { what: 'Die Prüfung ist gerade gestört.', todo: 'Noch einmal scannen. Bleibt es dabei, von Hand lösen.' },
   },
+  receiptRead: { what: 'Beleg gelesen', todo: 'Jetzt die Ware auflegen, eine nach der anderen.' },
+  nothingLeft: 'Alle Etiketten dieses Belegs sind schon freigegeben.',
+  alarms: {
+    unexpected_release: { what: 'Ein Etikett ging ohne Freigabe ab.', todo: 'Bitte nachsehen, welches, und ob es bezahlt ist.' },
+  },
   itemStatuses: {
     sellable: 'nicht bezahlt',
     paid: 'bezahlt',

@@ -82,6 +82,11 @@ export const en: Texts = {
     locked: { what: 'Too many wrong tries.', todo: 'Wait a moment, then try again.' },
     out_of_order: { what: 'Checking is disturbed at the moment.', todo: 'Scan again. If it stays so, take the tag off by hand.' },
   },
+  receiptRead: { what: 'Receipt read', todo: 'Now put the goods on, one after the other.' },
+  nothingLeft: 'All labels of this receipt are released already.',
+  alarms: {
+    unexpected_release: { what: 'A tag came off without being released.', todo: 'Please look which one, and whether it is paid.' },
+  },
   itemStatuses: {
     sellable: 'not paid',
     paid: 'paid',

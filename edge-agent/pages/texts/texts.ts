@@ -1,5 +1,5 @@
 import type { DenyReason, DeviceType, ItemStatus, ProtectionAction } from '../../../policy/vocabulary.ts'
-import type { NotUnderstood, PageDevice, PageStatus } from '../model/wire.ts'
+import type { NotUnderstood, PageAlarm, PageDevice, PageStatus } from '../model/wire.ts'
 
 export const LANGUAGES = ['de', 'en'] as const
 export type Language = (typeof LANGUAGES)[number]
@@ -57,6 +57,10 @@ export interface Texts {
   reasons: Record<DenyReason, Advice>
   noReason: string
   notUnderstood: Record<NotUnderstood, Advice>
+  /** A receipt was read, and the goods are to follow. */
+  receiptRead: Advice
+  nothingLeft: string
+  alarms: Record<PageAlarm, Advice>
   itemStatuses: Record<ItemStatus, string>
   statusUnknown: string
   decidedOffline: string
