@@ -4,11 +4,13 @@ import { supervise, type Supervisor, type SupervisorOptions } from '../device-dr
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer } from './decisions/authorize.ts'
+import { verifyPickupCode } from './decisions/pickup-code.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { newCounters, type Counters } from './health/metrics.ts'
 import type { AgentStatus } from './health/status.ts'
 import { openItemFile } from './items/database.ts'
 import { openReplica, type Replica } from './items/replica.ts'
+import { openDoors } from './lanes/doors.ts'
 import { gateJournal } from './lanes/gate/gate-journal.ts'
 import { openGates, type Gates } from './lanes/gate/gates.ts'
 import { alarmShown } from './lanes/gate/alarm-shown.ts'
@@ -123,6 +125,7 @@ export function startAgent(parts: AgentParts): Agent {
     },
   })
   const { execute } = releases
+  const doors = openDoors({ record: journal.add, isOnline: () => link.isOnline, onAlarm: (deviceId, what) => show(deviceId, { kind: 'alarm', what }), onChange: () => changed() })
 
   const messages = messagesOf(identity)
   const tellRefusal = refusals({ platform, ledger, storeId: identity.storeId, nowMs, log })
@@ -195,7 +198,9 @@ export function startAgent(parts: AgentParts): Agent {
     },
     execute,
     items,
+    verifyPickupCode: (code) => verifyPickupCode(link, identity.storeId, code),
     wiring,
+    doors,
     onResult: show,
     onOperator: (deviceId, name) => feed.publish({ type: 'operator', deviceId, name }),
     onPerson(deviceId, direction) {
@@ -223,7 +228,7 @@ export function startAgent(parts: AgentParts): Agent {
       items: { known: items.size, ageSeconds: items.confirmedMs === 0 ? null : Math.max(0, Math.round((now - items.confirmedMs) / 1_000)) },
       devices: (supervisor?.statuses ?? []).map((device) => {
         const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)
-        return { ...device, name: known?.name ?? null, deviceType: known?.deviceType ?? null }
+        return { ...device, name: known?.name ?? null, deviceType: known?.deviceType ?? null, door: doors.stateOf(device.deviceId) ?? null }
       }),
       fault,
     }

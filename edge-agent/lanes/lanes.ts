@@ -1,10 +1,11 @@
 import type { DeviceEvent, TagName } from '../../device-drivers/drivers/device.ts'
 import { releaseActionOf, releasesByTag, type DeviceFacts } from '../../policy/devices.ts'
-import { ITEM_IDENTIFIER_KINDS, namesTag } from '../../policy/identifiers.ts'
+import { ITEM_IDENTIFIER_KINDS, namesTag, normaliseIdentifiers } from '../../policy/identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { rightClass, type DeviceType, type ProtectionAction, type ScanSource } from '../../policy/vocabulary.ts'
 import type { Authorize } from '../decisions/authorize.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
+import { looksLikePickupCode, type PickupOrder, type VerifiedCode } from '../decisions/pickup-code.ts'
 import { classify, type Scanned } from '../decisions/scan.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -14,6 +15,7 @@ import type { Trust } from '../trust/trust.ts'
 import type { Gates } from './gate/gates.ts'
 import { openGateRequests } from './gate/gate-requests.ts'
 import type { OpenedSession, Operators, Proof } from './operators.ts'
+import type { DoorAlarm, Doors } from './doors.ts'
 import { openPresentations } from './presentations.ts'
 import type { Execute, ReleaseTrouble } from './release-watch.ts'
 import { unusedRights } from './unused-rights.ts'
@@ -49,9 +51,11 @@ export type ScanResult =
   | { kind: 'receipt'; left: number }
   /** Something went on that nobody asked for. */
   | { kind: 'alarm'; what: LaneAlarm }
-  | { kind: 'not_understood'; why: 'unknown_code' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order' }
+  /** The order of a pick-up code. */
+  | { kind: 'order'; order: PickupOrder }
+  | { kind: 'not_understood'; why: 'unknown_code' | 'needs_connection' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order' }
 
-export type LaneAlarm = Exclude<ReleaseTrouble, 'release_jammed'>
+export type LaneAlarm = Exclude<ReleaseTrouble, 'release_jammed'> | DoorAlarm
 
 export interface LaneParts {
   platform: Platform
@@ -64,8 +68,10 @@ export interface LaneParts {
   authorize: Authorize
   execute: Execute
   items: Pick<Replica, 'find' | 'onChange'>
+  verifyPickupCode(code: string): Promise<VerifiedCode>
   log: Log
   wiring: Wiring
+  doors: Doors
   /** For the pages: what came of whatever was asked at a device, and who stands there. */
   onResult(deviceId: string, result: ScanResult): void
   onOperator(deviceId: string, name: string | null): void
@@ -79,6 +85,9 @@ const SOURCES: Record<DeviceType, ScanSource> = {
   handheld_reader: 'associate_handheld',
   cabinet_unlocker: 'pos',
 }
+
+/** Where the number that is printed on a tag may be scanned: staff stand there. */
+const TAKES_TAG_NUMBERS: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
 
 /** A receipt shown at a device serves for the tags that follow, ms. */
 const RECEIPT_MEMORY_MS = 2 * 60_000
@@ -150,8 +159,15 @@ export function openLanes(parts: LaneParts): Lanes {
     const device = factsOf(deviceId)
     const state = stateOf(deviceId)
     if (scanned.kind === 'badge') return takeBadge(deviceId, scanned.text)
+    if (device?.deviceType === 'handheld_reader' && scanned.kind !== 'receipt' && looksLikePickupCode(text)) {
+      const verified = await parts.verifyPickupCode(text)
+      if (verified.kind === 'order') return verified
+      // It may be the printed number of a tag all the same.
+      if (verified.kind === 'unreachable' && scanned.kind === 'unknown') return { kind: 'not_understood', why: 'needs_connection' }
+    }
     if (scanned.kind === 'ean') return { kind: 'not_understood', why: 'product_code' }
-    if (scanned.kind === 'unknown') return { kind: 'not_understood', why: 'unknown_code' }
+    const tagId = scanned.kind === 'unknown' && device && TAKES_TAG_NUMBERS.has(device.deviceType) ? tagIdIn(text) : undefined
+    if (scanned.kind === 'unknown' && tagId === undefined) return { kind: 'not_understood', why: 'unknown_code' }
     const operator = operatorId ?? operators.find(state.operatorSession)?.operatorId
     const base = baseOf(deviceId, device, operator)
     if (scanned.kind === 'receipt') {
@@ -160,8 +176,14 @@ export function openLanes(parts: LaneParts): Lanes {
       presentations.again(deviceId)
       if (rest) return { kind: 'receipt', left: rest.unused.length }
     }
-    const asked = { ...base, ...presented(scanned, state, base.action) }
+    const asked = { ...base, ...(tagId === undefined ? presented(scanned, state, base.action) : { identifiers: { tagId } }) }
     return decision(asked, await decide(asked))
+  }
+
+  /** What a bar code on a tag may say that is no EPC: the number under which the tag is registered. */
+  function tagIdIn(text: string): string | undefined {
+    const normal = normaliseIdentifiers({ tagId: text.trim() })
+    return normal.ok ? normal.identifiers.tagId : undefined
   }
 
   function baseOf(deviceId: string, device: DeviceFacts | undefined, operatorId: string | undefined) {
@@ -242,6 +264,7 @@ export function openLanes(parts: LaneParts): Lanes {
         gateRequests.passage(deviceId)
         parts.gates.onPassage(deviceId)
       }
+      if (event.type === 'door') parts.doors.onDoor(deviceId, event.state)
       if (event.type === 'person') parts.onPerson(deviceId, event.direction)
       if (event.type !== 'scan') return
       scan(deviceId, event.text).catch((error: unknown) => {

@@ -19,7 +19,7 @@ export const de: Texts = {
       hint: 'Das Hartetikett in den Ablöser halten, oder den Beleg scannen.',
     },
     exit_gate: { name: 'Ausgang', prompt: 'Beleg scannen', hint: 'Den QR-Code des Belegs vor den Scanner halten.' },
-    handheld_reader: { name: 'Handgerät', prompt: 'Etikett lesen', hint: 'Das Etikett oder den Beleg scannen.' },
+    handheld_reader: { name: 'Handgerät', prompt: 'Etikett lesen', hint: 'Das Etikett lesen, oder seine Nummer oder einen Abholcode scannen.' },
     cabinet_unlocker: { name: 'Vitrine', prompt: 'Ausweis scannen', hint: 'Anmelden und die Ware scannen, um zu öffnen.' },
   },
   anyDevice: { name: 'Station', prompt: 'Beleg scannen', hint: 'Den QR-Code des Belegs vor den Scanner halten.' },
@@ -45,6 +45,7 @@ export const de: Texts = {
     degraded: 'Gerät gestört',
     stopped: 'Gerät angehalten',
   },
+  doors: { shut: 'Tür zu', open: 'Tür offen', forced: 'Tür aufgebrochen', left_open: 'Tür steht offen' },
   deviceAway: (detail) => `Das Gerät löst gerade nichts aus: ${detail}`,
   fault: (why) => `Es wird nichts freigegeben: ${why}`,
   lost: { what: 'Agent nicht erreichbar', todo: 'Diese Seite hat die Verbindung zum Agenten verloren und versucht es weiter.' },
@@ -77,6 +78,7 @@ export const de: Texts = {
   noReason: 'Es wurde kein Grund genannt.',
   notUnderstood: {
     unknown_code: { what: 'Dieser Code ist kein Beleg.', todo: 'Bitte den QR-Code auf dem Beleg scannen.' },
+    needs_connection: { what: 'Abholcodes brauchen eine Verbindung.', todo: 'Bitte noch einmal, wenn der Agent online ist.' },
     product_code: { what: 'Das ist der Strichcode der Ware.', todo: 'Bitte den QR-Code auf dem Beleg scannen.' },
     wrong_badge: { what: 'Dieser Ausweis gilt hier nicht.', todo: 'Mit Name und PIN anmelden, oder einen neuen Ausweis holen.' },
     locked: { what: 'Zu viele falsche Versuche.', todo: 'Kurz warten, dann noch einmal.' },
@@ -85,7 +87,16 @@ export const de: Texts = {
   receiptRead: { what: 'Beleg gelesen', todo: 'Jetzt die Ware auflegen, eine nach der anderen.' },
   nothingLeft: 'Alle Etiketten dieses Belegs sind schon freigegeben.',
   alarms: {
+    door_forced: { what: 'Die Tür wurde ohne Freigabe geöffnet.', todo: 'Bitte sofort nachsehen und schließen.' },
+    door_left_open: { what: 'Die Tür steht zu lange offen.', todo: 'Bitte nachsehen und schließen.' },
     unexpected_release: { what: 'Ein Etikett ging ohne Freigabe ab.', todo: 'Bitte nachsehen, welches, und ob es bezahlt ist.' },
+  },
+  orders: {
+    pending: { what: 'Bestellung noch nicht bestätigt', todo: 'Bitte die Bestellung erst bestätigen.' },
+    confirmed: { what: 'Bestellung noch nicht bereit', todo: 'Sie muss noch zusammengestellt werden.' },
+    preparing: { what: 'Bestellung noch nicht bereit', todo: 'Sie wird gerade zusammengestellt.' },
+    ready: { what: 'Herausgeben', todo: 'Der Abholcode stimmt.' },
+    picked_up: { what: 'Schon abgeholt', todo: 'Es ist nichts mehr herauszugeben.' },
   },
   itemStatuses: {
     sellable: 'nicht bezahlt',

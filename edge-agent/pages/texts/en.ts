@@ -19,7 +19,7 @@ export const en: Texts = {
       hint: 'Hold the hard tag into the detacher, or scan the receipt.',
     },
     exit_gate: { name: 'Exit', prompt: 'Scan the receipt', hint: 'Hold the QR code of the receipt to the scanner.' },
-    handheld_reader: { name: 'Handheld', prompt: 'Read the tag', hint: 'Scan the tag or the receipt.' },
+    handheld_reader: { name: 'Handheld', prompt: 'Read the tag', hint: 'Read the tag, or scan its number or a pick-up code.' },
     cabinet_unlocker: { name: 'Cabinet', prompt: 'Scan your badge', hint: 'Sign in and scan the item to open.' },
   },
   anyDevice: { name: 'Station', prompt: 'Scan the receipt', hint: 'Hold the QR code of the receipt to the scanner.' },
@@ -45,6 +45,7 @@ export const en: Texts = {
     degraded: 'Device disturbed',
     stopped: 'Device stopped',
   },
+  doors: { shut: 'Door shut', open: 'Door open', forced: 'Door forced', left_open: 'Door left open' },
   deviceAway: (detail) => `The device releases nothing at the moment: ${detail}`,
   fault: (why) => `Nothing is released: ${why}`,
   lost: { what: 'Agent out of reach', todo: 'This page has lost the agent and keeps trying.' },
@@ -77,6 +78,7 @@ export const en: Texts = {
   noReason: 'No reason was given.',
   notUnderstood: {
     unknown_code: { what: 'This code is not a receipt.', todo: 'Please scan the QR code on the receipt.' },
+    needs_connection: { what: 'Pick-up codes need a connection.', todo: 'Please try again when the agent is online.' },
     product_code: { what: 'This is the bar code of the goods.', todo: 'Please scan the QR code on the receipt.' },
     wrong_badge: { what: 'This badge is not valid here.', todo: 'Sign in with name and PIN, or get a new badge.' },
     locked: { what: 'Too many wrong tries.', todo: 'Wait a moment, then try again.' },
@@ -85,7 +87,16 @@ export const en: Texts = {
   receiptRead: { what: 'Receipt read', todo: 'Now put the goods on, one after the other.' },
   nothingLeft: 'All labels of this receipt are released already.',
   alarms: {
+    door_forced: { what: 'The door was opened without a release.', todo: 'Please look at once, and shut it.' },
+    door_left_open: { what: 'The door has been open for too long.', todo: 'Please look, and shut it.' },
     unexpected_release: { what: 'A tag came off without being released.', todo: 'Please look which one, and whether it is paid.' },
+  },
+  orders: {
+    pending: { what: 'Order not confirmed yet', todo: 'Confirm the order first.' },
+    confirmed: { what: 'Order not ready yet', todo: 'It is still to be put together.' },
+    preparing: { what: 'Order not ready yet', todo: 'It is being put together.' },
+    ready: { what: 'Hand over', todo: 'The pick-up code is right.' },
+    picked_up: { what: 'Picked up already', todo: 'Nothing is to be handed over any more.' },
   },
   itemStatuses: {
     sellable: 'not paid',

@@ -40,6 +40,7 @@ export interface Texts {
   noPolicy: string
   clockUntrusted: string
   deviceStates: Record<PageDevice['state'], string>
+  doors: Record<NonNullable<PageDevice['door']>, string>
   deviceAway(detail: string): string
   fault(why: string): string
   /** The page does not hear the agent any more. */
@@ -61,6 +62,8 @@ export interface Texts {
   receiptRead: Advice
   nothingLeft: string
   alarms: Record<PageAlarm, Advice>
+  /** By the status of an order whose pick-up code was read. */
+  orders: Readonly<Record<string, Advice>>
   itemStatuses: Record<ItemStatus, string>
   statusUnknown: string
   decidedOffline: string
