@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { result } from '../device-drivers/drivers/device.ts'
+import type { DeviceStatus } from '../device-drivers/keep-device.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../device-drivers/supervisor.ts'
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer } from './decisions/authorize.ts'
 import { verifyPickupCode } from './decisions/pickup-code.ts'
 import { openFeed, type Feed } from './feed.ts'
-import { newCounters, type Counters } from './health/metrics.ts'
+import { countPerson, newCounters, type Counters } from './health/metrics.ts'
 import type { AgentStatus } from './health/status.ts'
 import { openItemFile } from './items/database.ts'
 import { openReplica, type Replica } from './items/replica.ts'
@@ -27,6 +28,8 @@ import type { OpenMqttLine } from './link/mqtt-line.ts'
 import { outbox } from './link/outbox.ts'
 import { refusals } from './link/refusals.ts'
 import type { Log } from './log.ts'
+import { checkDevice } from './setup/check-device.ts'
+import type { Surroundings } from './setup/surroundings.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
 import type { Identity } from './trust/identity.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
@@ -52,6 +55,9 @@ export interface Agent {
   readonly counters: Counters
   readonly platform: Platform
   status(): AgentStatus
+  /** Connects a device anew and answers what was found; undefined: it is not configured here. */
+  check(deviceId: string): Promise<DeviceStatus | undefined>
+  readonly surroundings: Surroundings | undefined
   /** Resolves once the cloud was heard, or after `limitMs`. */
   ready(limitMs: number): Promise<boolean>
   stop(): Promise<void>
@@ -66,6 +72,8 @@ export interface AgentParts {
   openLine: OpenMqttLine
   log: Log
   mqttUrl?: string
+  /** How the set-up page looks around; without it finds nothing. */
+  surroundings?: Surroundings
   /** How device links are opened; by default the real ones. */
   openLink?: SupervisorOptions['openLink']
   /** How devices are made of their entries; by default by their drivers. */
@@ -203,11 +211,7 @@ export function startAgent(parts: AgentParts): Agent {
     doors,
     onResult: show,
     onOperator: (deviceId, name) => feed.publish({ type: 'operator', deviceId, name }),
-    onPerson(deviceId, direction) {
-      const count = counters.people.get(deviceId) ?? { in: 0, out: 0 }
-      counters.people.set(deviceId, count)
-      feed.publish({ type: 'person', deviceId, direction, count: ++count[direction] })
-    },
+    onPerson: (deviceId, direction) => feed.publish({ type: 'person', deviceId, direction, count: countPerson(counters, deviceId, direction) }),
   })
 
   function status(): AgentStatus {
@@ -292,6 +296,8 @@ export function startAgent(parts: AgentParts): Agent {
     counters,
     platform,
     status,
+    check: async (deviceId) => supervisor && checkDevice(supervisor, platform, deviceId),
+    surroundings: parts.surroundings,
     ready: link.ready,
     async stop() {
       housekeeping?.()

@@ -20,6 +20,7 @@ import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
+import { surroundings } from '../surroundings.ts'
 
 /** How long the first word of the cloud is waited for before the agent serves, ms (contracts §1). */
 const FIRST_CONTACT_MS = 5_000
@@ -108,6 +109,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       openLine: openMqttLine,
       openLink: (link, signal) => openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal),
       log,
+      surroundings: surroundings(settings.pcscdSocket, platform),
       ...(settings.mqttUrl !== undefined && { mqttUrl: settings.mqttUrl }),
       onFatal(why) {
         log.error({ err: why }, 'the ledger cannot be trusted: this process ends, and looks again when it is started')

@@ -17,6 +17,13 @@ export function newCounters(): Counters {
   return { granted: 0, denied: 0, confirmed: 0, failed: 0, unknown: 0, people: new Map() }
 }
 
+/** Counts somebody who went through; answers how many did. */
+export function countPerson({ people }: Counters, deviceId: string, direction: 'in' | 'out'): number {
+  const count = people.get(deviceId) ?? { in: 0, out: 0 }
+  people.set(deviceId, count)
+  return ++count[direction]
+}
+
 const STATES = ['absent', 'opening', 'identifying', 'ready', 'degraded', 'stopped'] as const
 
 /** The status in the text format of Prometheus. */

@@ -11,6 +11,7 @@ import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
 import { liveEvent } from '../pages/live-event.ts'
 import { pageRoutes } from '../pages/pages.tsx'
+import { setupRoutes } from './setup-routes.ts'
 
 /** The agent's own HTTP (contracts §6): for the pages at the station and for programs beside it. */
 
@@ -145,7 +146,8 @@ export function localApp(agent: Agent, { hosts, log }: LocalAppOptions): Hono {
     return c.json({ ready: isReady, online, policyVersion, devices: devices.map(({ deviceId, state, detail }) => ({ deviceId, state, detail })) }, isReady ? 200 : 503)
   })
   app.get('/metrics', (c) => c.body(metricsText(agent.status(), agent.counters, agent.gates.counts()), 200, { 'content-type': 'text/plain; version=0.0.4' }))
-  pageRoutes(app, agent, { mayUse: (c) => isLoopback(c) || isPaired(c) })
+  setupRoutes(app, agent, { isLoopback, read, fail })
+  pageRoutes(app, agent, { mayUse: (c) => isLoopback(c) || isPaired(c), isLoopback })
 
   function isPaired(c: Context): boolean {
     const token = /^Bearer (\S{20,200})$/.exec(c.req.header('authorization') ?? '')?.[1]

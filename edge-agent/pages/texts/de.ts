@@ -152,6 +152,22 @@ export const de: Texts = {
   lockedFor: (seconds) => `Gesperrt nach zu vielen falschen Versuchen. Noch ${seconds} s.`,
   signInFailed: 'Die Anmeldung ging nicht durch. Bitte noch einmal.',
 
+  setup: {
+    title: 'Einrichtung',
+    configured: 'Eingerichtete Geräte',
+    check: 'Prüfen',
+    checkHint: 'Eine Prüfung verbindet das Gerät neu und fragt, was es ist. Einen Moment lang bedient es niemanden.',
+    attached: 'An diesem Rechner angeschlossen',
+    nothingAttached: 'Weder eine serielle Schnittstelle noch ein NFC-Leser wurde gefunden.',
+    entryHint: 'Für "devices" der Konfigurationsdatei: die deviceId eintragen.',
+    entry: 'Vorgeschlagener Eintrag',
+    kinds: { serial: 'Serielle Schnittstelle', nfc: 'NFC-Leser', llrp: 'UHF-Leser' },
+    llrp: 'UHF-Leser im Netz (LLRP)',
+    address: 'Adresse des Lesers',
+    look: 'Suchen',
+    failed: 'Das hat nicht geklappt. Bitte noch einmal versuchen.',
+  },
+
   gate: {
     ready: 'Bereit',
     readyHint: 'Beleg bitte an den Leser halten.',

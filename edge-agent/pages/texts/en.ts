@@ -149,6 +149,22 @@ export const en: Texts = {
   lockedFor: (seconds) => `Locked after too many wrong tries. ${seconds} s left.`,
   signInFailed: 'Signing in did not work. Please try again.',
 
+  setup: {
+    title: 'Set-up',
+    configured: 'Configured devices',
+    check: 'Check',
+    checkHint: 'A check connects the device anew and asks what it is. For a moment it serves nobody.',
+    attached: 'Attached to this machine',
+    nothingAttached: 'No serial port and no NFC reader was found.',
+    entryHint: 'For "devices" of the configuration file: fill in the deviceId.',
+    entry: 'Suggested entry',
+    kinds: { serial: 'Serial port', nfc: 'NFC reader', llrp: 'UHF reader' },
+    llrp: 'UHF reader in the network (LLRP)',
+    address: 'Address of the reader',
+    look: 'Look',
+    failed: 'That did not work. Please try again.',
+  },
+
   gate: {
     ready: 'Ready',
     readyHint: 'Please hold your receipt to the reader.',

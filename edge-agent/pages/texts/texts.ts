@@ -98,6 +98,22 @@ export interface Texts {
   lockedFor(seconds: number): string
   signInFailed: string
 
+  setup: {
+    title: string
+    configured: string
+    check: string
+    checkHint: string
+    attached: string
+    nothingAttached: string
+    entryHint: string
+    entry: string
+    kinds: Record<'serial' | 'nfc' | 'llrp', string>
+    llrp: string
+    address: string
+    look: string
+    failed: string
+  }
+
   gate: {
     ready: string
     readyHint: string
