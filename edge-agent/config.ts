@@ -57,10 +57,13 @@ function explain(issue: z.core.$ZodIssue): string[] {
   return [`${issue.path.join('.')}: ${issue.message}`]
 }
 
-/** A scanner must feed a device that is driven here. */
+/** A scanner or reader must feed a device that is driven here and feeds no other. */
 function danglingFeeds(devices: readonly DeviceEntry[]): string[] {
-  const ids = new Set(devices.filter((d) => d.driver !== 'scanner').map((d) => d.deviceId))
-  return devices.flatMap((device, i) =>
-    device.driver === 'scanner' && !ids.has(device.feeds) ? [`devices[${i}].feeds: "${device.feeds}" is no device of this file; give the deviceId that the scanner belongs to`] : [],
-  )
+  const feedsOf = (device: DeviceEntry) => ('feeds' in device ? device.feeds : undefined)
+  const ids = new Set(devices.filter((d) => feedsOf(d) === undefined).map((d) => d.deviceId))
+  return devices.flatMap((device, i) => {
+    const feeds = feedsOf(device)
+    if (feeds === undefined || ids.has(feeds)) return []
+    return [`devices[${i}].feeds: "${feeds}" is no device of this file${device.driver === 'scanner' ? '' : ' that stands for itself'}; give the deviceId that the ${device.driver === 'scanner' ? 'scanner' : 'reader'} belongs to`]
+  })
 }

@@ -6,6 +6,8 @@ export type FeedEvent =
   | { type: 'status'; status: AgentStatus }
   | { type: 'result'; deviceId: string; atMs: number; result: ScanResult }
   | { type: 'operator'; deviceId: string; name: string | null }
+  /** Somebody went through, with how many did since the start. */
+  | { type: 'person'; deviceId: string; direction: 'in' | 'out'; count: number }
 
 export interface Feed {
   publish(event: FeedEvent): void

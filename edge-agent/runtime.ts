@@ -1,28 +1,35 @@
 import { join } from 'node:path'
-import { result, type CommandResult, type DeviceCommand } from '../device-drivers/drivers/device.ts'
+import { result } from '../device-drivers/drivers/device.ts'
+import type { DeviceStatus } from '../device-drivers/keep-device.ts'
 import { supervise, type Supervisor, type SupervisorOptions } from '../device-drivers/supervisor.ts'
-import { newId } from '../policy/ids.ts'
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer } from './decisions/authorize.ts'
+import { verifyPickupCode } from './decisions/pickup-code.ts'
 import { openFeed, type Feed } from './feed.ts'
-import { newCounters, type Counters } from './health/metrics.ts'
+import { countPerson, newCounters, type Counters } from './health/metrics.ts'
 import type { AgentStatus } from './health/status.ts'
 import { openItemFile } from './items/database.ts'
 import { openReplica, type Replica } from './items/replica.ts'
+import { openDoors } from './lanes/doors.ts'
 import { gateJournal } from './lanes/gate/gate-journal.ts'
 import { openGates, type Gates } from './lanes/gate/gates.ts'
 import { alarmShown } from './lanes/gate/alarm-shown.ts'
-import { openLanes, type Lanes } from './lanes/lanes.ts'
+import { openLanes, type Lanes, type ScanResult } from './lanes/lanes.ts'
 import { operatorSessions, type Operators } from './lanes/operators.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from './ledger/ledger.ts'
+import { watchReleases } from './lanes/release-watch.ts'
+import { wiringOf } from './lanes/wiring.ts'
 import { recover } from './ledger/recovery.ts'
 import { connect, type Connection } from './link/connection.ts'
 import { httpClient, type Fetch } from './link/http-client.ts'
 import { messagesOf } from './link/messages.ts'
 import type { OpenMqttLine } from './link/mqtt-line.ts'
 import { outbox } from './link/outbox.ts'
+import { refusals } from './link/refusals.ts'
 import type { Log } from './log.ts'
+import { checkDevice } from './setup/check-device.ts'
+import type { Surroundings } from './setup/surroundings.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
 import type { Identity } from './trust/identity.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
@@ -48,6 +55,9 @@ export interface Agent {
   readonly counters: Counters
   readonly platform: Platform
   status(): AgentStatus
+  /** Connects a device anew and answers what was found; undefined: it is not configured here. */
+  check(deviceId: string): Promise<DeviceStatus | undefined>
+  readonly surroundings: Surroundings | undefined
   /** Resolves once the cloud was heard, or after `limitMs`. */
   ready(limitMs: number): Promise<boolean>
   stop(): Promise<void>
@@ -62,6 +72,8 @@ export interface AgentParts {
   openLine: OpenMqttLine
   log: Log
   mqttUrl?: string
+  /** How the set-up page looks around; without it finds nothing. */
+  surroundings?: Surroundings
   /** How device links are opened; by default the real ones. */
   openLink?: SupervisorOptions['openLink']
   /** What keeps the devices; by default the real supervisor with their drivers. */
@@ -110,14 +122,26 @@ export function startAgent(parts: AgentParts): Agent {
   const trust = openTrust(identity, ledger, clock, items)
   const operators = operatorSessions(platform, () => trust.policy?.operators ?? [])
 
-  const byId = new Map(config.devices.map((device) => [device.deviceId, device]))
+  const wiring = wiringOf(config.devices)
   let supervisor: Supervisor | undefined
-  const execute = (deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> =>
-    supervisor?.execute(deviceId, command, signal) ?? Promise.resolve(result('failed', false, 'not_ready', 'the agent is starting'))
-
   const nowMs = () => clock.now().nowMs
+  const journal = gateJournal({ platform, ledger, storeId: identity.storeId, nowMs, log })
+  const show = (deviceId: string, result: ScanResult) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result })
+  const releases = watchReleases({
+    platform,
+    execute: (deviceId, command, signal) => supervisor?.execute(deviceId, command, signal) ?? Promise.resolve(result('failed', false, 'not_ready', 'the agent is starting')),
+    confirmInputOf: wiring.confirmInputOf,
+    onTrouble(deviceId, reason, detail) {
+      log.warn({ deviceId, reason, detail }, 'a release went otherwise than commanded')
+      journal.add({ type: 'protection.exception.raised', deviceId, reason, detail: detail.slice(0, 300), offline: !link.isOnline })
+      if (reason === 'unexpected_release') show(deviceId, { kind: 'alarm', what: reason })
+    },
+  })
+  const { execute } = releases
+  const doors = openDoors({ record: journal.add, isOnline: () => link.isOnline, onAlarm: (deviceId, what) => show(deviceId, { kind: 'alarm', what }), onChange: () => changed() })
+
   const messages = messagesOf(identity)
-  const refusals = new Set<string>()
+  const tellRefusal = refusals({ platform, ledger, storeId: identity.storeId, nowMs, log })
   const link = connect({
     platform,
     identity,
@@ -136,25 +160,9 @@ export function startAgent(parts: AgentParts): Agent {
     }),
     nowMs,
     onChange: () => changed(),
-    onRefused: (what) => reportRefusal(what),
+    onRefused: tellRefusal,
   })
   tellCloud = link.kick
-
-  /** Told once for each kind: what is refused comes again and again. */
-  function reportRefusal(what: string): void {
-    log.warn({ what }, 'something from the cloud was refused')
-    if (refusals.has(what) || refusals.size >= 100) return
-    refusals.add(what)
-    const event = {
-      type: 'protection.exception.raised' as const,
-      eventId: newId('evt', platform),
-      occurredAt: new Date(nowMs()).toISOString(),
-      storeId: identity.storeId,
-      reason: 'refused_document',
-      detail: what.slice(0, 300),
-    }
-    ledger.record({ atMs: nowMs(), event }).catch((error: unknown) => log.error({ err: error }, 'a refusal could not be written down'))
-  }
 
   const authorize = authorizer({
     platform,
@@ -172,18 +180,14 @@ export function startAgent(parts: AgentParts): Agent {
     platform,
     items,
     memory: itemFile,
-    journal: gateJournal({ platform, ledger, storeId: identity.storeId, nowMs, log }),
+    journal,
     nowMs,
     policy: () => trust.policy?.policy,
     isOnline: () => link.isOnline,
     ask: link.look,
     execute,
-    antennasOf(sourceId) {
-      const device = byId.get(sourceId)
-      const antennas = device && 'antennas' in device ? device.antennas : undefined
-      return antennas && 'inside' in antennas ? antennas : undefined
-    },
-    onAlarm: (deviceId, epc, judgement) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: alarmShown(epc, judgement, !link.isOnline) }),
+    antennasOf: wiring.antennasOf,
+    onAlarm: (deviceId, epc, judgement) => show(deviceId, alarmShown(epc, judgement, !link.isOnline)),
     log,
   })
   const underWay = new Set<Promise<unknown>>()
@@ -206,16 +210,13 @@ export function startAgent(parts: AgentParts): Agent {
       return answer
     },
     execute,
-    feeds: (scannerId) => {
-      const device = byId.get(scannerId)
-      return device && 'feeds' in device ? device.feeds : undefined
-    },
-    hasPassageSensor: (deviceId) => {
-      const device = byId.get(deviceId)
-      return device !== undefined && 'passageInput' in device && device.passageInput !== undefined
-    },
-    onResult: (deviceId, told) => feed.publish({ type: 'result', deviceId, atMs: platform.clock.wall(), result: told }),
+    items,
+    verifyPickupCode: (code) => verifyPickupCode(link, identity.storeId, code),
+    wiring,
+    doors,
+    onResult: show,
     onOperator: (deviceId, name) => feed.publish({ type: 'operator', deviceId, name }),
+    onPerson: (deviceId, direction) => feed.publish({ type: 'person', deviceId, direction, count: countPerson(counters, deviceId, direction) }),
   })
 
   function status(): AgentStatus {
@@ -236,7 +237,7 @@ export function startAgent(parts: AgentParts): Agent {
       items: { known: items.size, ageSeconds: items.confirmedMs === 0 ? null : Math.max(0, Math.round((now - items.confirmedMs) / 1_000)) },
       devices: (supervisor?.statuses ?? []).map((device) => {
         const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)
-        return { ...device, name: known?.name ?? null, deviceType: known?.deviceType ?? null }
+        return { ...device, name: known?.name ?? null, deviceType: known?.deviceType ?? null, door: doors.stateOf(device.deviceId) ?? null }
       }),
       fault,
     }
@@ -276,6 +277,7 @@ export function startAgent(parts: AgentParts): Agent {
     },
     onEvent: (deviceId, event) => {
       if (event.type === 'fault' || event.type === 'noise') log.warn({ deviceId, ...event }, 'a device reported')
+      if (event.type === 'input') releases.onInput(deviceId, event.input, event.on)
       lanes.onEvent(deviceId, event)
     },
     onListenerError: (error) => log.error({ err: error }, 'a listener failed'),
@@ -299,11 +301,14 @@ export function startAgent(parts: AgentParts): Agent {
     counters,
     platform,
     status,
+    check: async (deviceId) => supervisor && checkDevice(supervisor, platform, deviceId),
+    surroundings: parts.surroundings,
     ready: link.ready,
     async stop() {
       housekeeping?.()
       statusTimer?.()
       feed.close()
+      lanes.stop()
       // Outputs off first: what protects must not wait for the network.
       await supervisor?.stop()
       await gates.stop()

@@ -110,6 +110,12 @@ export function canPerform(device: DeviceFacts, action: ProtectionAction): boole
   }
 }
 
+/** Whether a device that nobody watches can read tags: a receipt by itself releases nothing there, only the tags that it covers. */
+export function releasesByTag({ workflowType, capabilities, deviceType }: DeviceFacts): boolean {
+  const isWatched = workflowType === 'staff_assisted' || workflowType === 'pos_integrated'
+  return deviceType !== 'exit_gate' && !isWatched && (capabilities.canReadUhfRfid || capabilities.canReadHfNfc)
+}
+
 /** The action by which a device releases tags, or null for one that does not. */
 export function releaseActionOf(device: DeviceFacts): 'deactivate_label' | 'detach_hard_tag' | null {
   if (device.capabilities.canDeactivateLabel) return 'deactivate_label'

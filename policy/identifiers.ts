@@ -10,6 +10,11 @@ export const IDENTIFIER_KINDS = [...ITEM_IDENTIFIER_KINDS, 'gtin'] as const
 export type IdentifierKind = (typeof IDENTIFIER_KINDS)[number]
 
 export type ItemIdentifiers = { readonly [kind in ItemIdentifierKind]?: string }
+/** Whether any item is named. */
+export function namesTag(identifiers: ItemIdentifiers): boolean {
+  return ITEM_IDENTIFIER_KINDS.some((kind) => identifiers[kind] !== undefined)
+}
+
 /** As it comes in with a request: other fields are not looked at. */
 export type ItemIdentifierInput = { readonly [kind in ItemIdentifierKind]?: string | undefined }
 

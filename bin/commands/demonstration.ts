@@ -117,6 +117,9 @@ async function narrate({ agent }: RunningEdge, { lanes }: DemoDevices): Promise<
 function describe({ result }: FeedEvent & { type: 'result' }, name: string): string {
   if (result.kind === 'operator') return `${name}: ${result.name} has signed in`
   if (result.kind === 'not_understood') return styleText('yellow', `? ${name}: ${result.why}`)
+  if (result.kind === 'receipt') return `${name}: receipt read, ${result.left} to be released`
+  if (result.kind === 'order') return `${name}: order ${result.order.orderId}, ${result.order.status}`
+  if (result.kind === 'alarm') return styleText('red', `! ${name}: ${result.what}`)
   const { answer } = result
   const how = answer.offline ? 'decided offline' : 'decided by the cloud'
   if (!answer.authorized) return styleText('red', `✗ ${name}: refused, ${answer.reason} (${how})`)

@@ -7,6 +7,7 @@ import { foundSerial, type FoundSerial } from '../found-serial.ts'
 import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
+import { readerEntry, titleOf } from '../surroundings.ts'
 import type { DOCTOR_OPTIONS } from '../settings.ts'
 import { loadConfig } from './edge.ts'
 
@@ -40,7 +41,7 @@ export async function runDoctor({ data, config, pcscdSocket, json }: Values<type
     ...checkReaders(readers),
     ...(config === undefined ? [] : [checkConfig(config)]),
   ]
-  const suggestions = [...ports.map((port) => ({ for: titleOf(port), entry: port.suggestion })), ...('readers' in readers ? readers.readers.map(readerEntry) : [])]
+  const suggestions = [...ports.map((port) => ({ for: titleOf(port), entry: port.suggestion })), ...('readers' in readers ? readers.readers.map((reader) => ({ for: reader.name, entry: readerEntry(reader) })) : [])]
   if (findings.some((f) => f.state === 'wrong')) process.exitCode = 1
   if (json) process.stdout.write(`${JSON.stringify({ findings, suggestions })}\n`)
   else print(findings, suggestions)
@@ -110,8 +111,6 @@ function checkClock(): Finding {
   return { what: 'clock', state: 'wrong', detail: `shows ${year}: set the time, or install a time service (systemd-timesyncd, chrony)` }
 }
 
-const titleOf = ({ path, vendor, product, usbId }: FoundSerial): string => [vendor, product].filter(Boolean).join(' ') || usbId || path
-
 function checkSerial(ports: readonly FoundSerial[]): Finding[] {
   if (ports.length === 0) return [{ what: 'serial ports', state: 'note', detail: 'no serial port; plug the device in, or use TCP' }]
   return ports.map((port) => ({ what: 'serial port', state: port.fix === undefined ? 'ok' : 'note', detail: `${titleOf(port)} at ${port.path}${port.fix === undefined ? '' : `: ${port.fix}`}` }))
@@ -130,10 +129,6 @@ function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
   if ('fault' in seen) return [{ what: 'NFC readers', state: 'note', detail: `${seen.fault}; needed for NFC readers only` }]
   if (seen.readers.length === 0) return [{ what: 'NFC readers', state: 'note', detail: 'pcscd runs and sees no reader' }]
   return seen.readers.map(({ name, cardPresent }) => ({ what: 'NFC reader', state: 'ok', detail: `${name}${cardPresent ? ', with a card' : ''}` }))
-}
-
-function readerEntry({ name, stableName }: ListedReader): Suggestion {
-  return { for: name, entry: { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: stableName } } }
 }
 
 function checkConfig(file: string): Finding {

@@ -23,6 +23,7 @@ import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
+import { surroundings } from '../surroundings.ts'
 import { traceFiles } from '../trace-files.ts'
 
 /** How long the first word of the cloud is waited for before the agent serves, ms (contracts §1). */
@@ -117,6 +118,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       openLine: openMqttLine,
       openLink: (link, signal) => ('push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal)),
       log,
+      surroundings: surroundings(settings.pcscdSocket, platform),
       ...(settings.mqttUrl !== undefined && { mqttUrl: settings.mqttUrl }),
       onFatal(why) {
         log.error({ err: why }, 'the ledger cannot be trusted: this process ends, and looks again when it is started')

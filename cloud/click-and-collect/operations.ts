@@ -12,6 +12,7 @@ import { toOrders } from './present.ts'
 import { countOrders, findOrder, listOrders } from './queries.ts'
 import { Order, OrderRequest } from './schema.ts'
 import { submitOrder } from './submit-order.ts'
+import { orderOfCode } from './verify-code.ts'
 
 const DEFAULT_PAGE = 50
 const PICKED_LIMIT = 1_000
@@ -81,6 +82,26 @@ export const updateClickCollectStatus = operation({
     const moved = await moveOrder(call, order, store, { ...rest, to: statusOf(status), estimatedMs })
     call.changed(orderId)
     return { success: true as const, ...(await toOrder(call, moved)) }
+  },
+})
+
+export const verifyPickupCode = operation({
+  name: 'verifyPickupCode',
+  area: 'click and collect',
+  minimumPackage: 'GO',
+  summary: 'Finds the order of a pick-up code, and says what is to be handed over.',
+  description: 'Moves nothing: `updateClickCollectStatus` does, with the same code. A code of no open or recently fetched order of the store: 404. Agents ask for their handheld readers.',
+  callers: ['secret', 'agent'],
+  changes: false,
+  request: z.strictObject({ storeId: Id, pickupCode: text(40).describe('As it was shown or typed.') }),
+  response: Order.omit({ userId: true }).extend(Success),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', pickupCode: '7K2M-9XQ4' },
+  async run(call, { storeId, pickupCode }) {
+    await ownStore(call, storeId)
+    const found = await orderOfCode(call.db, knownCaller(call.caller).tenant, storeId, pickupCode)
+    if (!found) throw notFound('order')
+    const { userId: _, ...order } = await toOrder(call, found)
+    return { success: true as const, ...order }
   },
 })
 

@@ -11,6 +11,9 @@ const MOVES: Record<OrderStatus, readonly OrderStatus[]> = {
   cancelled: [],
 }
 
+/** Statuses in which somebody may still come. */
+export const OPEN_STATUSES: readonly OrderStatus[] = ORDER_STATUSES.filter((status) => MOVES[status].length > 0)
+
 /** What `updateClickCollectStatus` takes: both vocabularies of the specification, `accepted` being `confirmed`. */
 export const STATUS_WORDS = ['accepted', 'confirmed', 'preparing', 'ready', 'picked_up', 'cancelled'] as const
 export type StatusWord = (typeof STATUS_WORDS)[number]

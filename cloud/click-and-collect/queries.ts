@@ -45,6 +45,11 @@ export async function countOrders(db: Db, storeId: string, status: OrderStatus |
   return Number(count)
 }
 
+/** Orders of a store in these statuses with what is kept of their codes, the newest first. */
+export function orderCodes(db: Db, storeId: string, statuses: readonly OrderStatus[], limit: number): Promise<Pick<PickupOrderRow, 'order_id' | 'code_hash'>[]> {
+  return db.selectFrom('pickup_order').select(['order_id', 'code_hash']).where('store_id', '=', storeId).where('status', 'in', statuses).orderBy('order_id', 'desc').limit(limit).execute()
+}
+
 /** Orders that nobody fetched in time, the oldest first. */
 export function overdueOrders(db: Db, nowMs: number, limit: number): Promise<Pick<PickupOrderRow, 'order_id' | 'tenant'>[]> {
   return db.selectFrom('pickup_order').select(['order_id', 'tenant']).where('expires_ms', '<=', nowMs).orderBy('expires_ms').limit(limit).execute()

@@ -20,7 +20,7 @@ import { syncERP, syncPOS } from '../integrations/sync-operations.ts'
 import { configurePSP } from '../payments/configure-psp.ts'
 import { processPayment } from '../payments/process-payment.ts'
 import { refundPayment } from '../payments/refund-payment.ts'
-import { fetchClickCollectOrders, submitClickCollectOrder, updateClickCollectStatus } from '../click-and-collect/operations.ts'
+import { fetchClickCollectOrders, submitClickCollectOrder, updateClickCollectStatus, verifyPickupCode } from '../click-and-collect/operations.ts'
 import { getLoyaltyAnalytics } from '../loyalty/analytics-operations.ts'
 import { addLoyaltyPoints, loyaltyCheckIn, redeemLoyaltyPoints } from '../loyalty/points-operations.ts'
 import {
@@ -96,6 +96,7 @@ export const OPERATIONS = {
   fetchStock,
   submitClickCollectOrder,
   updateClickCollectStatus,
+  verifyPickupCode,
   fetchClickCollectOrders,
   createLoyaltyProgram,
   updateLoyaltyProgram,

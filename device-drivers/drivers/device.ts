@@ -73,6 +73,9 @@ export interface TagRead {
   readonly seenAtMs: number
 }
 
+/** `forced`: opened without a release. `left_open`: open for longer than allowed. */
+export type DoorState = 'shut' | 'open' | 'forced' | 'left_open'
+
 export type DeviceEvent =
   /** Tags in the field, in the order of the reader's report. At most 1,000 in one event. */
   | { readonly type: 'tags'; readonly reads: readonly TagRead[] }
@@ -86,6 +89,8 @@ export type DeviceEvent =
   | { readonly type: 'person'; readonly direction: 'in' | 'out' }
   /** A watched input changed. */
   | { readonly type: 'input'; readonly input: number; readonly on: boolean }
+  /** The door behind a lock: shut, open, or open as it should not be. */
+  | { readonly type: 'door'; readonly state: DoorState }
   /** Something is wrong that a person should look at. */
   | { readonly type: 'fault'; readonly detail: string }
   /** Bytes that made no sense; at most one such event a second. */

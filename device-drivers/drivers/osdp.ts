@@ -7,6 +7,7 @@ import type { RunningCommand } from './command-queue.ts'
 import { result, SIGNALS } from './device.ts'
 import type { DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
 import type { Driver } from './driver.ts'
+import { doorWatch } from './door-watch.ts'
 import { eventQueue } from './event-queue.ts'
 import { watchInputs } from './input-watch.ts'
 import type { InputWatch } from './input-watch.ts'
@@ -47,8 +48,8 @@ function signalCommand(settings: OsdpSettings, signal: Signal, ms: number): Osdp
 
 function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
   const { timers } = platform
-  const { output, confirmInput, passageInput, pulseMs } = settings
-  const watched = [confirmInput, passageInput].filter((input) => input !== undefined)
+  const { output, confirmInput, passageInput, door, pulseMs } = settings
+  const watched = [confirmInput, passageInput, door?.input].filter((input) => input !== undefined)
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
   let dialogue: Dialogue | null = null
@@ -61,6 +62,17 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
   const configured = new Set(SIGNALS.filter((signal) => signalCommand(settings, signal, 0)))
   const signals = timedSignals(platform.clock, configured, (signal, ms) => send(signalCommand(settings, signal, ms)))
 
+  const doorOf = door && doorWatch({
+    platform,
+    openSeconds: door.openSeconds,
+    pulseMs,
+    onState(state, alarm) {
+      queue.put({ type: 'door', state })
+      if (alarm) onFault(alarm)
+      if (alarm !== undefined && settings.siren) void signals.signal('siren', alarm === null ? 0 : settings.siren.seconds)
+    },
+  })
+
   function onCard({ bits, hex }: OsdpCard): void {
     // What is not whole bytes is a number that an installer has put on the card, no UID.
     if (settings.cards === 'scans' || bits % 8 !== 0) queue.put({ type: 'scan', text: hex })
@@ -70,6 +82,7 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
   function onInput(input: number, on: boolean): void {
     queue.put({ type: 'input', input, on })
     if (input === passageInput && on) queue.put({ type: 'passage' })
+    if (input === door?.input) doorOf?.set(on)
   }
 
   function statesOf(data: Uint8Array): Map<number, boolean> {
@@ -124,6 +137,8 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
     }
     const before = await readOnce(found)
     if (signal.aborted) throw signal.reason as Error
+    const isOpen = door && before.get(door.input)
+    if (isOpen !== undefined) doorOf?.set(isOpen)
     startWatching(found, before, session.over)
     const { vendor, model, version, serialNumber, firmwareVersion } = identity
     const secured = settings.key === undefined ? 'without secure channel' : 'in secure channel'
@@ -136,13 +151,14 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
 
   function onPulse(): () => void {
     pulses++
+    doorOf?.released()
     return () => void pulses--
   }
 
   function release(session: LinkSession<OsdpLine>, signal: AbortSignal): RunningCommand {
     if (output === undefined) return settled(result('failed', false, 'not_supported', 'no output is configured; add "output": …'))
     const switchOutput = (on: boolean, options?: SendOptions) => send(on ? outputOnFor(output, pulseMs) : outputOff(output), options)
-    return startRelease({ switchOutput, inputs, over: session.over, timers, output, confirmInput, pulseMs, signal, onPulse, onFault })
+    return startRelease({ switchOutput, inputs, over: session.over, timers, output, confirmInput, pulseMs, endInput: door?.input, signal, onPulse, onFault })
   }
 
   async function switchOff(session: LinkSession<OsdpLine> | null): Promise<void> {
@@ -162,7 +178,10 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
     release: (_command, session, signal) => release(session, signal),
     signal: signals.signal,
     switchOff,
-    stopped: noise.stop,
+    stopped() {
+      noise.stop()
+      doorOf?.stop()
+    },
   })
 }
 

@@ -17,6 +17,7 @@ import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import { startExchange } from './exchange.ts'
 import type { Exchange, ExchangeAnswer } from './exchange.ts'
+import { FEEDS_FROM_NEAR } from './feeding.ts'
 import { keepReading } from './keep-reading.ts'
 import type { KeptReading } from './keep-reading.ts'
 import { linkDevice, settled } from './link-device.ts'
@@ -36,6 +37,7 @@ export const ThingMagicSettings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('thingmagic'),
   link: LinkSettings,
+  ...FEEDS_FROM_NEAR,
   region: z.enum(
     REGION_NAMES,
     { error: `give the region that the law of the place asks for: ${REGION_NAMES.map((name) => `"${name}"`).join(', ')}` },

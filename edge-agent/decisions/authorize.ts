@@ -1,6 +1,7 @@
-import type { DeviceCommand, CommandResult } from '../../device-drivers/drivers/device.ts'
+import type { DeviceCommand, CommandResult, TagName } from '../../device-drivers/drivers/device.ts'
 import type { DeviceFacts } from '../../policy/devices.ts'
 import type { ProtectionEvent } from '../../policy/events.ts'
+import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import { newId } from '../../policy/ids.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
 import { rightClass, type DenyReason, type Outcome } from '../../policy/vocabulary.ts'
@@ -144,7 +145,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       },
     )
     if (!claimed.ok) return { refused: claimed.reason }
-    const result = await actuate(redemptionId, request.deviceId)
+    const result = await actuate(redemptionId, ask)
     await settle(ask, grant, redemptionId, result, offline)
     return {
       authorized: true,
@@ -159,12 +160,13 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     }
   }
 
-  async function actuate(redemptionId: string, deviceId: string): Promise<CommandResult> {
+  async function actuate(redemptionId: string, { request, device }: Ask): Promise<CommandResult> {
     // Only for whoever looks into the ledger: nothing rests on it, so nobody waits for it.
     ledger.commits.durably(() => ledger.claims.markCommanded(redemptionId)).catch(() => undefined)
     const limit = deadline(platform.timers, OUTCOME_WITHIN_MS)
     try {
-      return await parts.execute(deviceId, { kind: 'release' }, limit.signal)
+      const tag = tagOf(request.identifiers, device)
+      return await parts.execute(request.deviceId, { kind: 'release', ...(tag && { tag }) }, limit.signal)
     } finally {
       limit.done()
     }
@@ -221,6 +223,13 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     const last = isNews ? await decideAndRedeem(ask) : first
     return 'refused' in last ? deny(request, device, { granted: false, reason: last.refused }, last.offline) : last
   }
+}
+
+/** The tag that a device is to write to, by the name that its own reader knows where both are given. */
+function tagOf({ epc, tagUid }: ItemIdentifiers, { capabilities }: DeviceFacts): TagName | undefined {
+  const isByUid = tagUid !== undefined && (epc === undefined || (capabilities.canReadHfNfc && !capabilities.canReadUhfRfid))
+  if (isByUid) return { tagUid }
+  return epc === undefined ? undefined : { epc }
 }
 
 /** The word in front of a driver's detail. */

@@ -6,6 +6,7 @@ import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import { riskClassCeiling, type PolicyStage, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import { rightClass } from '../../policy/vocabulary.ts'
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
+import { releasesByTag } from '../../policy/devices.ts'
 import type { TokenParts } from './by-token.ts'
 import type { Ask, Grant, Verdict } from './request.ts'
 
@@ -45,6 +46,7 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
     limit: opened.ok && policy && !home.isHome ? overLimit(opened.claims, policy, stage, home, ledger.claims.isolatedCount) : undefined,
   }
   if (!policy) return { granted: false, reason: 'policy_stale' }
+  if (opened.ok && rights === 'release' && !namesItem(request.identifiers) && releasesByTag(device)) return { granted: false, reason: 'technology_mismatch' }
   const decision = decide(facts, policy)
   if (!decision.allowed) return { granted: false, reason: decision.reason }
   if (!opened.ok || !rights) return { granted: false, reason: 'token_invalid' }

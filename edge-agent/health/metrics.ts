@@ -8,11 +8,20 @@ export interface Counters {
   confirmed: number
   failed: number
   unknown: number
+  /** Who went through, by device. */
+  readonly people: Map<string, { in: number; out: number }>
 }
 
 /** All at zero; the agent counts from its start. */
 export function newCounters(): Counters {
-  return { granted: 0, denied: 0, confirmed: 0, failed: 0, unknown: 0 }
+  return { granted: 0, denied: 0, confirmed: 0, failed: 0, unknown: 0, people: new Map() }
+}
+
+/** Counts somebody who went through; answers how many did. */
+export function countPerson({ people }: Counters, deviceId: string, direction: 'in' | 'out'): number {
+  const count = people.get(deviceId) ?? { in: 0, out: 0 }
+  people.set(deviceId, count)
+  return ++count[direction]
 }
 
 const STATES = ['absent', 'opening', 'identifying', 'ready', 'degraded', 'stopped'] as const
@@ -38,6 +47,8 @@ export function metricsText(status: AgentStatus, counters: Counters, gates: Read
   ])
   const kinds = ['reads', 'late', 'entering', 'passed', 'alarms'] as const
   metric('gate_total', 'counter', 'Reads at each gate, those too late to alarm, and tags that entered, left and alarmed.', [...gates].flatMap(([deviceId, counts]) => kinds.map((kind): [string, number] => [`{device="${label(deviceId)}",kind="${kind}"}`, counts[kind]])))
+  const ways = ['in', 'out'] as const
+  metric('people_total', 'counter', 'People who came in and went out, as counted.', [...counters.people].flatMap(([deviceId, count]) => ways.map((way): [string, number] => [`{device="${label(deviceId)}",direction="${way}"}`, count[way]])))
   metric('items', 'gauge', 'Names of items in the replica.', [['', status.items.known]])
   metric('items_age_seconds', 'gauge', 'Since the items were last known to be complete; -1: never.', [['', status.items.ageSeconds ?? -1]])
   metric(

@@ -1,3 +1,4 @@
+import type { DoorState } from '../../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
 import type { PolicyStage } from '../../policy/store-policy.ts'
 import type { ClockTrust } from '../../policy/trusted-clock.ts'
@@ -22,7 +23,7 @@ export interface AgentStatus {
   isHome: boolean
   /** The replica of the store's items: how many names it holds, and how old it is; null: never complete. */
   items: { known: number; ageSeconds: number | null }
-  devices: (DeviceStatus & { name: string | null; deviceType: string | null })[]
+  devices: (DeviceStatus & { name: string | null; deviceType: string | null; door?: DoorState | null })[]
   /** Why nothing may move, or null. */
   fault: string | null
 }

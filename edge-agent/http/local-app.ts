@@ -13,6 +13,7 @@ import type { Agent } from '../runtime.ts'
 import { liveEvent } from '../pages/live-event.ts'
 import { ingestRoutes } from './ingest.ts'
 import { pageRoutes } from '../pages/pages.tsx'
+import { setupRoutes } from './setup-routes.ts'
 
 /** The agent's own HTTP (contracts §6): for the pages at the station and for programs beside it. */
 
@@ -150,7 +151,8 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   })
   app.get('/metrics', (c) => c.body(metricsText(agent.status(), agent.counters, agent.gates.counts()), 200, { 'content-type': 'text/plain; version=0.0.4' }))
   if (pushes) ingestRoutes(app, { devices: agent.config.devices, port: pushes, platform: agent.platform, log })
-  pageRoutes(app, agent, { mayUse: (c) => isLoopback(c) || isPaired(c) })
+  setupRoutes(app, agent, { isLoopback, read, fail })
+  pageRoutes(app, agent, { mayUse: (c) => isLoopback(c) || isPaired(c), isLoopback })
 
   function isPaired(c: Context): boolean {
     const token = /^Bearer (\S{20,200})$/.exec(c.req.header('authorization') ?? '')?.[1]

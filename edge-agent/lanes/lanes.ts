@@ -1,24 +1,29 @@
-import type { CommandResult, DeviceCommand, DeviceEvent } from '../../device-drivers/drivers/device.ts'
-import { releaseActionOf, type DeviceFacts } from '../../policy/devices.ts'
-import { newId } from '../../policy/ids.ts'
-import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
+import type { DeviceEvent, TagName } from '../../device-drivers/drivers/device.ts'
+import { releaseActionOf, releasesByTag, type DeviceFacts } from '../../policy/devices.ts'
+import { ITEM_IDENTIFIER_KINDS, namesTag, normaliseIdentifiers } from '../../policy/identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
-import type { ReceiptClaims } from '../../policy/receipts/claims.ts'
-import { openReceipt, receiptTextIn } from '../../policy/receipts/receipt-token.ts'
-import type { DeviceType, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
+import { rightClass, type DeviceType, type ProtectionAction, type ScanSource } from '../../policy/vocabulary.ts'
 import type { Authorize } from '../decisions/authorize.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
+import { looksLikePickupCode, type PickupOrder, type VerifiedCode } from '../decisions/pickup-code.ts'
 import { classify, type Scanned } from '../decisions/scan.ts'
+import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { Gates } from './gate/gates.ts'
-import { gateSignal } from './gate-signals.ts'
+import { openGateRequests } from './gate/gate-requests.ts'
 import type { OpenedSession, Operators, Proof } from './operators.ts'
+import type { DoorAlarm, Doors } from './doors.ts'
+import { openPresentations } from './presentations.ts'
+import type { Execute, ReleaseTrouble } from './release-watch.ts'
+import { unusedRights } from './unused-rights.ts'
+import type { Wiring } from './wiring.ts'
 
 /**
  *   scanner ─▶ what is it? ─▶ the lane's action ─▶ authorize ─▶ page, lamp, siren
+ *   reader ─▶ a tag is presented ─┘
  *
  * A lane is a device at which people stand: a staff station, a detacher, a gate. What is scanned or
  * presented there becomes one request; what the page sends takes the same way.
@@ -35,13 +40,22 @@ export interface Lanes {
   /** Somebody signs in at a device, and stands behind what is asked there until they leave or 15 idle minutes. */
   signIn(deviceId: string, proof: Proof): OpenedSession
   leave(deviceId: string): void
+  stop(): void
 }
 
 export type ScanResult =
   /** `item`: the tag or line that was named. */
   | { kind: 'decision'; answer: AuthorizeAnswer; item?: string }
   | { kind: 'operator'; name: string }
-  | { kind: 'not_understood'; why: 'unknown_code' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order' }
+  /** A receipt that counts for the tags that follow; `left`: units that are still to be released. */
+  | { kind: 'receipt'; left: number }
+  /** Something went on that nobody asked for. */
+  | { kind: 'alarm'; what: LaneAlarm }
+  /** The order of a pick-up code. */
+  | { kind: 'order'; order: PickupOrder }
+  | { kind: 'not_understood'; why: 'unknown_code' | 'needs_connection' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order' }
+
+export type LaneAlarm = Exclude<ReleaseTrouble, 'release_jammed'> | DoorAlarm
 
 export interface LaneParts {
   platform: Platform
@@ -52,14 +66,16 @@ export interface LaneParts {
   operators: Operators
   gates: Gates
   authorize: Authorize
-  execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
+  execute: Execute
+  items: Pick<Replica, 'find' | 'onChange'>
+  verifyPickupCode(code: string): Promise<VerifiedCode>
   log: Log
-  /** Which device a scanner belongs to. */
-  feeds(scannerId: string): string | undefined
-  hasPassageSensor(deviceId: string): boolean
+  wiring: Wiring
+  doors: Doors
   /** For the pages: what came of whatever was asked at a device, and who stands there. */
   onResult(deviceId: string, result: ScanResult): void
   onOperator(deviceId: string, name: string | null): void
+  onPerson(deviceId: string, direction: 'in' | 'out'): void
 }
 
 const SOURCES: Record<DeviceType, ScanSource> = {
@@ -70,23 +86,24 @@ const SOURCES: Record<DeviceType, ScanSource> = {
   cabinet_unlocker: 'pos',
 }
 
+/** Where the number that is printed on a tag may be scanned: staff stand there. */
+const TAKES_TAG_NUMBERS: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
+
 /** A receipt shown at a device serves for the tags that follow, ms. */
 const RECEIPT_MEMORY_MS = 2 * 60_000
-/** A second look at a gate repeats the signal within, ms. */
-const SECOND_LOOK_MS = 20_000
-const SIGNAL_WITHIN_MS = 2_000
 
 interface LaneState {
   receipt?: { text: string; atMs: number }
   operatorSession?: string
-  /** The last receipt that opened a gate, until somebody goes through. */
-  opened?: { text: string | undefined; answer: AuthorizeAnswer; atMs: number }
 }
 
 /** Starts a lane for every device. */
 export function openLanes(parts: LaneParts): Lanes {
   const { platform, trust, operators, authorize } = parts
+  const gateRequests = openGateRequests(parts)
   const states = new Map<string, LaneState>()
+  const presentations = openPresentations({ platform, find: (tag) => ('epc' in tag ? parts.items.find('epc', tag.epc) : parts.items.find('tagUid', tag.tagUid)), ask: askForTag })
+  const stopListening = parts.items.onChange(presentations.itemsChanged)
 
   function stateOf(deviceId: string): LaneState {
     const known = states.get(deviceId)
@@ -98,12 +115,6 @@ export function openLanes(parts: LaneParts): Lanes {
 
   function factsOf(deviceId: string): DeviceFacts | undefined {
     return trust.policy?.devices.find((d) => d.deviceId === deviceId)
-  }
-
-  function signal(deviceId: string, command: DeviceCommand): void {
-    const within = new AbortController()
-    const cancel = platform.timers.after(SIGNAL_WITHIN_MS, () => within.abort())
-    void parts.execute(deviceId, command, within.signal).finally(cancel)
   }
 
   async function request(asked: AuthorizeRequest): Promise<AuthorizeAnswer> {
@@ -119,71 +130,15 @@ export function openLanes(parts: LaneParts): Lanes {
   }
 
   async function decide(asked: AuthorizeRequest): Promise<AuthorizeAnswer> {
-    const device = factsOf(asked.deviceId)
-    const repeated = device?.deviceType === 'exit_gate' ? await secondLook(asked) : undefined
-    if (repeated) return repeated
-    if (device?.deviceType !== 'exit_gate') return authorize(asked)
-    const receipt = receiptAlone(asked)
-    const answer = await authorize(asked)
-    await showAtGate(asked, answer)
-    if (receipt && answer.authorized) parts.gates.onReceipt(asked.deviceId, receipt.claims, receipt.unused)
-    return answer
+    const isGate = factsOf(asked.deviceId)?.deviceType === 'exit_gate'
+    return isGate ? gateRequests.decide(asked) : withRest(asked, await authorize(asked))
   }
 
-  /** A receipt without tags, with the entries whose way out is free until now: their tags may follow. */
-  function receiptAlone(asked: AuthorizeRequest): { claims: ReceiptClaims; unused: number[] } | undefined {
-    if (asked.receipt === undefined || namesTag(asked)) return undefined
-    const opened = openReceipt(asked.receipt, { keys: trust.keys, storeId: parts.storeId })
-    if (!opened.ok) return undefined
-    const { claims } = opened
-    const cti = Buffer.from(claims.cti).toString('hex')
-    const { nowMs } = parts.clock.now()
-    return { claims, unused: Array.from({ length: claims.units }, (_, n) => n).filter((n) => parts.ledger.claims.isFree(cti, 'exit', n, nowMs, false)) }
-  }
-
-  function namesTag({ identifiers }: AuthorizeRequest): boolean {
-    return ITEM_IDENTIFIER_KINDS.some((kind) => identifiers[kind] !== undefined)
-  }
-
-  /** The same receipt again before anybody went through: the same redemption, shown once more. */
-  async function secondLook(asked: AuthorizeRequest): Promise<AuthorizeAnswer | undefined> {
-    const { opened } = stateOf(asked.deviceId)
-    const isSame = opened !== undefined && asked.receipt !== undefined && receiptTextIn(asked.receipt) === opened.text && !namesTag(asked)
-    if (!isSame || platform.clock.elapsed() - opened.atMs > SECOND_LOOK_MS) return undefined
-    signal(asked.deviceId, { kind: 'release' })
-    signal(asked.deviceId, { kind: 'signal', signal: 'green', seconds: 4 })
-    return opened.answer
-  }
-
-  async function showAtGate(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
-    const hasTag = namesTag(asked)
-    const shown = gateSignal(answer, hasTag, trust.policy?.policy)
-    if (shown) signal(asked.deviceId, { kind: 'signal', signal: shown.signal, seconds: shown.seconds })
-    const state = stateOf(asked.deviceId)
-    if (answer.authorized && asked.receipt !== undefined && !hasTag && parts.hasPassageSensor(asked.deviceId)) {
-      state.opened = { text: receiptTextIn(asked.receipt), answer, atMs: platform.clock.elapsed() }
-    }
-    if (shown?.isAlarm) await recordAlarm(asked, answer)
-  }
-
-  async function recordAlarm(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
-    const { nowMs } = parts.clock.now()
-    await parts.ledger.record({
-      atMs: nowMs,
-      event: {
-        type: 'protection.exception.raised',
-        eventId: newId('evt', platform),
-        occurredAt: new Date(nowMs).toISOString(),
-        storeId: parts.storeId,
-        deviceId: asked.deviceId,
-        protectionAction: asked.action,
-        reason: 'gate_alarm',
-        offline: answer.offline,
-        detail: `an item left that is ${answer.itemStatus ?? 'not covered by the receipt'}`,
-        ...asked.identifiers,
-        ...(answer.itemStatus && { itemStatus: answer.itemStatus }),
-      },
-    })
+  /** Of a receipt with tags the answer names one unit; whoever stands there wants to know how many are left. */
+  function withRest(asked: AuthorizeRequest, answer: AuthorizeAnswer): AuthorizeAnswer {
+    if (!answer.authorized || asked.receipt === undefined || !namesTag(asked.identifiers) || rightClass(asked.action) !== 'release') return answer
+    const rest = unusedRights(parts, asked.receipt, 'release')
+    return rest ? { ...answer, itemCount: rest.claims.units, remaining: rest.unused.length } : answer
   }
 
   function actionOf(device: DeviceFacts): ProtectionAction {
@@ -204,25 +159,78 @@ export function openLanes(parts: LaneParts): Lanes {
     const device = factsOf(deviceId)
     const state = stateOf(deviceId)
     if (scanned.kind === 'badge') return takeBadge(deviceId, scanned.text)
-    if (scanned.kind === 'ean') return { kind: 'not_understood', why: 'product_code' }
-    if (scanned.kind === 'unknown') return { kind: 'not_understood', why: 'unknown_code' }
-    const operator = operatorId ?? operators.find(state.operatorSession)?.operatorId
-    const base = {
-      deviceId,
-      action: device ? actionOf(device) : ('deactivate_label' as const),
-      ...(device && { scanSource: SOURCES[device.deviceType] }),
-      ...(operator !== undefined && { operatorId: operator }),
+    if (device?.deviceType === 'handheld_reader' && scanned.kind !== 'receipt' && looksLikePickupCode(text)) {
+      const verified = await parts.verifyPickupCode(text)
+      if (verified.kind === 'order') return verified
+      // It may be the printed number of a tag all the same.
+      if (verified.kind === 'unreachable' && scanned.kind === 'unknown') return { kind: 'not_understood', why: 'needs_connection' }
     }
-    if (scanned.kind === 'receipt') state.receipt = { text: scanned.text, atMs: platform.clock.elapsed() }
-    const asked = { ...base, ...presented(scanned, state) }
+    if (scanned.kind === 'ean') return { kind: 'not_understood', why: 'product_code' }
+    const tagId = scanned.kind === 'unknown' && device && TAKES_TAG_NUMBERS.has(device.deviceType) ? tagIdIn(text) : undefined
+    if (scanned.kind === 'unknown' && tagId === undefined) return { kind: 'not_understood', why: 'unknown_code' }
+    const operator = operatorId ?? operators.find(state.operatorSession)?.operatorId
+    const base = baseOf(deviceId, device, operator)
+    if (scanned.kind === 'receipt') {
+      state.receipt = { text: scanned.text, atMs: platform.clock.elapsed() }
+      const rest = device && releasesByTag(device) ? unusedRights(parts, scanned.text, 'release') : undefined
+      presentations.again(deviceId)
+      if (rest) return { kind: 'receipt', left: rest.unused.length }
+    }
+    const asked = { ...base, ...(tagId === undefined ? presented(scanned, state, base.action) : { identifiers: { tagId } }) }
     return decision(asked, await decide(asked))
   }
 
-  function presented(scanned: Scanned, { receipt }: LaneState): Pick<AuthorizeRequest, 'identifiers' | 'receipt' | 'token'> {
+  /** What a bar code on a tag may say that is no EPC: the number under which the tag is registered. */
+  function tagIdIn(text: string): string | undefined {
+    const normal = normaliseIdentifiers({ tagId: text.trim() })
+    return normal.ok ? normal.identifiers.tagId : undefined
+  }
+
+  function baseOf(deviceId: string, device: DeviceFacts | undefined, operatorId: string | undefined) {
+    return {
+      deviceId,
+      action: device ? actionOf(device) : ('deactivate_label' as const),
+      ...(device && { scanSource: SOURCES[device.deviceType] }),
+      ...(operatorId !== undefined && { operatorId }),
+    }
+  }
+
+  function presented(scanned: Scanned, state: LaneState, action: ProtectionAction): Pick<AuthorizeRequest, 'identifiers' | 'receipt' | 'token'> {
     if (scanned.kind === 'token') return { token: scanned.text, identifiers: {} }
     if (scanned.kind === 'receipt') return { receipt: scanned.text, identifiers: {} }
+    return { identifiers: scanned.kind === 'epc' ? { epc: scanned.epc } : {}, ...receiptBefore(state, action) }
+  }
+
+  /** The receipt that was shown here a moment ago covers what follows, unless it is only asked about. */
+  function receiptBefore({ receipt }: LaneState, action: ProtectionAction): { receipt?: string } {
     const isFresh = receipt !== undefined && platform.clock.elapsed() - receipt.atMs <= RECEIPT_MEMORY_MS
-    return { identifiers: scanned.kind === 'epc' ? { epc: scanned.epc } : {}, ...(isFresh && { receipt: receipt.text }) }
+    return isFresh && rightClass(action) !== null ? { receipt: receipt.text } : {}
+  }
+
+  /** A tag was presented to a reader: it is the request. */
+  async function askForTag(deviceId: string, tag: TagName): Promise<boolean> {
+    const device = factsOf(deviceId)
+    const state = stateOf(deviceId)
+    const base = baseOf(deviceId, device, operators.find(state.operatorSession)?.operatorId)
+    try {
+      const alone = { ...base, identifiers: tag }
+      const receipt = receiptBefore(state, base.action)
+      const first = await decide({ ...alone, ...receipt })
+      // Somebody else's receipt may have been shown before: an item that is paid needs none.
+      const isPaidOtherwise = !first.authorized && first.reason === 'item_not_paid' && receipt.receipt !== undefined && isPaid(tag)
+      const answer = isPaidOtherwise ? await decide(alone) : first
+      parts.onResult(deviceId, decision(alone, answer))
+      return answer.authorized
+    } catch (error) {
+      parts.log.error({ err: error, deviceId }, 'a tag could not be decided about')
+      parts.onResult(deviceId, { kind: 'not_understood', why: 'out_of_order' })
+      return false
+    }
+  }
+
+  function isPaid(tag: TagName): boolean {
+    const item = 'epc' in tag ? parts.items.find('epc', tag.epc) : parts.items.find('tagUid', tag.tagUid)
+    return item?.status === 'paid' || item?.status === 'picked_up'
   }
 
   function takeBadge(deviceId: string, badge: string): ScanResult {
@@ -239,6 +247,7 @@ export function openLanes(parts: LaneParts): Lanes {
     if (state.operatorSession !== undefined) operators.close(state.operatorSession)
     state.operatorSession = opened.session
     parts.onOperator(deviceId, opened.name)
+    presentations.again(deviceId)
     return opened
   }
 
@@ -246,12 +255,17 @@ export function openLanes(parts: LaneParts): Lanes {
     request,
     scan,
     onEvent(sourceId, event) {
-      const deviceId = parts.feeds(sourceId) ?? sourceId
-      if (event.type === 'tags' && factsOf(deviceId)?.deviceType === 'exit_gate') parts.gates.onReads(deviceId, sourceId, event.reads)
+      const deviceId = parts.wiring.laneOf(sourceId)
+      const type = factsOf(deviceId)?.deviceType
+      if (event.type === 'tags' && type === 'exit_gate') parts.gates.onReads(deviceId, sourceId, event.reads)
+      else if (event.type === 'tags' && type) presentations.onReads(deviceId, event.reads, { awayMs: parts.wiring.awayMsOf(sourceId), nearDbm: parts.wiring.nearDbmOf(sourceId) })
+      if (event.type === 'tag_gone') presentations.onGone(deviceId, event.tag)
       if (event.type === 'passage') {
-        delete stateOf(deviceId).opened
+        gateRequests.passage(deviceId)
         parts.gates.onPassage(deviceId)
       }
+      if (event.type === 'door') parts.doors.onDoor(deviceId, event.state)
+      if (event.type === 'person') parts.onPerson(deviceId, event.direction)
       if (event.type !== 'scan') return
       scan(deviceId, event.text).catch((error: unknown) => {
         parts.log.error({ err: error, deviceId }, 'a scan could not be decided')
@@ -266,6 +280,10 @@ export function openLanes(parts: LaneParts): Lanes {
       operators.close(state.operatorSession)
       delete state.operatorSession
       parts.onOperator(deviceId, null)
+    },
+    stop() {
+      stopListening()
+      presentations.stop()
     },
   }
 }

@@ -7,6 +7,7 @@ import type { Agent } from '../runtime.ts'
 import { readAssets } from './assets.ts'
 import { DeviceList, NotHere } from './components/device-list.tsx'
 import { GatePage } from './components/gate-page.tsx'
+import { SetupPage } from './components/setup-page.tsx'
 import { StationPage } from './components/station-page.tsx'
 import { pageHeaders } from './headers.ts'
 import { clockTime } from './model/clock-time.ts'
@@ -22,7 +23,7 @@ import type { Texts } from './texts/texts.ts'
  *
  * The screens at the station and at the gate. They work with the cloud away, as everything comes from this agent.
  */
-export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config'> {
+export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'surroundings'> {
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
   lanes: Pick<Lanes, 'operatorAt'>
@@ -31,6 +32,8 @@ export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config'> {
 export interface PageOptions {
   /** Whether whoever asks may also use /v1: a page that can do nothing is not shown. */
   mayUse(c: Context): boolean
+  /** Whether whoever asks sits at this machine. */
+  isLoopback(c: Context): boolean
 }
 
 /** What every page is made of. */
@@ -45,7 +48,7 @@ interface PageAt {
 const FOR_EVER = { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'public, max-age=31536000, immutable' }
 
 /** Adds the pages and their files to the local app. */
-export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse }: PageOptions): void {
+export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }: PageOptions): void {
   const assets = readAssets()
   const ours = new Set(agent.config.devices.map((device) => device.deviceId))
   const recent = recentResults({ feed: agent.feed, isOurs: (id) => ours.has(id), policy: () => agent.trust.policy })
@@ -60,8 +63,9 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse }: PageOptions
     return c.html(`<!doctype html>${String(render(nonce))}`, status, pageHeaders(nonce))
   }
 
-  /** Scanners are no place to stand at. */
-  const places = (status: PageStatus): PageDevice[] => status.devices.filter((device) => device.driver !== 'scanner')
+  /** Scanners and readers of other devices are no place to stand at. */
+  const feeding = new Set(agent.config.devices.filter((device) => 'feeds' in device && device.feeds !== undefined).map(({ deviceId }) => deviceId))
+  const places = (status: PageStatus): PageDevice[] => status.devices.filter((device) => device.driver !== 'scanner' && !feeding.has(device.deviceId))
 
   function page(path: string, render: (at: PageAt) => JSX.Element): void {
     app.get(path, (c) => {
@@ -92,6 +96,14 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse }: PageOptions
   page('/gate', ({ device, texts, ...rest }) => {
     const lines = recent.of(device.deviceId).flatMap((result) => gateLine(result, texts) ?? [])
     return <GatePage {...rest} device={device} texts={texts} view={gateReady(texts)} lines={lines} />
+  })
+
+  app.get('/setup', async (c) => {
+    const texts = textsFor(c)
+    if (!isLoopback(c)) return show(c, () => <NotHere texts={texts} />, 401)
+    const { attached, notes } = (await agent.surroundings?.look()) ?? { attached: [], notes: [] }
+    const src = `/assets/${assets.build}/browser/setup.js`
+    return show(c, (nonce) => <SetupPage texts={texts} devices={agent.status().devices} attached={attached} notes={notes} script={{ src, nonce }} />)
   })
 
   app.get('/assets/:build/:folder/:file', (c) => {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { CLICK_AND_COLLECT_EVENTS } from '../../cloud/click-and-collect/events.ts'
 import { cancelOverdueOrders } from '../../cloud/click-and-collect/expire.ts'
+import { enrolTestAgent } from '../support/test-agent.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { liveStores } from '../support/live-store.ts'
@@ -47,6 +48,27 @@ onEveryDatabase('click and collect', (kind) => {
     for (const { type, ...data } of events) CLICK_AND_COLLECT_EVENTS[type as keyof typeof CLICK_AND_COLLECT_EVENTS].parse(data)
     return events
   }
+
+  it('finds the order of a pick-up code, for the store’s own agents too, and shows nothing of others or of the customer', async () => {
+    const [first, second] = [await ordered(), await ordered()]
+    const find = (pickupCode: string, storeId = shop.storeId) => shop.call('verifyPickupCode', { storeId, pickupCode })
+    const spoken = ` ${first.pickupCode.slice(0, 4)}-${first.pickupCode.slice(4)} `.toLowerCase()
+    expect((await find(spoken)).body).toMatchObject({ orderId: first.orderId, status: 'pending', items: first.items })
+    expect((await find(second.pickupCode)).body).toMatchObject({ orderId: second.orderId })
+    expect((await find(second.pickupCode)).text).not.toContain('shopper-1')
+    expect((await find('AAAAAAAA')).status).toBe(404)
+    expect((await find(first.pickupCode, 'st_x')).status).toBe(404)
+    const agent = await enrolTestAgent(shop)
+    await agent.login()
+    expect((await agent.call('verifyPickupCode', { storeId: shop.storeId, pickupCode: first.pickupCode })).body).toMatchObject({ orderId: first.orderId })
+    const { stores } = await shop.ok('fetchStores', {})
+    const other = (stores as Json[]).find(({ storeId }) => storeId !== shop.storeId)
+    expect((await agent.call('verifyPickupCode', { storeId: other?.storeId, pickupCode: first.pickupCode })).status).toBe(404)
+    await move(first.orderId, 'cancelled')
+    expect((await find(first.pickupCode)).status).toBe(404)
+    await walk(second.orderId, 'confirmed', 'ready', 'picked_up')
+    expect((await find(second.pickupCode)).body).toMatchObject({ status: 'picked_up' })
+  })
 
   it('takes an order at the store’s prices, keeps its tagged items, and walks it to the pick-up', async () => {
     const pickupTime = new Date(platform.clock.wall() + DAY).toISOString()

@@ -51,6 +51,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchStock: ({ products, storeId }) => ({ storeId, productId: products[0].productId }),
   submitClickCollectOrder: ({ products, storeId }) => ({ storeId, userId: 'shopper-1', items: [{ productId: products[0].productId, quantity: 1 }] }),
   updateClickCollectStatus: () => ({ orderId: 'ord_x', status: 'confirmed' }),
+  verifyPickupCode: ({ storeId }) => ({ storeId, pickupCode: '7K2M-9XQ4' }),
   fetchClickCollectOrders: ({ storeId }) => ({ storeId }),
   createLoyaltyProgram: ({ storeId }) => ({ storeId, name: 'Stempelkarte', type: 'stamps' }),
   updateLoyaltyProgram: () => ({ programId: 'loy_x', name: 'Stempelkarte' }),

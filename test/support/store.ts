@@ -11,6 +11,7 @@ import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/http-client.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import type { AnyLink } from '../../device-drivers/transports/link-settings.ts'
 import { memoryPort, type MemoryPort } from '../../device-drivers/transports/memory.ts'
 import { pushPort } from '../../device-drivers/transports/push-port.ts'
@@ -55,12 +56,22 @@ export interface TestStore {
   stop(): Promise<void>
 }
 
+/** Hardware of a test beside, or in place of, what every test store has. */
+export interface ExtraHardware {
+  /** Entries of the configuration; one with the deviceId of a lane takes its place. */
+  entries?: Json[]
+  /** Devices on no link at all, by deviceId. */
+  devices?: Record<string, ProtectionDevice>
+  /** Simulators by their address. */
+  ports?: Record<string, (link: ByteLink) => Promise<void>>
+}
+
 export const LANES = { station: 'pos_deactivator', detacher: 'self_checkout_detacher', gate: 'exit_gate' } as const
 export type LaneName = keyof typeof LANES
 
 const HOST = '127.0.0.1:8090'
 
-export async function openStore(options: { passageSensor?: boolean; startMs?: number; devices?: Json[]; reader?: { device: ProtectionDevice; antennas?: Antennas }; broker?: boolean; llrpGate?: boolean; parts?: Partial<AgentParts> } = {}): Promise<TestStore> {
+export async function openStore(options: { passageSensor?: boolean; startMs?: number; devices?: Json[]; reader?: { device: ProtectionDevice; antennas?: Antennas }; broker?: boolean; llrpGate?: boolean; extra?: (shop: Shop, world: VirtualPlatform) => Promise<ExtraHardware>; parts?: Partial<AgentParts> } = {}): Promise<TestStore> {
   const world = virtualPlatform({ seed: 5, ...(options.startMs !== undefined && { startMs: options.startMs }) })
   const shop = await openShop('sqlite', { platform: world })
   const dataDir = temporaryFolder('agent')
@@ -99,7 +110,11 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
     const own = { driver: 'llrp', link: { tcp: '10.0.0.9:5084' }, antennas: { inside: [1], outside: [2] }, siren: { gpo: 1, seconds: 5 }, amber: { gpo: 2 } }
     for (const [i, entry] of entries.entries()) if (entry.deviceId === shop.devices.exit_gate) entries[i] = { deviceId: entry.deviceId, ...own }
   }
-  const checked = readConfig(JSON.stringify({ devices: [...entries, ...(options.devices ?? [])] }))
+  const extra = (await options.extra?.(shop, world)) ?? {}
+  for (const [address, serve] of Object.entries(extra.ports ?? {})) ports.set(address, memoryPort(serve))
+  const added = extra.entries ?? []
+  const all = [...entries.filter(({ deviceId }) => !added.some((entry) => entry.deviceId === deviceId)), ...added]
+  const checked = readConfig(JSON.stringify({ devices: [...all, ...(options.devices ?? [])] }))
   if (!checked.ok) throw new Error(checked.faults.join('\n'))
   // A reader stands in for the gate's scanner: it feeds the same gate.
   const reads = (deviceId: string) => options.reader !== undefined && deviceId === 'gate-scanner'
@@ -131,7 +146,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
         const port = ports.get('tcp' in settings ? settings.tcp : '')
         return port ? port.open(signal) : Promise.reject(new Error('no such port'))
       },
-      openDevice: (entry, links, platform) => (options.reader && reads(entry.deviceId) ? options.reader.device : openDevice(entry, links, platform)),
+      openDevice: (entry, links, platform) => (options.reader && reads(entry.deviceId) ? options.reader.device : (extra.devices?.[entry.deviceId] ?? openDevice(entry, links, platform))),
       onFatal: (why) => void errors.push(why),
       ...options.parts,
     })

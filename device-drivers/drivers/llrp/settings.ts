@@ -4,6 +4,7 @@ import type { Signal } from '../device.ts'
 import { LONGEST_SIGNAL_S, SIGNALS } from '../device.ts'
 import { DeviceId } from '../driver.ts'
 import type { Claim } from '../driver.ts'
+import { FEEDS_FROM_NEAR } from '../feeding.ts'
 
 const numbered = (what: string) => {
   const error = `give the number of the ${what} as the reader counts them, from 1`
@@ -34,6 +35,7 @@ export const LlrpSettings = z
     deviceId: DeviceId,
     driver: z.literal('llrp'),
     link: TcpLink.meta({ description: 'the reader; LLRP listens on port 5084' }),
+    ...FEEDS_FROM_NEAR,
     antennas: z
       .strictObject({ inside: antennaList, outside: antennaList }, { error: 'give { "inside": [1], "outside": [2] }' })
       .optional()

@@ -3,6 +3,7 @@ import { M100_REGIONS } from '../../protocols/m100/messages.ts'
 import type { M100Region } from '../../protocols/m100/messages.ts'
 import { LinkSettings } from '../../transports/link-settings.ts'
 import { DeviceId } from '../driver.ts'
+import { FEEDS_FROM_NEAR } from '../feeding.ts'
 
 const ms = (from: number, to: number) => {
   const error = `give milliseconds, ${from} to ${to}`
@@ -29,6 +30,7 @@ export const M100Settings = z.strictObject({
   deviceId: DeviceId,
   driver: z.literal('uhf-m100'),
   link: LinkSettings,
+  ...FEEDS_FROM_NEAR,
   powerDbm: z.number(powerError).min(0, powerError).max(30, powerError).optional().meta({
     description: 'transmitting power; by default as the reader keeps it',
   }),

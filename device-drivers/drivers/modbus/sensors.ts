@@ -1,8 +1,8 @@
 import type { Platform } from '../../../policy/platform.ts'
 import type { DeviceEvent } from '../device.ts'
+import { doorWatch } from '../door-watch.ts'
 import { beamCounter } from './beams.ts'
 import type { Beam } from './beams.ts'
-import { doorWatch } from './door.ts'
 import type { ModbusSettings } from './settings.ts'
 
 /** What the inputs of one board mean, over all connections. */
@@ -27,8 +27,6 @@ export interface SensorOptions {
 }
 
 const BEAMS: readonly Beam[] = ['outside', 'inside']
-/** Behind a pulse, so long a hand needs to pull. */
-const GRACE_MS = 3_000
 
 /** Passage sensor, door and people counter. */
 export function modbusSensors({ settings, platform, tell, siren }: SensorOptions): Sensors {
@@ -37,12 +35,12 @@ export function modbusSensors({ settings, platform, tell, siren }: SensorOptions
   const doorOf = door && doorWatch({
     platform,
     openSeconds: door.openSeconds,
-    graceMs: settings.pulseMs + GRACE_MS,
-    onAlarm(detail) {
-      onFault(detail)
-      siren(settings.siren?.seconds ?? 0)
+    pulseMs: settings.pulseMs,
+    onState(state, alarm) {
+      tell({ type: 'door', state })
+      if (alarm) onFault(alarm)
+      if (alarm !== undefined) siren(alarm === null ? 0 : (settings.siren?.seconds ?? 0))
     },
-    onShut: () => siren(0),
   })
   const counter = beams && beamCounter({
     platform,

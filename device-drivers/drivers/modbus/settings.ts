@@ -3,6 +3,7 @@ import type { ModbusFraming } from '../../protocols/modbus/frame.ts'
 import { linkKey, linkMode, LinkSettings } from '../../transports/link-settings.ts'
 import type { Signal } from '../device.ts'
 import { LONGEST_SIGNAL_S, SIGNALS } from '../device.ts'
+import { OpenSeconds } from '../door-watch.ts'
 import { DeviceId } from '../driver.ts'
 import type { Claim } from '../driver.ts'
 
@@ -29,7 +30,7 @@ const Siren = z.strictObject(
 const Door = z.strictObject(
   {
     input: address('door sensor, which is 1 while the door is open'),
-    openSeconds: z.number(secondsError).min(1, secondsError).max(LONGEST_SIGNAL_S, secondsError).default(30),
+    openSeconds: OpenSeconds,
   },
   { error: 'give { "input": …, "openSeconds": 30 }' },
 )

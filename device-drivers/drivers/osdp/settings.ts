@@ -3,8 +3,10 @@ import { hexOfBytes } from '../../protocols/hex.ts'
 import { DEFAULT_KEY } from '../../protocols/osdp/secure-channel.ts'
 import { linkKey, LinkSettings } from '../../transports/link-settings.ts'
 import { LONGEST_SIGNAL_S } from '../device.ts'
+import { OpenSeconds } from '../door-watch.ts'
 import { DeviceId } from '../driver.ts'
 import type { Claim } from '../driver.ts'
+import { FEEDS } from '../feeding.ts'
 
 const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
 const ms = (from: number, to: number) => whole(from, to, `give milliseconds, ${from} to ${to}`)
@@ -25,6 +27,7 @@ export const OsdpSettings = z
     deviceId: DeviceId,
     driver: z.literal('osdp'),
     link: LinkSettings,
+    ...FEEDS,
     address: whole(0, 126, 'give the address of the device on its line, 0 to 126').default(0),
     check: z.enum(['crc', 'checksum'], { error: 'use "crc", or "checksum" for devices without' }).default('crc'),
     key: z
@@ -42,6 +45,10 @@ export const OsdpSettings = z
     confirmInput: numberOf('input that shows the release').optional(),
     pulseMs: ms(100, 60_000).multipleOf(100, { error: 'OSDP counts in 100 ms: give 100, 200, …' }).default(500),
     passageInput: numberOf('input of the passage sensor').optional(),
+    door: z
+      .strictObject({ input: numberOf('door sensor, which is 1 while the door is open'), openSeconds: OpenSeconds }, { error: 'give { "input": …, "openSeconds": 30 }' })
+      .optional()
+      .meta({ description: 'door behind the lock: relocks when it opens, tells when it is forced or left open' }),
     cards: z.enum(['tags', 'scans'], { error: 'use "tags" or "scans"' }).default('tags')
       .meta({ description: 'what a card is told as: a tag with its number as tagUid, or a scanned text' }),
     siren: Siren.optional(),
@@ -53,6 +60,10 @@ export const OsdpSettings = z
   .refine(({ key, insecure }) => (key !== undefined) !== insecure, {
     error: 'give the base key of this device, or "insecure": true (without a key) for one that knows no secure channel',
     path: ['key'],
+  })
+  .refine(({ door, output }) => door === undefined || output !== undefined, {
+    error: 'a door needs its lock; give "output" too',
+    path: ['door'],
   })
   .refine(({ confirmInput, output }) => confirmInput === undefined || output !== undefined, {
     error: 'an input confirms an output; give "output" too',

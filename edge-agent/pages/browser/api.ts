@@ -46,7 +46,8 @@ export function listOperators(): Promise<Answer<{ operators: OperatorName[] }>> 
   return call('GET', '/v1/operators')
 }
 
-async function call<T>(method: string, path: string, body?: object): Promise<Answer<T>> {
+/** Asks the agent's local HTTP; never rejects. */
+export async function call<T>(method: string, path: string, body?: object): Promise<Answer<T>> {
   const headers = { ...(body && { 'content-type': 'application/json' }) }
   try {
     const response = await ask(path, { method, headers, ...(body && { body: JSON.stringify(body) }) }, LIMIT_MS)

@@ -81,7 +81,7 @@ function againFor(view: ResultView, text: string | undefined): (() => void) | un
 
 function onEvent(event: LiveEvent): void {
   if (event.type === 'status') return header.setStatus(event.status)
-  if (event.deviceId !== deviceId) return
+  if (event.deviceId !== deviceId || event.type === 'person') return
   // What this page waits for is told with its own answer.
   if (event.type === 'result') return underWay.size > 0 ? void meanwhile.push(event.result) : show(event.result)
   operator.heard(event.name)

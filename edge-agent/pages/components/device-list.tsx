@@ -31,6 +31,11 @@ export function DeviceList({ texts, devices, missing }: { texts: Texts; devices:
             </li>
           ))}
         </ul>
+        <p>
+          <a class="language" href={`/setup?${new URLSearchParams({ lang: texts.language })}`}>
+            {texts.setup.title}
+          </a>
+        </p>
       </main>
     </Frame>
   )

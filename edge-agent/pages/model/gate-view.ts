@@ -50,7 +50,7 @@ export function gateLost(texts: Texts): GateView {
 
 /** Undefined: the gate itself showed nothing, so its display does not either. */
 export function gateView({ result, light }: GateResult, texts: Texts): GateView | undefined {
-  if (result.kind === 'operator') return undefined
+  if (result.kind !== 'not_understood' && result.kind !== 'decision') return undefined
   if (result.kind === 'not_understood') {
     return { tone: 'amber', headline: texts.gate.amber, message: texts.notUnderstood[result.why].what, item: '', seconds: SECONDS.amber }
   }
@@ -63,8 +63,8 @@ export function gateView({ result, light }: GateResult, texts: Texts): GateView 
 /** What staff read in the list of the last decisions. */
 export function gateLine(event: GateResult, texts: Texts): GateLine | undefined {
   const view = gateView(event, texts)
-  if (!view || event.result.kind === 'operator') return undefined
   const { result } = event
+  if (!view || (result.kind !== 'decision' && result.kind !== 'not_understood')) return undefined
   const text = result.kind === 'decision' ? reasonOf(result.answer, texts) : texts.notUnderstood[result.why].what
   return { atMs: event.atMs, tone: view.tone, text, item: result.kind === 'decision' ? (result.item ?? '') : '' }
 }

@@ -1,6 +1,6 @@
 import type { DenyReason, ItemStatus } from '../../../policy/vocabulary.ts'
 import type { Texts } from '../texts/texts.ts'
-import type { PageAnswer, PageResult } from './wire.ts'
+import type { PageAnswer, PageOrder, PageResult } from './wire.ts'
 
 /** granted ✓ · refused ✕ · staff: somebody must come · unsure: somebody must look · note: nothing was decided */
 export type Tone = 'granted' | 'refused' | 'staff' | 'unsure' | 'note'
@@ -54,6 +54,9 @@ const STATUS_TONES: Record<ItemStatus, Tone> = {
 }
 
 const SECONDS: Record<Tone, number> = { granted: 6, refused: 12, staff: 20, unsure: 30, note: 10 }
+const ALARM_SECONDS = 60
+/** Somebody fetches what is listed. */
+const ORDER_SECONDS = 60
 /** With labels left somebody fetches the next garment. */
 const COUNTING_SECONDS = 30
 
@@ -64,6 +67,9 @@ const APPROVABLE: ReadonlySet<DenyReason> = new Set(['manual_assistance_required
 export function resultView(result: PageResult, texts: Texts): ResultView | undefined {
   if (result.kind === 'operator') return undefined
   if (result.kind === 'decision') return result.answer.authorized ? granted(result.answer, texts) : refused(result.answer, texts)
+  if (result.kind === 'receipt') return receipt(result.left, texts)
+  if (result.kind === 'alarm') return view('staff', texts.callStaff, { message: texts.alarms[result.what].what, advice: texts.alarms[result.what].todo, seconds: ALARM_SECONDS })
+  if (result.kind === 'order') return order(result.order, texts)
   const { what, todo } = texts.notUnderstood[result.why]
   const isBroken = result.why === 'out_of_order'
   return view(isBroken ? 'staff' : 'note', isBroken ? texts.callStaff : texts.notARelease, { message: what, advice: todo })
@@ -72,6 +78,23 @@ export function resultView(result: PageResult, texts: Texts): ResultView | undef
 /** Everything that is not said is empty. */
 function view(tone: Tone, headline: string, more: Partial<ResultView>): ResultView {
   return { tone, headline, left: '', message: '', advice: '', again: null, seconds: SECONDS[tone], ...more }
+}
+
+/** A receipt by itself releases nothing where tags are read. */
+function receipt(left: number, texts: Texts): ResultView {
+  if (left === 0) return view('note', texts.receiptRead.what, { message: texts.nothingLeft })
+  return view('granted', texts.receiptRead.what, { left: texts.labelsLeft(left), message: texts.receiptRead.todo, seconds: COUNTING_SECONDS })
+}
+
+/** An order is handed over when it is ready, and once. */
+function order({ status, items, note }: PageOrder, texts: Texts): ResultView {
+  const { what, todo } = texts.orders[status] ?? { what: status, todo: '' }
+  return view(status === 'ready' ? 'granted' : 'note', what, {
+    left: items.map(({ name, quantity }) => `${quantity} × ${name}`).join(', '),
+    message: todo,
+    advice: note ?? '',
+    seconds: ORDER_SECONDS,
+  })
 }
 
 function granted(answer: PageAnswer, texts: Texts): ResultView {

@@ -40,8 +40,9 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
       policy(status, texts),
       ...clock(status, texts),
       ...deviceBadge(device, texts),
+      ...doorBadge(device, texts),
     ],
-    banners: [...fault(status, texts), ...deviceBanner(device, texts)],
+    banners: [...fault(status, texts), ...deviceBanner(device, texts), ...doorBanner(device, texts)],
   }
 }
 
@@ -78,6 +79,19 @@ function clock({ clock: trust }: PageStatus, texts: Texts): Badge[] {
 function deviceBadge(device: PageDevice | undefined, texts: Texts): Badge[] {
   if (!device) return []
   return [{ tone: DEVICE_TONES[device.state], text: texts.deviceStates[device.state] }]
+}
+
+function doorBadge(device: PageDevice | undefined, texts: Texts): Badge[] {
+  if (!device?.door) return []
+  const tone = device.door === 'shut' ? 'good' : device.door === 'open' ? 'warn' : 'bad'
+  return [{ tone, text: texts.doors[device.door] }]
+}
+
+/** For as long as the door stands open: a result on the stage goes by. */
+function doorBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
+  if (device?.door !== 'forced' && device?.door !== 'left_open') return []
+  const { what, todo } = texts.alarms[`door_${device.door}`]
+  return [{ tone: 'bad', text: `${what} ${todo}` }]
 }
 
 function fault({ fault: why }: PageStatus, texts: Texts): Banner[] {

@@ -25,6 +25,8 @@ export interface PageDevice {
   detail: string
   name: string | null
   deviceType: string | null
+  /** Of devices with a door behind their lock. */
+  door?: 'shut' | 'open' | 'forced' | 'left_open' | null
 }
 
 export interface PageAnswer {
@@ -39,12 +41,27 @@ export interface PageAnswer {
   itemStatus?: ItemStatus
 }
 
+/** A click-and-collect order at its pick-up. */
+export interface PageOrder {
+  orderId: string
+  /** pending, confirmed, preparing, ready, picked_up. */
+  status: string
+  items: { name: string; quantity: number }[]
+  note?: string
+}
+
+/** What went on at a lane that nobody asked for. */
+export type PageAlarm = 'unexpected_release' | 'door_forced' | 'door_left_open'
+
 /** Why a scan was not even a question. */
-export type NotUnderstood = 'unknown_code' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order'
+export type NotUnderstood = 'unknown_code' | 'needs_connection' | 'product_code' | 'wrong_badge' | 'locked' | 'out_of_order'
 
 export type PageResult =
   | { kind: 'decision'; answer: PageAnswer; /** The tag that it was about. */ item?: string }
   | { kind: 'operator'; name: string }
+  | { kind: 'receipt'; left: number }
+  | { kind: 'alarm'; what: PageAlarm }
+  | { kind: 'order'; order: PageOrder }
   | { kind: 'not_understood'; why: NotUnderstood }
 
 /** What the gate itself showed; null: nothing, as the policy wants it for unknown tags. */
@@ -55,3 +72,4 @@ export type LiveEvent =
   /** `atMs`: wall clock. `light`: at gates only. */
   | { type: 'result'; deviceId: string; atMs: number; result: PageResult; light?: GateLight }
   | { type: 'operator'; deviceId: string; name: string | null }
+  | { type: 'person'; deviceId: string; direction: 'in' | 'out'; count: number }

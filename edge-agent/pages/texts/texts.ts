@@ -1,5 +1,5 @@
 import type { DenyReason, DeviceType, ItemStatus, ProtectionAction } from '../../../policy/vocabulary.ts'
-import type { NotUnderstood, PageDevice, PageStatus } from '../model/wire.ts'
+import type { NotUnderstood, PageAlarm, PageDevice, PageStatus } from '../model/wire.ts'
 
 export const LANGUAGES = ['de', 'en'] as const
 export type Language = (typeof LANGUAGES)[number]
@@ -40,6 +40,7 @@ export interface Texts {
   noPolicy: string
   clockUntrusted: string
   deviceStates: Record<PageDevice['state'], string>
+  doors: Record<NonNullable<PageDevice['door']>, string>
   deviceAway(detail: string): string
   fault(why: string): string
   /** The page does not hear the agent any more. */
@@ -57,6 +58,12 @@ export interface Texts {
   reasons: Record<DenyReason, Advice>
   noReason: string
   notUnderstood: Record<NotUnderstood, Advice>
+  /** A receipt was read, and the goods are to follow. */
+  receiptRead: Advice
+  nothingLeft: string
+  alarms: Record<PageAlarm, Advice>
+  /** By the status of an order whose pick-up code was read. */
+  orders: Readonly<Record<string, Advice>>
   itemStatuses: Record<ItemStatus, string>
   statusUnknown: string
   decidedOffline: string
@@ -90,6 +97,22 @@ export interface Texts {
   pinTooShort: string
   lockedFor(seconds: number): string
   signInFailed: string
+
+  setup: {
+    title: string
+    configured: string
+    check: string
+    checkHint: string
+    attached: string
+    nothingAttached: string
+    entryHint: string
+    entry: string
+    kinds: Record<'serial' | 'nfc' | 'llrp', string>
+    llrp: string
+    address: string
+    look: string
+    failed: string
+  }
 
   gate: {
     ready: string

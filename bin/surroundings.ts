@@ -1,0 +1,43 @@
+import { greetReader } from '../device-drivers/drivers/llrp/greet.ts'
+import { listReaders, type ListedReader } from '../device-drivers/drivers/pcsc/list-readers.ts'
+import { openTcp } from '../device-drivers/transports/tcp.ts'
+import type { Attached, Surroundings } from '../edge-agent/setup/surroundings.ts'
+import type { Platform } from '../policy/platform.ts'
+import { foundSerial, type FoundSerial } from './found-serial.ts'
+
+const LLRP_PORT = 5_084
+
+/** What a port is called: by its plug, else by its place. */
+export const titleOf = ({ path, vendor, product, usbId }: FoundSerial): string => [vendor, product].filter(Boolean).join(' ') || usbId || path
+
+/** The entry for a reader that pcscd sees. */
+export function readerEntry({ stableName }: ListedReader): Record<string, unknown> {
+  return { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: stableName } }
+}
+
+/** Looks around on this machine: serial ports by their stable names, readers of pcscd, LLRP readers at an address. */
+export function surroundings(pcscdSocket: string, platform: Platform): Surroundings {
+  return {
+    async look() {
+      const attached = foundSerial().map((port): Attached => ({ kind: 'serial', name: titleOf(port), at: port.path, ...(port.fix && { fix: port.fix }), entry: port.suggestion }))
+      const notes: string[] = []
+      try {
+        for (const reader of await listReaders(pcscdSocket, platform)) attached.push({ kind: 'nfc', name: reader.name, at: pcscdSocket, entry: readerEntry(reader) })
+      } catch (error) {
+        notes.push((error as Error).message)
+      }
+      return { attached, notes }
+    },
+    async llrpAt(address) {
+      const [host = '', port] = address.split(':')
+      const at = `${host}:${port ?? LLRP_PORT}`
+      try {
+        const refusal = await greetReader((signal) => openTcp(host, Number(port ?? LLRP_PORT), signal), platform)
+        const entry = { deviceId: 'dev_…', driver: 'llrp', link: { tcp: at }, antennas: { inside: [1], outside: [2] }, siren: { gpo: 1, seconds: 5 } }
+        return { found: { kind: 'llrp', name: 'LLRP', at, ...(refusal !== null && { fix: refusal }), entry } }
+      } catch (error) {
+        return { fault: (error as Error).message }
+      }
+    },
+  }
+}

@@ -1,0 +1,19 @@
+import { z } from 'zod'
+
+const feedsError = { error: 'give the deviceId of the device that this reader serves' }
+const nearError = { error: 'give dBm, -100 to 0, such as -45' }
+
+/** A setting of readers: whose eyes they are. */
+export const FEEDS = {
+  feeds: z.string(feedsError).min(1, feedsError).max(128, { error: 'at most 128 characters' }).optional().meta({
+    description: 'what this reader reads is presented at that device; left out: it is a device of its own',
+  }),
+}
+
+/** The same for UHF readers, which hear tags from afar too. */
+export const FEEDS_FROM_NEAR = {
+  ...FEEDS,
+  nearDbm: z.number(nearError).min(-100, nearError).max(0, nearError).optional().meta({
+    description: 'not at gates: a tag that is heard more weakly is not meant; left out: every tag is',
+  }),
+}

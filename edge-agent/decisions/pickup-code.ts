@@ -1,0 +1,42 @@
+import type { CloudLink } from '../link/cloud-link.ts'
+
+/** An order as the handheld shows it; nothing about the customer. */
+export interface PickupOrder {
+  orderId: string
+  status: string
+  items: { name: string; quantity: number; /** Tagged items that are kept for it. */ tags: number }[]
+  note?: string
+}
+
+/** `unknown`: no order of this store has this code. `unreachable`: only the cloud knows the codes. */
+export type VerifiedCode = { kind: 'order'; order: PickupOrder } | { kind: 'unknown' } | { kind: 'unreachable' }
+
+const ITEMS_SHOWN = 50
+
+/** Whether a text can be a pick-up code: 8 letters and digits, perhaps in two groups, as people type them. */
+export function looksLikePickupCode(text: string): boolean {
+  return /^[0-9A-Z]{4}[\s-]?[0-9A-Z]{4}$/i.test(text.trim())
+}
+
+/** Asks the cloud which order a code belongs to. Never throws. */
+export async function verifyPickupCode(link: CloudLink, storeId: string, pickupCode: string): Promise<VerifiedCode> {
+  if (!link.isOnline) return { kind: 'unreachable' }
+  const answer = await link.ask('verifyPickupCode', { storeId, pickupCode: pickupCode.trim() })
+  if (answer.kind === 'refused' && answer.status === 404) return { kind: 'unknown' }
+  if (answer.kind !== 'answered') return { kind: 'unreachable' }
+  const { orderId, status, items, note } = answer.body
+  const lines = (Array.isArray(items) ? items : []) as { name?: unknown; quantity?: unknown; reservedTags?: unknown }[]
+  return {
+    kind: 'order',
+    order: {
+      orderId: String(orderId),
+      status: String(status),
+      items: lines.slice(0, ITEMS_SHOWN).map(({ name, quantity, reservedTags }) => ({
+        name: String(name).slice(0, 200),
+        quantity: Number(quantity),
+        tags: Array.isArray(reservedTags) ? reservedTags.length : 0,
+      })),
+      ...(typeof note === 'string' && note !== '' && { note: note.slice(0, 250) }),
+    },
+  }
+}

@@ -1,0 +1,41 @@
+import type { DoorState } from '../../device-drivers/drivers/device.ts'
+import type { GateEvent } from './gate/gate-journal.ts'
+
+/** The doors behind locks: what their sensors say, and an exception for each that is open as it should not be. */
+export interface Doors {
+  onDoor(deviceId: string, state: DoorState): void
+  /** Undefined: it has no door, or nothing is known yet. */
+  stateOf(deviceId: string): DoorState | undefined
+}
+
+export type DoorAlarm = 'door_forced' | 'door_left_open'
+
+export interface DoorsParts {
+  record(event: GateEvent): void
+  isOnline(): boolean
+  /** For the pages. */
+  onAlarm(deviceId: string, alarm: DoorAlarm): void
+  onChange(): void
+}
+
+const ALARMS: Partial<Record<DoorState, { reason: DoorAlarm; detail: string }>> = {
+  forced: { reason: 'door_forced', detail: 'the door was opened without a release' },
+  left_open: { reason: 'door_left_open', detail: 'the door was not shut in time' },
+}
+
+/** No door has told anything yet. */
+export function openDoors({ record, isOnline, onAlarm, onChange }: DoorsParts): Doors {
+  const states = new Map<string, DoorState>()
+  return {
+    onDoor(deviceId, state) {
+      states.set(deviceId, state)
+      const alarm = ALARMS[state]
+      if (alarm) {
+        record({ type: 'protection.exception.raised', deviceId, protectionAction: 'unlock_fixture', offline: !isOnline(), ...alarm })
+        onAlarm(deviceId, alarm.reason)
+      }
+      onChange()
+    },
+    stateOf: (deviceId) => states.get(deviceId),
+  }
+}

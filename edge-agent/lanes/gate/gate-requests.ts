@@ -1,0 +1,107 @@
+import type { DeviceCommand } from '../../../device-drivers/drivers/device.ts'
+import { newId } from '../../../policy/ids.ts'
+import { namesTag } from '../../../policy/identifiers.ts'
+import type { Platform } from '../../../policy/platform.ts'
+import { receiptTextIn } from '../../../policy/receipts/receipt-token.ts'
+import type { Authorize } from '../../decisions/authorize.ts'
+import type { AuthorizeAnswer, AuthorizeRequest } from '../../decisions/request.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import type { AgentClock } from '../../trust/clock.ts'
+import type { Trust } from '../../trust/trust.ts'
+import { gateSignal } from '../gate-signals.ts'
+import type { Execute } from '../release-watch.ts'
+import { unusedRights } from '../unused-rights.ts'
+import type { Wiring } from '../wiring.ts'
+import type { Gates } from './gates.ts'
+
+/** What is asked for at gates by receipt or name: answered, shown and sounded. Tags that readers see go their own way (gates.ts). */
+export interface GateRequests {
+  decide(asked: AuthorizeRequest): Promise<AuthorizeAnswer>
+  /** Somebody went through. */
+  passage(deviceId: string): void
+}
+
+export interface GateRequestsParts {
+  platform: Platform
+  storeId: string
+  ledger: Ledger
+  clock: AgentClock
+  trust: Trust
+  gates: Gates
+  wiring: Wiring
+  authorize: Authorize
+  execute: Execute
+}
+
+/** A second look at a gate repeats the signal within, ms. */
+const SECOND_LOOK_MS = 20_000
+const SIGNAL_WITHIN_MS = 2_000
+
+/** No receipt was shown yet. */
+export function openGateRequests(parts: GateRequestsParts): GateRequests {
+  const { platform, trust, authorize } = parts
+  /** The last receipt that opened a gate, until somebody goes through. */
+  const opened = new Map<string, { text: string | undefined; answer: AuthorizeAnswer; atMs: number }>()
+
+  function signal(deviceId: string, command: DeviceCommand): void {
+    const within = new AbortController()
+    const cancel = platform.timers.after(SIGNAL_WITHIN_MS, () => within.abort())
+    void parts.execute(deviceId, command, within.signal).finally(cancel)
+  }
+
+  /** The same receipt again before anybody went through: the same redemption, shown once more. */
+  function secondLook({ deviceId, receipt, identifiers }: AuthorizeRequest): AuthorizeAnswer | undefined {
+    const last = opened.get(deviceId)
+    const isSame = last !== undefined && receipt !== undefined && receiptTextIn(receipt) === last.text && !namesTag(identifiers)
+    if (!isSame || platform.clock.elapsed() - last.atMs > SECOND_LOOK_MS) return undefined
+    signal(deviceId, { kind: 'release' })
+    signal(deviceId, { kind: 'signal', signal: 'green', seconds: 4 })
+    return last.answer
+  }
+
+  async function show(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
+    const { deviceId, receipt } = asked
+    const hasTag = namesTag(asked.identifiers)
+    const shown = gateSignal(answer, hasTag, trust.policy?.policy)
+    if (shown) signal(deviceId, { kind: 'signal', signal: shown.signal, seconds: shown.seconds })
+    if (answer.authorized && receipt !== undefined && !hasTag && parts.wiring.hasPassageSensor(deviceId)) {
+      opened.set(deviceId, { text: receiptTextIn(receipt), answer, atMs: platform.clock.elapsed() })
+    }
+    if (shown?.isAlarm) await recordAlarm(asked, answer)
+  }
+
+  async function recordAlarm(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
+    const { nowMs } = parts.clock.now()
+    await parts.ledger.record({
+      atMs: nowMs,
+      event: {
+        type: 'protection.exception.raised',
+        eventId: newId('evt', platform),
+        occurredAt: new Date(nowMs).toISOString(),
+        storeId: parts.storeId,
+        deviceId: asked.deviceId,
+        protectionAction: asked.action,
+        reason: 'gate_alarm',
+        offline: answer.offline,
+        detail: `an item left that is ${answer.itemStatus ?? 'not covered by the receipt'}`,
+        ...asked.identifiers,
+        ...(answer.itemStatus && { itemStatus: answer.itemStatus }),
+      },
+    })
+  }
+
+  return {
+    async decide(asked) {
+      const repeated = secondLook(asked)
+      if (repeated) return repeated
+      const isAlone = asked.receipt !== undefined && !namesTag(asked.identifiers)
+      // Before it is used up: the tags of what was free may follow.
+      const receipt = isAlone ? unusedRights(parts, asked.receipt ?? '', 'exit') : undefined
+      const answer = await authorize(asked)
+      await show(asked, answer)
+      if (receipt && answer.authorized) parts.gates.onReceipt(asked.deviceId, receipt.claims, receipt.unused)
+      return answer
+    },
+    passage: (deviceId) => void opened.delete(deviceId),
+  }
+}

@@ -1,0 +1,29 @@
+import type { ReceiptClaims } from '../../policy/receipts/claims.ts'
+import { openReceipt } from '../../policy/receipts/receipt-token.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { AgentClock } from '../trust/clock.ts'
+import type { Trust } from '../trust/trust.ts'
+
+export interface UnusedRights {
+  readonly claims: ReceiptClaims
+  /** The numbers of its units whose right is free as far as is known here. */
+  readonly unused: readonly number[]
+}
+
+export interface ReceiptParts {
+  storeId: string
+  ledger: Pick<Ledger, 'claims'>
+  clock: AgentClock
+  trust: Pick<Trust, 'keys'>
+}
+
+/** What is left of a receipt; undefined for one that is not genuine, has ended or was called back. */
+export function unusedRights({ storeId, ledger, clock, trust }: ReceiptParts, receipt: string, rightClass: 'release' | 'exit'): UnusedRights | undefined {
+  const { nowMs } = clock.now()
+  const opened = openReceipt(receipt, { keys: trust.keys, storeId, now: nowMs / 1_000 })
+  if (!opened.ok) return undefined
+  const { claims } = opened
+  const cti = Buffer.from(claims.cti).toString('hex')
+  if (ledger.claims.isDenied(cti)) return undefined
+  return { claims, unused: Array.from({ length: claims.units }, (_, n) => n).filter((n) => ledger.claims.isFree(cti, rightClass, n, nowMs, false)) }
+}

@@ -1,0 +1,34 @@
+import { newId } from '../../policy/ids.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Log } from '../log.ts'
+
+export interface RefusalsParts {
+  platform: Platform
+  ledger: Pick<Ledger, 'record'>
+  storeId: string
+  /** Trusted time, ms. */
+  nowMs(): number
+  log: Log
+}
+
+const KINDS_LIMIT = 100
+
+/** Tells of documents from the cloud that are refused, once for each kind: what is refused comes again and again. */
+export function refusals({ platform, ledger, storeId, nowMs, log }: RefusalsParts): (what: string) => void {
+  const told = new Set<string>()
+  return (what) => {
+    log.warn({ what }, 'something from the cloud was refused')
+    if (told.has(what) || told.size >= KINDS_LIMIT) return
+    told.add(what)
+    const event = {
+      type: 'protection.exception.raised' as const,
+      eventId: newId('evt', platform),
+      occurredAt: new Date(nowMs()).toISOString(),
+      storeId,
+      reason: 'refused_document',
+      detail: what.slice(0, 300),
+    }
+    ledger.record({ atMs: nowMs(), event }).catch((error: unknown) => log.error({ err: error }, 'a refusal could not be written down'))
+  }
+}

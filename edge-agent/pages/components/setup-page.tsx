@@ -1,0 +1,79 @@
+import type { Attached } from '../../setup/surroundings.ts'
+import { deviceTitle } from '../model/status-view.ts'
+import type { PageDevice } from '../model/wire.ts'
+import type { Texts } from '../texts/texts.ts'
+import { Frame, type FrameProps } from './frame.tsx'
+
+export interface SetupPageProps {
+  texts: Texts
+  script?: FrameProps['script']
+  devices: readonly (PageDevice & { identity?: { description: string; firmwareVersion?: string } })[]
+  attached: readonly Attached[]
+  /** Why something could not be looked for. */
+  notes: readonly string[]
+}
+
+/** For whoever sets a lane up: what is configured and whether it answers, and what else is there to be written down. */
+export function SetupPage({ texts, script, devices, attached, notes }: SetupPageProps) {
+  const { setup } = texts
+  return (
+    <Frame title={`${setup.title} · untag`} texts={texts} kind="list" script={script}>
+      <main>
+        <h1>{setup.title}</h1>
+        <h2>{setup.configured}</h2>
+        <p class="soft">{devices.length === 0 ? texts.noDevices : setup.checkHint}</p>
+        <ul class="devices">
+          {devices.map((device) => (
+            <li>
+              {/* Scanners and readers of other devices are of no type of their own. */}
+              <h3>{device.name === null && device.deviceType === null ? device.driver : deviceTitle(device, texts)}</h3>
+              <p class="ids">
+                {device.deviceId} · {device.driver}
+              </p>
+              <p role="status" data-found={device.deviceId}>
+                {texts.deviceStates[device.state]}: {device.detail}
+              </p>
+              <p class="row">
+                <button type="button" data-check={device.deviceId}>
+                  {setup.check}
+                </button>
+              </p>
+            </li>
+          ))}
+        </ul>
+        <h2>{setup.attached}</h2>
+        <p class="soft">{attached.length === 0 ? setup.nothingAttached : setup.entryHint}</p>
+        <ul class="devices">
+          {attached.map(({ kind, name, at, fix, entry }) => (
+            <li>
+              <h3>
+                {setup.kinds[kind]}: {name}
+              </h3>
+              <p class="ids">{at}</p>
+              {fix === undefined ? null : <p>{fix}</p>}
+              <pre tabindex={0} aria-label={setup.entry}>{JSON.stringify(entry)}</pre>
+            </li>
+          ))}
+        </ul>
+        {notes.map((note) => (
+          <p class="soft">{note}</p>
+        ))}
+        <h2>{setup.llrp}</h2>
+        <form data-slot="llrp" method="post">
+          <label for="address">{setup.address}</label>
+          <div class="row">
+            <input id="address" data-slot="address" maxlength={206} autocomplete="off" autocapitalize="none" spellcheck={false} placeholder="10.0.0.7" required />
+            <button type="submit">{setup.look}</button>
+          </div>
+        </form>
+        <p role="status" data-slot="llrp-told" />
+        <pre data-slot="llrp-entry" tabindex={0} aria-label={setup.entry} hidden />
+        <p class="row">
+          <a class="button" href={`/station?${new URLSearchParams({ lang: texts.language })}`}>
+            {texts.chooseDevice}
+          </a>
+        </p>
+      </main>
+    </Frame>
+  )
+}

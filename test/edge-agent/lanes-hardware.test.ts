@@ -1,0 +1,172 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { FeedEvent } from '../../edge-agent/feed.ts'
+import type { ScanResult } from '../../edge-agent/lanes/lanes.ts'
+import { llrpReader, type LlrpReader } from '../../simulators/devices/llrp-reader.ts'
+import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
+import type { Json } from '../support/cloud.ts'
+import { openStore, type TestStore } from '../support/store.ts'
+import { fakeDevice, type FakeDevice } from './fake-device.ts'
+
+let store: TestStore
+let told: FeedEvent[]
+afterEach(() => store.stop())
+
+async function open(extra: NonNullable<Parameters<typeof openStore>[0]>['extra']): Promise<void> {
+  store = await openStore({ ...(extra && { extra }) })
+  told = []
+  void (async () => {
+    for await (const event of store.agent.feed.listen(new AbortController().signal)) told.push(event)
+  })()
+}
+const results = () => told.flatMap((event): ScanResult[] => (event.type === 'result' ? [event.result] : []))
+const answers = () => results().flatMap((result) => (result.kind === 'decision' ? [result.answer] : []))
+const scan = (deviceId: string, text: string) => store.drive(store.agent.lanes.scan(deviceId, text))
+const offline = async () => {
+  store.network(false)
+  await store.until('offline', () => !store.agent.link.isOnline)
+}
+const exceptions = async () => {
+  await store.world.advance(300)
+  await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+  const { events } = await store.drive(store.shop.ok('fetchProtectionEvents', { storeId: store.shop.storeId, type: 'protection.exception.raised', limit: 500 }))
+  return (events as Json[]).map(({ reason, deviceId }) => ({ reason, deviceId }))
+}
+
+describe('a handheld reader', () => {
+  let sled: FakeDevice
+  let handheld: string
+  const openHandheld = () =>
+    open(async (shop, world) => {
+      sled = fakeDevice(world.clock.elapsed)
+      ;({ deviceId: handheld } = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'handheld_reader' }))
+      return { entries: [{ deviceId: handheld, driver: 'pcsc', link: { pcsc: 'sled' } }], devices: { [handheld]: sled.device } }
+    })
+
+  it('tells the status of what it reads by radio, NFC or bar code, and by what it knew offline; a receipt shown before is no matter', async () => {
+    await openHandheld()
+    const [product] = store.shop.products
+    const names = { tagUid: '04A2B3C4D5E680', tagId: 'HT-000017' }
+    const { epc } = await store.drive(store.shop.newItem(product, names))
+    const { receipt } = await store.buy([{ ean: product.ean, quantity: 1 }])
+    await store.drive(store.agent.link.look())
+    await scan(handheld, receipt)
+    told = []
+    for (const tag of [{ epc }, { tagUid: names.tagUid }]) sled.lay(tag)
+    await store.until('two answers', () => answers().length === 2)
+    await scan(handheld, names.tagId)
+    await scan(handheld, epc)
+    await offline()
+    await scan(handheld, names.tagId)
+    expect(answers()).toEqual([...Array(4).fill(expect.objectContaining({ authorized: true, action: 'verify_item_status', itemStatus: 'sellable', offline: false })), expect.objectContaining({ itemStatus: 'sellable', offline: true })])
+    expect(await scan(handheld, product.ean)).toEqual({ kind: 'not_understood', why: 'product_code' })
+  })
+
+  it('finds the order of a pick-up code however it is typed, with what is kept for it and nothing about the customer', async () => {
+    await openHandheld()
+    const [, product] = store.shop.products
+    const order = await store.drive(store.shop.ok('submitClickCollectOrder', { storeId: store.shop.storeId, userId: 'shopper-1', items: [{ productId: product.productId, quantity: 2 }], note: 'Bitte als Geschenk' }))
+    const typed = `${order.pickupCode.slice(0, 4)}-${order.pickupCode.slice(4)}`.toLowerCase()
+    const shown = (status: string) => ({ kind: 'order', order: { orderId: order.orderId, status, items: [{ name: product.name, quantity: 2, tags: 2 }], note: 'Bitte als Geschenk' } })
+    expect(await scan(handheld, typed)).toEqual(shown('pending'))
+    for (const status of ['confirmed', 'ready']) await store.drive(store.shop.ok('updateClickCollectStatus', { orderId: order.orderId, status }))
+    expect(await scan(handheld, order.pickupCode)).toEqual(shown('ready'))
+    expect(await scan(handheld, 'ZZZZ ZZZZ')).toMatchObject({ kind: 'decision', answer: { reason: 'item_unknown' } })
+    await store.drive(store.shop.ok('updateClickCollectStatus', { orderId: order.orderId, status: 'picked_up', pickupCode: typed }))
+    expect(await scan(handheld, typed)).toEqual(shown('picked_up'))
+    await offline()
+    expect(await scan(handheld, typed)).toEqual({ kind: 'not_understood', why: 'needs_connection' })
+    // At a station the same text is no pick-up code.
+    expect(await scan(store.shop.devices.pos_deactivator, typed)).toMatchObject({ why: 'unknown_code' })
+  })
+})
+
+describe('a cabinet', () => {
+  let board: RelayBoard
+  const cabinet = () => store.shop.devices.cabinet_unlocker
+  const openCabinet = () =>
+    open(async (shop, world) => {
+      // Its goods carry UHF tags.
+      await shop.ok('updateDevice', { deviceId: shop.devices.cabinet_unlocker, canReadUhfRfid: true })
+      board = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
+      const entry = { deviceId: shop.devices.cabinet_unlocker, driver: 'modbus', link: { tcp: '10.0.0.7:502' }, output: 0, confirmInput: 0, pulseMs: 5_000, door: { input: 2, openSeconds: 30 }, siren: { output: 3, seconds: 10 } }
+      return { entries: [entry], ports: { '10.0.0.7:502': board.serve } }
+    })
+  const door = () => store.agent.status().devices.find(({ deviceId }) => deviceId === cabinet())?.door
+
+  it('opens for staff who have signed in, locks again with the door, and tells of a door left open or forced until it is shut', async () => {
+    await openCabinet()
+    const tagId = 'HT-000018'
+    await store.drive(store.shop.newItem(store.shop.products[0], { tagId }))
+    const { badge } = await store.drive(store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen' }))
+    await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
+    expect(await scan(cabinet(), tagId)).toMatchObject({ answer: { authorized: false, action: 'unlock_fixture', reason: 'manual_assistance_required' } })
+    expect(await scan(cabinet(), badge)).toEqual({ kind: 'operator', name: 'Frau Petersen' })
+    expect(await scan(cabinet(), tagId)).toMatchObject({ answer: { authorized: true, outcome: 'confirmed' } })
+    expect([board.coils[0], door()]).toEqual([true, 'shut'])
+    board.setInput(2, true)
+    await store.world.advance(200)
+    expect([board.coils[0], door()]).toEqual([false, 'open'])
+    await store.world.advance(31_000)
+    expect([door(), board.coils[3]]).toEqual(['left_open', true])
+    board.setInput(2, false)
+    await store.world.advance(200)
+    expect([door(), board.coils[3]]).toEqual(['shut', false])
+    board.setInput(2, true)
+    await store.world.advance(200)
+    expect([door(), board.coils[3]]).toEqual(['forced', true])
+    expect(results().filter(({ kind }) => kind === 'alarm')).toEqual([{ kind: 'alarm', what: 'door_left_open' }, { kind: 'alarm', what: 'door_forced' }])
+    expect((await exceptions()).toReversed().filter(({ deviceId }) => deviceId === cabinet())).toEqual(expect.arrayContaining([{ reason: 'door_left_open', deviceId: cabinet() }, { reason: 'door_forced', deviceId: cabinet() }]))
+    const { body: page } = await store.local(`/station?device=${cabinet()}`)
+    expect(page).toContain('Tür aufgebrochen')
+    expect(page).toContain('Die Tür wurde ohne Freigabe geöffnet.')
+  })
+
+  it('opens without staff where the policy allows self service for it', async () => {
+    await openCabinet()
+    const { epc } = await store.drive(store.shop.newItem(store.shop.products.toSorted((a, b) => a.price - b.price)[0]))
+    const { storeId } = store.shop
+    await store.drive(store.shop.ok('updateDevice', { deviceId: cabinet(), workflowType: 'self_service' }))
+    const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId })
+    await store.drive(store.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, requiresManualOverrideAboveValue: null, allowedActionsByCategory: { '*': { unlock_fixture: ['self_service'] } } } }))
+    await store.until('the policy', () => store.agent.trust.policy?.devices.some(({ deviceId, workflowType }) => deviceId === cabinet() && workflowType === 'self_service') === true)
+    expect(await scan(cabinet(), epc)).toMatchObject({ answer: { authorized: true, action: 'unlock_fixture', outcome: 'confirmed' } })
+  })
+})
+
+describe('a gate with an LLRP reader, over its real protocol', () => {
+  let reader: LlrpReader
+
+  it('sounds the siren on its GPO for an unpaid tag that walks out, online and offline, and lets a paid one pass in silence', async () => {
+    await open(async (shop, world) => {
+      reader = llrpReader({ platform: world })
+      const entry = { deviceId: shop.devices.exit_gate, driver: 'llrp', link: { tcp: '10.0.0.8:5084' }, antennas: { inside: [1], outside: [2] }, session: 0, siren: { gpo: 1, seconds: 5 }, amber: { gpo: 2 }, green: { gpo: 3 } }
+      return { entries: [entry], ports: { '10.0.0.8:5084': reader.serve } }
+    })
+    const [product] = store.shop.products
+    const { epc: paid } = await store.drive(store.shop.newItem(product))
+    const { epc: unpaid } = await store.drive(store.shop.newItem(product))
+    const { epc: later } = await store.drive(store.shop.newItem(product))
+    await store.buy([{ ean: product.ean, quantity: 1, epcs: [paid] }])
+    await store.drive(store.agent.link.look())
+    const walksOut = async (epc: string) => {
+      const at = store.world.clock.elapsed()
+      for (const antenna of [1, 1, 1, 1, 2, 2, 2, 2, 2, 2]) {
+        reader.see(epc, { antenna, rssiDbm: -50 })
+        await store.world.advance(150)
+      }
+      await store.world.advance(500)
+      return reader.writes.filter((write) => write.at >= at && write.on).map(({ gpo }) => gpo)
+    }
+    expect(reader.isReading).toBe(true)
+    expect(await walksOut(paid)).toEqual([])
+    expect(await walksOut(unpaid)).toEqual([1])
+    await store.world.advance(8_000)
+    expect(reader.gpos[0] ?? reader.gpos[1]).toBe(false)
+    await offline()
+    expect(await walksOut(later)).toEqual([1])
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    expect((await exceptions()).filter(({ reason }) => reason === 'gate_alarm')).toHaveLength(2)
+    expect(results().map((result) => result.kind === 'decision' && [result.item, result.answer.reason])).toEqual([[unpaid, 'item_not_paid'], [later, 'item_not_paid']])
+  })
+})
