@@ -86,6 +86,8 @@ async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentR
     store_id: code.store_id,
     name: request.name ?? code.name,
     x: request.publicJwk.x,
+    next_x: null,
+    home_url: null,
     ledger_id: ledger,
     generation: 1,
     last_seq: 0,

@@ -146,7 +146,7 @@ export const fetchSignedDocuments = operation({
     const { keySet } = call.services.authority.keysOf(caller.tenant)
     const documents: string[] = []
     if (!isCurrent(have?.keys, keySet)) documents.push(keySet.jws)
-    if (!isCurrent(have?.policy, { epoch: 0, ver: store.document_version })) documents.push((await policyDocument(call.db, store, call.services)).jws)
+    if (!isCurrent(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version })) documents.push((await policyDocument(call.db, store, call.services)).jws)
     const from = cursorOf(cursor, have)
     const page = from.deny < store.deny_seq ? await denyPage(call.db, store, from.deny, call.services) : undefined
     if (page) documents.push(page.jws)

@@ -8,6 +8,7 @@ import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '
 import { answerAssistanceRequest, createZone, fetchAssistanceRequests, fetchZones, requestAssistance } from '../assistance/operations.ts'
 import { eraseCustomerData, exportCustomerData } from '../customers/operations.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
+import { rotateSigningKey } from '../authority/rotate-signing-key.ts'
 import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
 import { importProducts } from '../catalogue/import-operation.ts'
 import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
@@ -66,6 +67,7 @@ export const OPERATIONS = {
   insertStore,
   updateStore,
   setStorePackage,
+  rotateSigningKey,
   submitStoreRegistration,
   submitStoreRegistrationRequest,
   claimRegistration,

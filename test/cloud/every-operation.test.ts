@@ -15,6 +15,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   insertStore: () => ({ companyName: 'Hafenkante GmbH', tradingName: 'Hafenkante', address: ADDRESS, phone: '+4940555010100' }),
   updateStore: ({ storeId }) => ({ storeId, phone: '+4940555010100' }),
   setStorePackage: () => ({ storeId: 'st_x', package: 'grow' }),
+  rotateSigningKey: () => ({ use: 'token', revoke: 'unknown-' }),
   submitStoreRegistration: () => ({ companyName: 'Hafenkante GmbH', tradingName: 'Hafenkante', address: ADDRESS }),
   submitStoreRegistrationRequest: () => ({ companyName: 'Hafenkante GmbH' }),
   claimRegistration: () => ({ registrationId: 'reg_x', claimSecret: 'x' }),

@@ -6,6 +6,8 @@ export interface AgentRow {
   store_id: string
   name: string
   x: string
+  next_x: string | null
+  home_url: string | null
   ledger_id: string
   generation: number
   last_seq: number
