@@ -113,6 +113,8 @@ export const EDGE_PAIR_OPTIONS = {
   name: text({ flag: 'name', env: 'UNTAG_PROGRAM_NAME', help: 'which program the credential is for' }, 'TEXT', 'program'),
 }
 
+export const EDGE_ROTATE_KEY_OPTIONS = { data: dataDir('var/edge') }
+
 export const START_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),
   mqttPort: port({ flag: 'mqtt-port', env: 'UNTAG_MQTT_PORT', help: 'port of the broker; 0 picks one' }, 1883),

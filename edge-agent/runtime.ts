@@ -23,6 +23,7 @@ import { messagesOf } from './link/messages.ts'
 import type { OpenMqttLine } from './link/mqtt-line.ts'
 import { outbox } from './link/outbox.ts'
 import type { Log } from './log.ts'
+import { openAgentKey } from './trust/agent-key.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
 import type { Identity } from './trust/identity.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
@@ -57,6 +58,8 @@ export interface AgentParts {
   platform: Platform
   dataDir: string
   identity: Identity
+  /** Writes the identity down, durably, when the agent has changed its key. */
+  keepIdentity(identity: Identity): void
   config: AgentConfig
   fetch: Fetch
   openLine: OpenMqttLine
@@ -111,7 +114,8 @@ export function startAgent(parts: AgentParts): Agent {
     supervisor?.execute(deviceId, command, signal) ?? Promise.resolve(result('failed', false, 'not_ready', 'the agent is starting'))
 
   const nowMs = () => clock.now().nowMs
-  const messages = messagesOf(identity)
+  const key = openAgentKey(identity, (changed) => parts.keepIdentity(changed))
+  const messages = messagesOf(identity, key.signer)
   const refusals = new Set<string>()
   const link = connect({
     platform,
@@ -119,6 +123,8 @@ export function startAgent(parts: AgentParts): Agent {
     http: httpClient(identity.cloud, parts.fetch, platform),
     openLine: parts.openLine,
     messages,
+    key,
+    ledger,
     outbox: outbox(ledger, messages, trust, identity.agentId),
     trust,
     log,

@@ -5,6 +5,7 @@ import { keyId, keyRing, thumbprint, weaknessOf } from '../../policy/documents/k
 import { openDocument } from '../../policy/documents/signed-document.ts'
 import { newId } from '../../policy/ids.ts'
 import { genesisHash } from '../../policy/journal.ts'
+import { isKeyTaken } from './agent-keys.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
@@ -60,8 +61,7 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
     throw refusal
   }
   if (code.agent_id !== null) return sameAgent(call, code, x)
-  const taken = await call.db.selectFrom('agent').select('agent_id').where('x', '=', x).executeTakeFirst()
-  if (taken) throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
+  if (await isKeyTaken(call.db, x, '')) throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
   return makeAgent(call, code, request, ledger)
 }
 

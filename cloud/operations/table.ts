@@ -9,6 +9,7 @@ import { answerAssistanceRequest, createZone, fetchAssistanceRequests, fetchZone
 import { eraseCustomerData, exportCustomerData } from '../customers/operations.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { rotateSigningKey } from '../authority/rotate-signing-key.ts'
+import { rotateAgentKey } from '../agents/rotate-agent-key.ts'
 import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
 import { importProducts } from '../catalogue/import-operation.ts'
 import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
@@ -144,6 +145,7 @@ export const OPERATIONS = {
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,
+  rotateAgentKey,
   configurePSP,
   processPayment,
   refundPayment,

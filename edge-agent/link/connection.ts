@@ -2,6 +2,8 @@ import { pause, retryDelays, type Platform } from '../../policy/platform.ts'
 import { agentTopic, storeTopic, STORE_TOPICS } from '../../policy/topics.ts'
 import type { Log } from '../log.ts'
 import type { Identity } from '../trust/identity.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { AgentKey } from '../trust/agent-key.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { CloudLink } from './cloud-link.ts'
 import type { HttpClient } from './http-client.ts'
@@ -9,6 +11,7 @@ import type { Messages } from './messages.ts'
 import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
 import type { Outbox } from './outbox.ts'
 import { sender } from './sender.ts'
+import { keyRenewal } from './renew-key.ts'
 import { CALL_MS, openSession } from './session.ts'
 
 /**
@@ -39,6 +42,8 @@ export interface ConnectionParts {
   messages: Messages
   outbox: Outbox
   trust: Trust
+  key: AgentKey
+  ledger: Pick<Ledger, 'marks' | 'commits'>
   log: Log
   /** Where the broker is, when it is not where enrolment said. */
   mqttUrl: string | undefined
@@ -79,6 +84,7 @@ export function connect(parts: ConnectionParts): Connection {
     parts.onChange()
   }
   const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused })
+  const renewal = keyRenewal({ agentId, key: parts.key, session, marks: parts.ledger, random: platform.random, nowMs, onRefused: parts.onRefused })
   const sending = sender({
     platform,
     outbox,
@@ -200,7 +206,7 @@ export function connect(parts: ConnectionParts): Connection {
 
   /** One life of a login; resolves when it is over. */
   async function live(): Promise<void> {
-    const challenge = await session.login()
+    const challenge = await renewal.login()
     if (challenge === undefined) return
     await askTime()
     // With the cloud in reach the agent has bound its devices before it looks at the documents, which name them.
@@ -216,8 +222,8 @@ export function connect(parts: ConnectionParts): Connection {
     while (session.isOnline && !stopping.signal.aborted) {
       if (!isDirty) await sleep(POLL_MS)
       if (stopping.signal.aborted || !session.isOnline) return
-      if (session.isOld || !line) {
-        const renewed = await session.login()
+      if (session.isOld || !line || renewal.isDue()) {
+        const renewed = await renewal.login()
         if (renewed === undefined) return session.goOffline('the login could not be renewed')
         await openBroker(renewed)
       }

@@ -97,6 +97,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   createEnrolmentCode: ({ storeId }) => ({ storeId }),
   enrolEdgeAgent: () => ({ code: 'X', publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'x' }, proof: 'x' }),
   agentLogin: () => ({ agentId: 'agt_x' }),
+  rotateAgentKey: () => ({ publicJwk: { kty: 'OKP', crv: 'Ed25519', x: 'x' }, proof: 'x' }),
   fetchSignedDocuments: () => ({}),
   configurePSP: ({ storeId }) => ({ storeId, provider: 'custom', config: { baseUrl: 'https://psp.example', webhookSecret: 'a-secret-of-their-own' } }),
   processPayment: () => ({ purchaseId: 'pur_x' }),
