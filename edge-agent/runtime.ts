@@ -18,6 +18,7 @@ import { operatorSessions, type Operators } from './lanes/operators.ts'
 import { openLedger, type Ledger } from './ledger/ledger.ts'
 import { recover } from './ledger/recovery.ts'
 import { connect, type Connection } from './link/connection.ts'
+import { openHome, type Home } from './link/home.ts'
 import { httpClient, type Fetch } from './link/http-client.ts'
 import { messagesOf } from './link/messages.ts'
 import type { OpenMqttLine } from './link/mqtt-line.ts'
@@ -42,6 +43,7 @@ export interface Agent {
   /** The store's items as they are known here. */
   readonly items: Replica
   readonly link: Connection
+  readonly home: Home
   readonly lanes: Lanes
   readonly gates: Gates
   readonly operators: Operators
@@ -65,6 +67,8 @@ export interface AgentParts {
   openLine: OpenMqttLine
   log: Log
   mqttUrl?: string
+  /** Where other agents of the store reach this one, `http://host:port`. */
+  address?: string
   /** How device links are opened; by default the real ones. */
   openLink?: SupervisorOptions['openLink']
   /** How devices are made of their entries; by default by their drivers. */
@@ -129,6 +133,7 @@ export function startAgent(parts: AgentParts): Agent {
     trust,
     log,
     mqttUrl: parts.mqttUrl,
+    address: parts.address,
     deviceIds: () => config.devices.map((device) => device.deviceId),
     describe: () => ({
       policyVersion: trust.policy?.ver ?? 0,
@@ -157,6 +162,7 @@ export function startAgent(parts: AgentParts): Agent {
     ledger.record({ atMs: nowMs(), event }).catch((error: unknown) => log.error({ err: error }, 'a refusal could not be written down'))
   }
 
+  const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs })
   const authorize = authorizer({
     platform,
     agentId: identity.agentId,
@@ -166,6 +172,7 @@ export function startAgent(parts: AgentParts): Agent {
     trust,
     link,
     items,
+    home,
     log,
     execute,
   })
@@ -254,6 +261,7 @@ export function startAgent(parts: AgentParts): Agent {
       // Nothing is forgotten by a time that rests on nothing.
       const prune = () => {
         ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
+        ledger.homeGrants.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.journal.prune(now - KEEP_ACKED_MS)
       }
       if (clockTrust !== 'none') ledger.commits.durably(prune).catch((error: unknown) => log.error({ err: error }, 'the ledger could not be tidied'))
@@ -289,6 +297,7 @@ export function startAgent(parts: AgentParts): Agent {
     trust,
     items,
     link,
+    home,
     lanes,
     gates,
     operators,

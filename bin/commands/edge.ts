@@ -70,6 +70,13 @@ export async function runRotateKey({ data }: Values<typeof EDGE_ROTATE_KEY_OPTIO
   process.stdout.write(`${identity.agentId} changes its key when it next speaks to the cloud\n`)
 }
 
+/** Where other agents of the store reach this one; unknown when it listens everywhere and no name is configured. */
+function addressOf(host: string, port: number, { hosts }: AgentConfig): { address?: string } {
+  const isEverywhere = host === '0.0.0.0' || host === '::'
+  const name = isEverywhere ? hosts[0] : `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return name === undefined ? {} : { address: `http://${name}` }
+}
+
 export type EdgeSettings = Values<typeof EDGE_OPTIONS>
 
 export interface RunningEdge {
@@ -118,6 +125,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       config,
       fetch,
       openLine: openMqttLine,
+      ...addressOf(host, server.port, config),
       openLink: (link, signal) => openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal),
       log,
       ...(settings.mqttUrl !== undefined && { mqttUrl: settings.mqttUrl }),

@@ -5,6 +5,7 @@ import { keyId, keyRing, thumbprint, weaknessOf } from '../../policy/documents/k
 import { openDocument } from '../../policy/documents/signed-document.ts'
 import { newId } from '../../policy/ids.ts'
 import { genesisHash } from '../../policy/journal.ts'
+import { raiseDocumentVersion } from '../stores/queries.ts'
 import { isKeyTaken } from './agent-keys.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
@@ -99,6 +100,7 @@ async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentR
     revoked_ms: null,
   }
   await call.db.insertInto('agent').values(agent).execute()
+  await raiseDocumentVersion(call.db, code.store_id)
   await call.db.updateTable('enrolment_code').set({ agent_id: agent.agent_id }).where('code_hash', '=', code.code_hash).execute()
   return agent
 }

@@ -11,6 +11,7 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
+import { noteAddress } from './agent-address.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
 import { denyPage, freshDocument, policyDocument } from './documents.ts'
 import { ITEMS_EPOCH, itemPage, itemsHead } from './item-pages.ts'
@@ -137,13 +138,15 @@ export const fetchSignedDocuments = operation({
   audited: false,
   request: z.strictObject({
     have: z.strictObject({ keys: Version.optional(), policy: Version.optional(), deny: Version.optional(), items: Version.optional() }).optional().describe('[epoch, version] of each kind.'),
+    address: z.string().max(200).regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+$/).optional().describe('Where other agents of the store reach this one.'),
     cursor: z.string().regex(/^\d{1,15}(\.\d{1,15})?$/).optional(),
   }),
   response: z.strictObject({ ...Success, documents: z.array(z.string()), nextCursor: z.string().optional() }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
-  async run(call, { have, cursor }) {
+  async run(call, { have, cursor, address }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
+    if (address !== undefined) await noteAddress(call, caller.agentId, address)
     const store = await ownStore(call, caller.storeId)
     const { keySet } = call.services.authority.keysOf(caller.tenant)
     const documents: string[] = []

@@ -41,6 +41,7 @@ import {
 import { disposeAlarm } from '../protection/dispose-alarm.ts'
 import { updateDevice } from '../protection/update-device.ts'
 import { decommissionDevice, fetchDevices, registerDevice, reportDeviceHeartbeat } from '../protection/device-operations.ts'
+import { moveReceiptHome } from '../protection/move-receipt-home.ts'
 import { exportEpcisEvents } from '../epcis/operations.ts'
 import { fetchProtectionEvents, reportProtectionEvents } from '../protection/event-operations.ts'
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
@@ -134,6 +135,7 @@ export const OPERATIONS = {
   updateItemStatus,
   fetchProtectionPolicy,
   updateProtectionPolicy,
+  moveReceiptHome,
   registerOperator,
   fetchOperators,
   removeOperator,

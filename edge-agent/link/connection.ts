@@ -47,6 +47,8 @@ export interface ConnectionParts {
   log: Log
   /** Where the broker is, when it is not where enrolment said. */
   mqttUrl: string | undefined
+  /** Told to the cloud with every look: where other agents reach this one. */
+  address: string | undefined
   /** Told to the cloud after each login: these are this agent's. */
   deviceIds(): readonly string[]
   /** For the retained state: what people see in a console. */
@@ -70,6 +72,7 @@ export function connect(parts: ConnectionParts): Connection {
   const { platform, identity, http, trust, outbox, messages, log, nowMs } = parts
   const { agentId, storeId } = identity
   const stopping = new AbortController()
+  const where = parts.address === undefined ? {} : { address: parts.address }
   let line: MqttLine | undefined
   let wake: () => void = () => undefined
   let isDirty = false
@@ -118,7 +121,7 @@ export function connect(parts: ConnectionParts): Connection {
 
   /** One look at what is newer; whoever asks meanwhile gets the same. */
   async function lookOnce(): Promise<void> {
-    const answer = await session.call('fetchSignedDocuments', { have: trust.have() })
+    const answer = await session.call('fetchSignedDocuments', { have: trust.have(), ...where })
     if (answer.kind !== 'answered') return
     await takeAll(answer.body['documents'] as unknown[])
     parts.onChange()
@@ -136,7 +139,7 @@ export function connect(parts: ConnectionParts): Connection {
     isDirty = false
     let cursor: string | undefined
     for (let page = 0; page < PAGES_LIMIT; page++) {
-      const answer = await session.call('fetchSignedDocuments', { have: scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }, ...(cursor !== undefined && { cursor }) })
+      const answer = await session.call('fetchSignedDocuments', { have: scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }, ...(cursor !== undefined && { cursor }), ...where })
       if (answer.kind === 'refused') return session.isOnline
       if (answer.kind === 'unreachable') return false
       await takeAll(answer.body['documents'] as unknown[])

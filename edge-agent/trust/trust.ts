@@ -12,6 +12,7 @@ import {
   TimeClaims,
   type DenyEntry,
 } from '../../policy/documents/store-documents.ts'
+import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { policyStage, type PolicyStage } from '../../policy/store-policy.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -35,6 +36,8 @@ export interface Trust {
   accept(jws: string): Acceptance
   /** Takes the signed answer to our own question for the time. */
   acceptTime(jws: string, nonce: string): Acceptance
+  /** This agent is the home since lately, and has not heard yet what was used of a receipt that ends then (seconds). */
+  isImporting(receiptExp: number): boolean
   /** How old what is known is. */
   stage(): PolicyStage
   /** When the cloud was last heard, trusted ms; 0: never. */
@@ -254,6 +257,10 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       const verdict = clock.offer({ ms: opened.claims.timeMs, epoch: opened.claims.timeEpoch, answersChallenge: true })
       if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours' }
       return { taken: true, kind: 'time' }
+    },
+    isImporting(receiptExp) {
+      const move = policy?.homeMove
+      return move !== undefined && denySeq() < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
     },
     stage: () => policyStage((clock.now().nowMs - confirmedMs) / 1_000),
     get lastContactMs() {

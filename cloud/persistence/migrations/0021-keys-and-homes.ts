@@ -11,6 +11,8 @@ export const KEYS_AND_HOMES: Migration = {
     `ALTER TABLE agent ADD COLUMN next_x text`,
     // Where other agents of the store reach this one, as it last said itself.
     `ALTER TABLE agent ADD COLUMN home_url text`,
+    // What the present home must have taken before it honours receipts from before it was one.
+    `CREATE TABLE home_move (store_id text PRIMARY KEY REFERENCES store (store_id), moved_s bigint NOT NULL, deny_seq bigint NOT NULL)`,
     `CREATE UNIQUE INDEX agent_by_next_key ON agent (next_x) WHERE next_x IS NOT NULL`,
   ],
 }

@@ -19,6 +19,12 @@ export interface AgentRow {
   revoked_ms: number | null
 }
 
+export interface HomeMoveRow {
+  store_id: string
+  moved_s: number
+  deny_seq: number
+}
+
 export interface EnrolmentCodeRow {
   code_hash: string
   tenant: string
