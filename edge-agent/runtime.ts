@@ -6,6 +6,7 @@ import type { Cancel, Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer } from './decisions/authorize.ts'
 import { openFeed, type Feed } from './feed.ts'
+import { keepTidy } from './housekeeping.ts'
 import { newCounters, type Counters } from './health/metrics.ts'
 import type { AgentStatus } from './health/status.ts'
 import { openItemFile } from './items/database.ts'
@@ -77,11 +78,6 @@ export interface AgentParts {
   onFatal(why: Error): void
 }
 
-/** Claims and denials are forgotten this long after their end, s. */
-const KEEP_AFTER_END = 3_600
-/** Acknowledged rows are kept for a cloud that was restored, ms. */
-const KEEP_ACKED_MS = 14 * 86_400_000
-const HOUSEKEEPING_MS = 600_000
 /** Pages are told at most this often. */
 const STATUS_EVERY_MS = 100
 
@@ -254,21 +250,6 @@ export function startAgent(parts: AgentParts): Agent {
     })
   }
 
-  let housekeeping: Cancel | undefined
-  function scheduleHousekeeping(): void {
-    housekeeping = platform.timers.after(HOUSEKEEPING_MS, () => {
-      const { nowMs: now, trust: clockTrust } = clock.now()
-      // Nothing is forgotten by a time that rests on nothing.
-      const prune = () => {
-        ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
-        ledger.homeGrants.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
-        ledger.journal.prune(now - KEEP_ACKED_MS)
-      }
-      if (clockTrust !== 'none') ledger.commits.durably(prune).catch((error: unknown) => log.error({ err: error }, 'the ledger could not be tidied'))
-      scheduleHousekeeping()
-    })
-  }
-
   // Devices last: what they report finds everything in place.
   supervisor = supervise({
     devices: config.devices,
@@ -286,7 +267,7 @@ export function startAgent(parts: AgentParts): Agent {
     onListenerError: (error) => log.error({ err: error }, 'a listener failed'),
   })
 
-  scheduleHousekeeping()
+  const stopTidying = keepTidy({ ledger, clock, timers: platform.timers, log })
   link.start()
 
   return {
@@ -307,7 +288,7 @@ export function startAgent(parts: AgentParts): Agent {
     status,
     ready: link.ready,
     async stop() {
-      housekeeping?.()
+      stopTidying()
       statusTimer?.()
       feed.close()
       // Outputs off first: what protects must not wait for the network.
