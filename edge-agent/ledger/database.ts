@@ -28,8 +28,8 @@ const SCHEMA = `
 
 /** Redemptions between the agents of a store: what this one gave as the home, and what it has asked of the home. */
 const SCHEMA_2 = `
-  CREATE TABLE home_grant (redemption_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, answer TEXT NOT NULL, state TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-  CREATE TABLE home_ask (subject TEXT PRIMARY KEY, redemption_id TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE IF NOT EXISTS home_grant (redemption_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, answer TEXT NOT NULL, state TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE IF NOT EXISTS home_ask (subject TEXT PRIMARY KEY, redemption_id TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
 `
 
 /** Opens the ledger. Durable commits are not a wish: the pragmas are set on every open and read back. */
