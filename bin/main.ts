@@ -1,5 +1,5 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, RESEAL_OPTIONS, SIMULATE_OPTIONS, SIMULATE_PSP_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
+import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, RESEAL_OPTIONS, SIMULATE_OPTIONS, SIMULATE_PSP_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
 
 interface Command {
   readonly words: readonly string[]
@@ -37,11 +37,13 @@ const COMMANDS: readonly Command[] = [
   command(['keys', 'create'], 'makes an API key, and its account when that is new', KEYS_CREATE_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysCreate(settings)),
   command(['keys', 'list'], 'lists keys, never the keys themselves', KEYS_LIST_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysList(settings)),
   command(['keys', 'roll'], 'makes a new key in the place of another', KEYS_ROLL_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysRoll(settings)),
-  command(['keys', 'revoke'], 'ends a key at once', KEYS_REVOKE_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysRevoke(settings)),
+  command(['keys', 'rotate'], 'changes a key that the cloud signs with', KEYS_ROTATE_OPTIONS, async (settings) => (await import('./commands/signing-keys.ts')).runKeysRotate(settings)),
+  command(['keys', 'revoke'], 'ends an API key or a signing key at once', KEYS_REVOKE_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysRevoke(settings)),
   command(['verify-audit'], 'tells whether the audit log is as it was written', VERIFY_AUDIT_OPTIONS, async (settings) => (await import('./commands/verify-audit.ts')).runVerifyAudit(settings)),
   command(['reseal'], 'makes a new sealing key, and seals the secrets in the database with it', RESEAL_OPTIONS, async (settings) => (await import('./commands/reseal.ts')).runReseal(settings)),
   command(['edge', 'enrol'], 'enrols this machine’s agent in a store', EDGE_ENROL_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEnrol(settings)),
   command(['edge', 'pair'], 'makes a credential for a program that uses the agent', EDGE_PAIR_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runPair(settings)),
+  command(['edge', 'rotate-key'], 'has the agent change its key', EDGE_ROTATE_KEY_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runRotateKey(settings)),
   command(['edge'], 'runs the agent', EDGE_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEdge(settings)),
   {
     words: ['api'],

@@ -74,7 +74,22 @@ export const KEYS_ROLL_OPTIONS = {
   json,
 }
 
-export const KEYS_REVOKE_OPTIONS = { data: dataDir('var/cloud'), databaseUrl, keyId, json }
+const signingKey = {
+  use: choice({ flag: 'use', env: 'UNTAG_KEY_USE', help: 'a signing key instead: what it signs' }, ['none', 'token', 'receipt', 'policy', 'freshness'], 'none'),
+  account: text({ flag: 'account', env: 'UNTAG_ACCOUNT', help: 'name of the account whose token or receipt key it is' }, 'NAME', undefined),
+  mode: choice({ flag: 'mode', env: 'UNTAG_MODE', help: 'which side of the account' }, ['both', 'test', 'live'], 'both'),
+}
+
+export const KEYS_ROTATE_OPTIONS = { data: dataDir('var/cloud'), databaseUrl, ...signingKey, json }
+
+export const KEYS_REVOKE_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  keyId,
+  ...signingKey,
+  kid: text({ flag: 'kid', env: 'UNTAG_KID', help: 'which signing key; the one that signs when left out' }, 'KID', undefined),
+  json,
+}
 
 export const EDGE_OPTIONS = {
   data: dataDir('var/edge'),
@@ -98,6 +113,8 @@ export const EDGE_PAIR_OPTIONS = {
   data: dataDir('var/edge'),
   name: text({ flag: 'name', env: 'UNTAG_PROGRAM_NAME', help: 'which program the credential is for' }, 'TEXT', 'program'),
 }
+
+export const EDGE_ROTATE_KEY_OPTIONS = { data: dataDir('var/edge') }
 
 export const START_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),

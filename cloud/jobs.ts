@@ -20,6 +20,8 @@ const REFRESH_MS = 30_000
 const HOUSEKEEPING_MS = 60_000
 const SEALING_MS = 10_000
 const SETTLING_MS = 5_000
+/** A key that another process or the command line has revoked is told to agents within so long. */
+const KEYS_MS = 2_000
 
 export interface Jobs {
   stop(): Promise<void>
@@ -31,6 +33,7 @@ export function startJobs(database: Database, services: Services, refresh: () =>
   const cancels = new Set<Cancel>()
   const running = new Set<Promise<void>>()
   let stopped = false
+  let toldKeys = 0
 
   function every(ms: number, name: string, work: () => Promise<void>): void {
     const schedule = () => {
@@ -56,6 +59,13 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     if (doubt) log.warn({ doubt }, 'nothing is signed')
     else await database.write((db) => authority.noteSigned(db, authority.clock.nowMs()))
   })
+  every(KEYS_MS, 'signing keys', async () => {
+    const generation = await authority.look()
+    if (generation === toldKeys) return
+    toldKeys = generation
+    await refresh()
+  })
+  every(HOUSEKEEPING_MS, 'keys whose time has come', () => database.write((db) => authority.advance(db)))
   every(HOUSEKEEPING_MS, 'housekeeping', async () => {
     const nowMs = platform.clock.wall()
     await database.write((db) => pruneAnswers(db, nowMs))

@@ -8,6 +8,7 @@ import { authorizer } from './decisions/authorize.ts'
 import { verifyPickupCode } from './decisions/pickup-code.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { countPerson, newCounters, type Counters } from './health/metrics.ts'
+import { keepTidy } from './housekeeping.ts'
 import type { AgentStatus } from './health/status.ts'
 import { openItemFile } from './items/database.ts'
 import { openReplica, type Replica } from './items/replica.ts'
@@ -22,6 +23,7 @@ import { watchReleases } from './lanes/release-watch.ts'
 import { wiringOf } from './lanes/wiring.ts'
 import { recover } from './ledger/recovery.ts'
 import { connect, type Connection } from './link/connection.ts'
+import { openHome, type Home } from './link/home.ts'
 import { httpClient, type Fetch } from './link/http-client.ts'
 import { messagesOf } from './link/messages.ts'
 import type { OpenMqttLine } from './link/mqtt-line.ts'
@@ -30,6 +32,7 @@ import { refusals } from './link/refusals.ts'
 import type { Log } from './log.ts'
 import { checkDevice } from './setup/check-device.ts'
 import type { Surroundings } from './setup/surroundings.ts'
+import { openAgentKey } from './trust/agent-key.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
 import type { Identity } from './trust/identity.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
@@ -48,6 +51,7 @@ export interface Agent {
   /** The store's items as they are known here. */
   readonly items: Replica
   readonly link: Connection
+  readonly home: Home
   readonly lanes: Lanes
   readonly gates: Gates
   readonly operators: Operators
@@ -67,6 +71,8 @@ export interface AgentParts {
   platform: Platform
   dataDir: string
   identity: Identity
+  /** Writes the identity down, durably, when the agent has changed its key. */
+  keepIdentity(identity: Identity): void
   config: AgentConfig
   fetch: Fetch
   openLine: OpenMqttLine
@@ -74,6 +80,8 @@ export interface AgentParts {
   mqttUrl?: string
   /** How the set-up page looks around; without it finds nothing. */
   surroundings?: Surroundings
+  /** Where other agents of the store reach this one, `http://host:port`. */
+  address?: string
   /** How device links are opened; by default the real ones. */
   openLink?: SupervisorOptions['openLink']
   /** What keeps the devices; by default the real supervisor with their drivers. */
@@ -86,11 +94,6 @@ export interface AgentParts {
   onFatal(why: Error): void
 }
 
-/** Claims and denials are forgotten this long after their end, s. */
-const KEEP_AFTER_END = 3_600
-/** Acknowledged rows are kept for a cloud that was restored, ms. */
-const KEEP_ACKED_MS = 14 * 86_400_000
-const HOUSEKEEPING_MS = 600_000
 /** Pages are told at most this often. */
 const STATUS_EVERY_MS = 100
 
@@ -140,7 +143,8 @@ export function startAgent(parts: AgentParts): Agent {
   const { execute } = releases
   const doors = openDoors({ record: journal.add, isOnline: () => link.isOnline, onAlarm: (deviceId, what) => show(deviceId, { kind: 'alarm', what }), onChange: () => changed() })
 
-  const messages = messagesOf(identity)
+  const key = openAgentKey(identity, (changed) => parts.keepIdentity(changed))
+  const messages = messagesOf(identity, key.signer)
   const tellRefusal = refusals({ platform, ledger, storeId: identity.storeId, nowMs, log })
   const link = connect({
     platform,
@@ -148,10 +152,13 @@ export function startAgent(parts: AgentParts): Agent {
     http: httpClient(identity.cloud, parts.fetch, platform),
     openLine: parts.openLine,
     messages,
+    key,
+    ledger,
     outbox: outbox(ledger, messages, trust, identity.agentId),
     trust,
     log,
     mqttUrl: parts.mqttUrl,
+    address: parts.address,
     deviceIds: () => config.devices.map((device) => device.deviceId),
     describe: () => ({
       policyVersion: trust.policy?.ver ?? 0,
@@ -164,6 +171,7 @@ export function startAgent(parts: AgentParts): Agent {
   })
   tellCloud = link.kick
 
+  const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs })
   const authorize = authorizer({
     platform,
     agentId: identity.agentId,
@@ -173,6 +181,7 @@ export function startAgent(parts: AgentParts): Agent {
     trust,
     link,
     items,
+    home,
     log,
     execute,
   })
@@ -251,20 +260,6 @@ export function startAgent(parts: AgentParts): Agent {
     })
   }
 
-  let housekeeping: Cancel | undefined
-  function scheduleHousekeeping(): void {
-    housekeeping = platform.timers.after(HOUSEKEEPING_MS, () => {
-      const { nowMs: now, trust: clockTrust } = clock.now()
-      // Nothing is forgotten by a time that rests on nothing.
-      const prune = () => {
-        ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
-        ledger.journal.prune(now - KEEP_ACKED_MS)
-      }
-      if (clockTrust !== 'none') ledger.commits.durably(prune).catch((error: unknown) => log.error({ err: error }, 'the ledger could not be tidied'))
-      scheduleHousekeeping()
-    })
-  }
-
   // Devices last: what they report finds everything in place.
   supervisor = (parts.supervise ?? supervise)({
     devices: config.devices,
@@ -283,7 +278,7 @@ export function startAgent(parts: AgentParts): Agent {
     onListenerError: (error) => log.error({ err: error }, 'a listener failed'),
   })
 
-  scheduleHousekeeping()
+  const stopTidying = keepTidy({ ledger, clock, timers: platform.timers, log })
   link.start()
 
   return {
@@ -294,6 +289,7 @@ export function startAgent(parts: AgentParts): Agent {
     trust,
     items,
     link,
+    home,
     lanes,
     gates,
     operators,
@@ -305,7 +301,7 @@ export function startAgent(parts: AgentParts): Agent {
     surroundings: parts.surroundings,
     ready: link.ready,
     async stop() {
-      housekeeping?.()
+      stopTidying()
       statusTimer?.()
       feed.close()
       lanes.stop()

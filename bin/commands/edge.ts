@@ -10,6 +10,7 @@ import { localApp } from '../../edge-agent/http/local-app.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
 import { openMarks } from '../../edge-agent/ledger/marks.ts'
 import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
+import { ROTATE_ASKED } from '../../edge-agent/link/renew-key.ts'
 import type { Log } from '../../edge-agent/log.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
@@ -21,7 +22,7 @@ import { openMqttLine } from '../mqtt-line.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
-import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS } from '../settings.ts'
+import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
 import { surroundings } from '../surroundings.ts'
 import { traceFiles } from '../trace-files.ts'
@@ -62,6 +63,23 @@ export async function runPair({ data, name }: Values<typeof EDGE_PAIR_OPTIONS>):
   openMarks(db).pair(createHash('sha256').update(credential).digest('base64url'), name, realPlatform().clock.wall())
   db.close()
   process.stdout.write(`${credential}\n`)
+}
+
+/** Has the agent change its key, at once when it runs with the cloud in reach, else as soon as it does. */
+export async function runRotateKey({ data }: Values<typeof EDGE_ROTATE_KEY_OPTIONS>): Promise<void> {
+  const identity = readIdentity(data, secretFiles)
+  if (!identity) throw new Error(`${data} holds no agent: name its folder with --data`)
+  const db = openLedgerFile(join(data, 'ledger.db'))
+  openMarks(db).set(ROTATE_ASKED, '1')
+  db.close()
+  process.stdout.write(`${identity.agentId} changes its key when it next speaks to the cloud\n`)
+}
+
+/** Where other agents of the store reach this one; unknown when it listens everywhere and no name is configured. */
+function addressOf(host: string, port: number, { hosts }: AgentConfig): { address?: string } {
+  const isEverywhere = host === '0.0.0.0' || host === '::'
+  const name = isEverywhere ? hosts[0] : `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return name === undefined ? {} : { address: `http://${name}` }
 }
 
 export type EdgeSettings = Values<typeof EDGE_OPTIONS>
@@ -113,9 +131,11 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       platform,
       dataDir: data,
       identity,
+      keepIdentity: (changed) => writeIdentity(data, changed, secretFiles),
       config,
       fetch,
       openLine: openMqttLine,
+      ...addressOf(host, server.port, config),
       openLink: (link, signal) => ('push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal)),
       log,
       surroundings: surroundings(settings.pcscdSocket, platform),

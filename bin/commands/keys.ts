@@ -11,6 +11,7 @@ import type { ApiKeyRow } from '../../cloud/persistence/tables/accounts.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
+import { revokeSigningKey } from './signing-keys.ts'
 import { withDatabase, withKnownDatabase, type Place } from './known-database.ts'
 
 /** Keys from the command line, beside a running cloud or before there is one. What is done counts at once. */
@@ -59,6 +60,7 @@ export async function runKeysRoll(settings: Values<typeof KEYS_ROLL_OPTIONS>): P
 
 /** Ends a key at once. */
 export async function runKeysRevoke(settings: Values<typeof KEYS_REVOKE_OPTIONS>): Promise<void> {
+  if (settings.use !== 'none') return revokeSigningKey(settings)
   const record = await changeKey(settings, 'revokeApiKey', async (db, row, nowMs) => toKeyRecord(await revokeKey(db, row, nowMs), nowMs))
   print(settings.json, record, `${record.keyId} is revoked`)
 }

@@ -20,6 +20,7 @@ const FRESH_LIFE = 80 * 3_600
 const DENY_LIFE = 80 * 3_600
 /** Entries in one page of the deny list. */
 const DENY_PAGE = 500
+const AGENTS_LIMIT = 200
 /** Until an operator raises them (restore from a backup, time epoch) these stay where they began. */
 const CLOUD_GENERATION = 1
 const TIME_EPOCH = 0
@@ -33,11 +34,13 @@ export async function policyDocument(db: Db, store: StoreRow, { authority }: Ser
     aud: store.store_id,
     iat,
     exp: iat + POLICY_LIFE,
-    epoch: 0,
+    epoch: authority.documentEpoch,
     ver: store.document_version,
     securityTagMode: store.security_tag_mode as SecurityTagMode,
     policy: policyOf(store),
     storeName: store.trading_name,
+    agents: await agentsOf(db, store.store_id),
+    ...(await homeMoveOf(db, store.store_id)),
     devices: (await listDevices(db, store.store_id)).map((row) => ({ ...deviceFacts(row, store), name: row.name })),
     operators: operators.map((row) => ({
       operatorId: row.operator_id,
@@ -46,6 +49,16 @@ export async function policyDocument(db: Db, store: StoreRow, { authority }: Ser
     })),
   }
   return { jws: signDocument(DOCUMENT_KINDS.policy, claims, authority.policySigner), hash: contentHash(claims), ver: claims.ver }
+}
+
+async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClaims['agents']>> {
+  const rows = await db.selectFrom('agent').select(['agent_id', 'x', 'next_x', 'home_url']).where('store_id', '=', storeId).where('revoked_ms', 'is', null).orderBy('agent_id').limit(AGENTS_LIMIT).execute()
+  return rows.map((row) => ({ agentId: row.agent_id, keys: [row.x, ...(row.next_x === null ? [] : [row.next_x])], url: row.home_url }))
+}
+
+async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {
+  const row = await db.selectFrom('home_move').selectAll().where('store_id', '=', storeId).executeTakeFirst()
+  return row ? { homeMove: { atS: row.moved_s, denySeq: row.deny_seq } } : {}
 }
 
 /** The heads of everything a store's agents should have, with the time. */
@@ -62,7 +75,7 @@ export async function freshDocument(db: Db, store: StoreRow, services: Services)
     timeMs,
     timeEpoch: TIME_EPOCH,
     cloudGeneration: CLOUD_GENERATION,
-    policy: { epoch: 0, ver: policy.ver, hash: policy.hash },
+    policy: { epoch: authority.documentEpoch, ver: policy.ver, hash: policy.hash },
     keys: { epoch: keySet.epoch, ver: keySet.ver, hash: keySet.hash },
     deny: { epoch: 0, ver: store.deny_seq },
     items: await itemsHead(db, store.store_id),

@@ -5,6 +5,8 @@ import { keyId, keyRing, thumbprint, weaknessOf } from '../../policy/documents/k
 import { openDocument } from '../../policy/documents/signed-document.ts'
 import { newId } from '../../policy/ids.ts'
 import { genesisHash } from '../../policy/journal.ts'
+import { raiseDocumentVersion } from '../stores/queries.ts'
+import { isKeyTaken } from './agent-keys.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
@@ -60,8 +62,7 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
     throw refusal
   }
   if (code.agent_id !== null) return sameAgent(call, code, x)
-  const taken = await call.db.selectFrom('agent').select('agent_id').where('x', '=', x).executeTakeFirst()
-  if (taken) throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
+  if (await isKeyTaken(call.db, x, '')) throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
   return makeAgent(call, code, request, ledger)
 }
 
@@ -86,6 +87,8 @@ async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentR
     store_id: code.store_id,
     name: request.name ?? code.name,
     x: request.publicJwk.x,
+    next_x: null,
+    home_url: null,
     ledger_id: ledger,
     generation: 1,
     last_seq: 0,
@@ -97,6 +100,7 @@ async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentR
     revoked_ms: null,
   }
   await call.db.insertInto('agent').values(agent).execute()
+  await raiseDocumentVersion(call.db, code.store_id)
   await call.db.updateTable('enrolment_code').set({ agent_id: agent.agent_id }).where('code_hash', '=', code.code_hash).execute()
   return agent
 }

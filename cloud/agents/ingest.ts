@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { BrokenInvariant } from '../../policy/assert.ts'
 import { CLOUD_AUDIENCE, EventBatchClaims, type AckClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { keyId, keyRing } from '../../policy/documents/keys.ts'
+import type { VerificationKey } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { rowHash, type JournalBody } from '../../policy/journal.ts'
 import type { AgentCaller } from '../operations/caller.ts'
@@ -12,6 +12,7 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
 import { applyClaim, applyOutcome, applyVoid, type EvidenceScope, type Witness } from '../protection/evidence.ts'
 import { raiseException } from '../protection/events.ts'
 import { storeAgentEvent } from './agent-event.ts'
+import { agentKeys, noteKeyUse } from './agent-keys.ts'
 import { findAgent } from './sessions.ts'
 
 /**
@@ -22,7 +23,8 @@ import { findAgent } from './sessions.ts'
 export async function ingestBatch(call: Call, caller: AgentCaller, batch: string): Promise<{ accepted: number; duplicates: number; ack: string }> {
   const agent = await findAgent(call.db, caller.agentId)
   if (!agent || agent.revoked_ms !== null) throw new Failure('unauthenticated', 'this agent is no longer enrolled')
-  const claims = openBatch(agent, batch)
+  const { claims, key } = openBatch(agent, batch)
+  await noteKeyUse(call.db, agent, key)
   if (claims.seqFrom > agent.last_seq + 1) return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
   await checkChain(call, agent, claims)
 
@@ -53,8 +55,8 @@ export async function ingestBatch(call: Call, caller: AgentCaller, batch: string
   return { accepted: fresh.length, duplicates: claims.events.length - fresh.length, ack: acknowledge(call, { ...agent, ...head }) }
 }
 
-function openBatch(agent: AgentRow, batch: string): EventBatchClaims {
-  const keys = keyRing([{ kid: keyId(agent.x), alg: 'EdDSA', x: agent.x, use: 'agent', iss: agent.agent_id, state: 'active' }])
+function openBatch(agent: AgentRow, batch: string): { claims: EventBatchClaims; key: VerificationKey } {
+  const keys = agentKeys(agent)
   // An agent's clock may be behind after a long time alone: its times are judged row by row, not here.
   const opened = openDocument<EventBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
   if (!opened.ok) throw invalid('batch', `is refused: ${opened.fault} (${opened.detail})`, opened.fault)
@@ -66,7 +68,7 @@ function openBatch(agent: AgentRow, batch: string): EventBatchClaims {
   if (data.generation !== agent.generation) throw precondition('ledger_generation', `the ledger is at generation ${agent.generation}`)
   const numbered = data.events.every((row, i) => row.seq === data.seqFrom + i) && data.seqTo === data.seqFrom + data.events.length - 1
   if (!numbered) throw invalid('batch', 'has holes in its numbers', 'gap')
-  return data
+  return { claims: data, key: opened.key }
 }
 
 /** The rows chain on to what is known. The same number with another hash is a second copy of the ledger. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AssertionClaims, CLOUD_AUDIENCE } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { keyId, keyRing, publicJwk } from '../../policy/documents/keys.ts'
+import { publicJwk } from '../../policy/documents/keys.ts'
 import { openDocument } from '../../policy/documents/signed-document.ts'
 import type { Tenant } from '../operations/caller.ts'
 import { Failure, notFound } from '../operations/failure.ts'
@@ -11,6 +11,8 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
+import { noteAddress } from './agent-address.ts'
+import { agentKeys, noteKeyUse } from './agent-keys.ts'
 import { denyPage, freshDocument, policyDocument } from './documents.ts'
 import { ITEMS_EPOCH, itemPage, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
@@ -113,13 +115,14 @@ const REFUSED = () => new Failure('unauthenticated', 'the assertion is not valid
 export async function assertAgent(call: Pick<Call, 'db' | 'services' | 'nowMs'>, agentId: string, assertion: string): Promise<AgentRow> {
   const agent = await findAgent(call.db, agentId)
   if (!agent || agent.revoked_ms !== null) throw REFUSED()
-  const keys = keyRing([{ kid: keyId(agent.x), alg: 'EdDSA', x: agent.x, use: 'agent', iss: agentId, state: 'active' }])
+  const keys = agentKeys(agent)
   // The challenge makes it fresh; the agent's clock need not be right.
   const opened = openDocument<AssertionClaims>(assertion, DOCUMENT_KINDS.assertion, { keys, audience: CLOUD_AUDIENCE })
   const claims = opened.ok ? AssertionClaims.safeParse(opened.claims) : undefined
   if (!claims?.success || claims.data.iss !== agentId) throw REFUSED()
   if (claims.data.ledger !== agent.ledger_id) throw REFUSED()
   if (!(await useChallenge(call.db, agentId, claims.data.challenge, call.nowMs))) throw REFUSED()
+  if (opened.ok) await noteKeyUse(call.db, agent, opened.key)
   return agent
 }
 
@@ -135,18 +138,20 @@ export const fetchSignedDocuments = operation({
   audited: false,
   request: z.strictObject({
     have: z.strictObject({ keys: Version.optional(), policy: Version.optional(), deny: Version.optional(), items: Version.optional() }).optional().describe('[epoch, version] of each kind.'),
+    address: z.string().max(200).regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+$/).optional().describe('Where other agents of the store reach this one.'),
     cursor: z.string().regex(/^\d{1,15}(\.\d{1,15})?$/).optional(),
   }),
   response: z.strictObject({ ...Success, documents: z.array(z.string()), nextCursor: z.string().optional() }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
-  async run(call, { have, cursor }) {
+  async run(call, { have, cursor, address }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
+    if (address !== undefined) await noteAddress(call, caller.agentId, address)
     const store = await ownStore(call, caller.storeId)
     const { keySet } = call.services.authority.keysOf(caller.tenant)
     const documents: string[] = []
     if (!isCurrent(have?.keys, keySet)) documents.push(keySet.jws)
-    if (!isCurrent(have?.policy, { epoch: 0, ver: store.document_version })) documents.push((await policyDocument(call.db, store, call.services)).jws)
+    if (!isCurrent(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version })) documents.push((await policyDocument(call.db, store, call.services)).jws)
     const from = cursorOf(cursor, have)
     const page = from.deny < store.deny_seq ? await denyPage(call.db, store, from.deny, call.services) : undefined
     if (page) documents.push(page.jws)

@@ -9,12 +9,14 @@ import type { Database, Db } from '../persistence/database.ts'
 import type { KeyFiles } from './key-files.ts'
 import { sealer, type Sealer } from './sealing.ts'
 import { signingClock, type SigningClock } from './signing-clock.ts'
-import { makeMissingKeys, readSigningKeys, type SigningKey } from './signing-keys.ts'
+import { readKeyMarks, type KeyMarks } from './key-generation.ts'
+import { advanceKeys, rotateKey, type Rotation } from './rotate-key.ts'
+import { makeMissingKeys, readSigningKeys, type KeyMaker, type SigningKey } from './signing-keys.ts'
 
 /**
  *   root (file) ──signs──▶ key set of a tenant ──names──▶ token, receipt (the tenant's) · policy, freshness (everybody's)
  *
- * What the cloud signs with. Keys are held in memory once a tenant has been made ready.
+ * What the cloud signs with. Keys are held in memory once a tenant has been made ready, and read again when any process has changed one.
  */
 export interface Authority {
   readonly clock: SigningClock
@@ -24,7 +26,15 @@ export interface Authority {
   /** Signs policies and freshness for every store. */
   readonly policySigner: Signer
   readonly freshnessSigner: Signer
-  /** Loads the tenant's keys, making them and the key set when they are new. */
+  /** The epoch of the versions of policies: raised when a key that signs them was revoked. */
+  readonly documentEpoch: number
+  /** Looks whether keys were changed, by whatever process; answers the number of the last change. */
+  look(): Promise<number>
+  /** Retires and follows up keys whose time has come. */
+  advance(db: Db): Promise<void>
+  /** Changes a key that signs, or takes one back; counts once the transaction is durable. */
+  rotate(db: Db, rotation: Rotation): Promise<string>
+  /** Loads the tenant's keys as they stand now, making them and the key set when they are new. */
   ready(tenant: Tenant): Promise<TenantKeys>
   /** The tenant's keys as this transaction sees them, for callers that no tenant was made ready for. */
   readyWithin(db: Db, tenant: Tenant): Promise<TenantKeys>
@@ -39,6 +49,8 @@ export interface TenantKeys {
   readonly receipt: Signer
   /** Everything that documents of this tenant may be signed with. */
   readonly ring: KeyRing
+  /** Every receipt key that was not revoked: a receipt may be read long after its key has retired. */
+  readonly reading: KeyRing
   readonly records: readonly KeyRecord[]
   readonly keySet: { readonly epoch: number; readonly ver: number; readonly hash: string; readonly jws: string }
   /** Makes receipt identities out of purchases. */
@@ -46,32 +58,62 @@ export interface TenantKeys {
 }
 
 /** The issuer of the keys that serve every tenant. */
-const INSTALLATION = 'installation'
+export const INSTALLATION = 'installation'
 const KEY_SET_LIFE = 400 * 86_400
 const RENEW_BEFORE = 60 * 86_400
+const RETIRED_SHOWN_MS = 30 * 86_400_000
+const REVOKED_SHOWN_MS = KEY_SET_LIFE * 1_000
+
+/** The keys of the installation, as this process last saw them. */
+interface Shared {
+  marks: KeyMarks
+  own: readonly SigningKey[]
+  policy: Signer
+  freshness: Signer
+}
 
 /** Opens what the cloud signs with; makes the keys of the installation on the first start. */
 export async function openAuthority(database: Database, files: KeyFiles, platform: Platform): Promise<Authority> {
   const seal = sealer(files.sealingKeys, platform.random)
   const clock = signingClock(platform.clock, await readLastSigned(database.reads))
-  const keys = new Map<Tenant, TenantKeys>()
+  const keys = new Map<Tenant, { generation: number; keys: TenantKeys }>()
   const nowMs = () => platform.clock.wall()
 
-  await database.write((db) => makeMissingKeys(db, INSTALLATION, ['policy', 'freshness'], seal, platform.random, nowMs()))
-  const shared = await readSigningKeys(database.reads, INSTALLATION, seal)
+  const maker = (): KeyMaker => ({ sealer: seal, random: platform.random, nowMs: nowMs() })
 
-  async function load(db: Db, tenant: Tenant): Promise<TenantKeys> {
-    await makeMissingKeys(db, tenant, ['token', 'receipt'], seal, platform.random, nowMs())
+  async function loadShared(db: Db): Promise<Shared> {
+    await makeMissingKeys(db, INSTALLATION, ['policy', 'freshness'], maker())
+    const own = await readSigningKeys(db, INSTALLATION, seal)
+    return { marks: await readKeyMarks(db), own, policy: activeSigner(own, 'policy'), freshness: activeSigner(own, 'freshness') }
+  }
+  let shared = await database.write(loadShared)
+
+  async function load(db: Db, tenant: Tenant): Promise<{ shared: Shared; keys: TenantKeys }> {
+    const common = await loadShared(db)
+    await makeMissingKeys(db, tenant, ['token', 'receipt'], maker())
     const own = await readSigningKeys(db, tenant, seal)
-    const records = [...shared, ...own].map((k) => k.record)
-    return {
+    const records = [...common.own, ...own].filter((key) => isPublished(key, nowMs())).map((key) => key.record)
+    const readable = own.filter(({ record }) => record.use === 'receipt' && record.state !== 'revoked')
+    const loaded: TenantKeys = {
       token: activeSigner(own, 'token'),
       receipt: activeSigner(own, 'receipt'),
       ring: keyRing(records),
+      reading: keyRing(readable.map(({ record }) => ({ ...record, state: 'retiring' }))),
       records,
       keySet: await currentKeySet(db, tenant, records),
       receiptSecret: await tenantSecret(db, `receipt-identity/${tenant}`),
     }
+    return { shared: common, keys: loaded }
+  }
+
+  /** What was loaded last counts, unless meanwhile somebody has seen more. */
+  function remember(loaded: { shared: Shared; keys: TenantKeys }, tenant: Tenant): TenantKeys {
+    const { generation } = loaded.shared.marks
+    if (generation >= shared.marks.generation) shared = loaded.shared
+    const known = keys.get(tenant)
+    if (known && known.generation > generation) return known.keys
+    keys.set(tenant, { generation, keys: loaded.keys })
+    return loaded.keys
   }
 
   /** The signed key set: the kept one while it says the same and lives long enough, else the next version. */
@@ -104,22 +146,33 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     clock,
     sealer: seal,
     rootX: files.root.x,
-    policySigner: activeSigner(shared, 'policy'),
-    freshnessSigner: activeSigner(shared, 'freshness'),
+    get policySigner() {
+      return shared.policy
+    },
+    get freshnessSigner() {
+      return shared.freshness
+    },
+    get documentEpoch() {
+      return shared.marks.documentEpoch
+    },
+    async look() {
+      if ((await readKeyMarks(database.reads)).generation !== shared.marks.generation) shared = await database.write(loadShared)
+      return shared.marks.generation
+    },
+    advance: (db) => advanceKeys(db, maker()),
+    rotate: (db, rotation) => rotateKey(db, rotation, maker()),
     async ready(tenant) {
       const known = keys.get(tenant)
-      if (known) return known
+      if (known && known.generation === (await readKeyMarks(database.reads)).generation) return known.keys
       // A transaction of its own: keys must be durable before anything is signed with them.
-      const loaded = await database.write((db) => load(db, tenant))
-      keys.set(tenant, loaded)
-      return loaded
+      return remember(await database.write((db) => load(db, tenant)), tenant)
     },
     // Not remembered: what this transaction may have made is not durable yet.
-    readyWithin: (db, tenant) => Promise.resolve(keys.get(tenant) ?? load(db, tenant)),
+    readyWithin: async (db, tenant) => keys.get(tenant)?.keys ?? (await load(db, tenant)).keys,
     keysOf(tenant) {
       const known = keys.get(tenant)
       assert(known, `the keys of ${tenant} were not made ready`)
-      return known
+      return known.keys
     },
     async noteSigned(db, ms) {
       const value = String(ms)
@@ -134,8 +187,14 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
 
 function activeSigner(keys: readonly SigningKey[], use: KeyUse): Signer {
   const key = keys.find((k) => k.record.use === use && k.record.state === 'active')
-  assert(key, `there is no active ${use} key`)
+  assert(key?.signer, `there is no active ${use} key`)
   return key.signer
+}
+
+/** Keys that are refused anyway leave the key set in the end, so that it does not grow for ever. */
+function isPublished({ record, changedMs }: SigningKey, nowMs: number): boolean {
+  const goneAfterMs = record.state === 'retired' ? RETIRED_SHOWN_MS : record.state === 'revoked' ? REVOKED_SHOWN_MS : Number.POSITIVE_INFINITY
+  return nowMs - changedMs < goneAfterMs
 }
 
 async function readLastSigned(db: Db): Promise<number> {

@@ -1,22 +1,31 @@
 import { keyId, newKey, signer, type KeyRecord, type KeyState, type KeyUse, type Signer } from '../../policy/documents/keys.ts'
 import type { Randomness } from '../../policy/platform.ts'
 import type { Db } from '../persistence/database.ts'
+import type { SigningKeyRow } from '../persistence/tables/authority.ts'
 import type { Sealer } from './sealing.ts'
 
 /** Signing keys as rows: the public half in the clear, the secret half sealed. */
 
 export interface SigningKey {
   record: KeyRecord
-  signer: Signer
+  /** When it came into its state, ms since 1970. */
+  changedMs: number
+  /** Only what signs is unsealed. */
+  signer: Signer | undefined
 }
 
-/** The keys of this issuer with their secrets unsealed. */
+/** The keys of this issuer, the active ones with their secrets unsealed. */
 export async function readSigningKeys(db: Db, iss: string, sealer: Sealer): Promise<SigningKey[]> {
   const rows = await db.selectFrom('signing_key').selectAll().where('iss', '=', iss).orderBy('created_ms').orderBy('kid').execute()
   return rows.map((row) => ({
-    record: { kid: row.kid, alg: 'EdDSA', x: row.x, use: row.key_use as KeyUse, iss, state: row.state as KeyState },
-    signer: signer(row.x, openSecret(sealer, row.sealed, row.kid)),
+    record: recordOf(row),
+    changedMs: row.changed_ms,
+    signer: row.state === 'active' ? signer(row.x, openSecret(sealer, row.sealed, row.kid)) : undefined,
   }))
+}
+
+function recordOf(row: SigningKeyRow): KeyRecord {
+  return { kid: row.kid, alg: 'EdDSA', x: row.x, use: row.key_use as KeyUse, iss: row.iss, state: row.state as KeyState }
 }
 
 function openSecret(sealer: Sealer, sealed: string, kid: string): Buffer {
@@ -27,14 +36,26 @@ function openSecret(sealer: Sealer, sealed: string, kid: string): Buffer {
   }
 }
 
-/** Makes an active key for each use that has none. */
-export async function makeMissingKeys(db: Db, iss: string, uses: readonly KeyUse[], sealer: Sealer, random: Randomness, nowMs: number): Promise<void> {
-  const active = await db.selectFrom('signing_key').select('key_use').where('iss', '=', iss).where('state', '=', 'active').execute()
+/** What making a key takes. */
+export interface KeyMaker {
+  sealer: Sealer
+  random: Randomness
+  nowMs: number
+}
+
+/**
+ * Makes an active key for each use that has none, and the one that follows it: published from the first day, so that whoever was
+ * offline when it begins to sign knows it already.
+ */
+export async function makeMissingKeys(db: Db, iss: string, uses: readonly KeyUse[], { sealer, random, nowMs }: KeyMaker): Promise<void> {
+  const kept = await db.selectFrom('signing_key').select(['key_use', 'state']).where('iss', '=', iss).where('state', 'in', ['active', 'next']).execute()
   for (const use of uses) {
-    if (active.some((row) => row.key_use === use)) continue
-    const { x, secret } = newKey(random)
-    const kid = keyId(x)
-    const sealed = sealer.seal(secret, `signing_key/${kid}`)
-    await db.insertInto('signing_key').values({ kid, iss, key_use: use, x, sealed, state: 'active', created_ms: nowMs }).execute()
+    for (const state of ['active', 'next'] as const) {
+      if (kept.some((row) => row.key_use === use && row.state === state)) continue
+      const { x, secret } = newKey(random)
+      const kid = keyId(x)
+      const sealed = sealer.seal(secret, `signing_key/${kid}`)
+      await db.insertInto('signing_key').values({ kid, iss, key_use: use, x, sealed, state, created_ms: nowMs, changed_ms: nowMs }).execute()
+    }
   }
 }

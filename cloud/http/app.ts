@@ -77,10 +77,11 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   }
 
   /** Signed time for anyone; the nonce shows that the answer is new. */
-  function answerTime(c: Context): Response {
+  async function answerTime(c: Context): Promise<Response> {
     if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many requests'))
     const nonce = c.req.query('nonce') ?? ''
     if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce)) return c.json({ error: 'nonce must be 16 to 64 characters of base64url', code: 'invalid-argument' }, 400)
+    await services.authority.look()
     const why = services.authority.clock.doubt()
     if (why) return refuse(c, new Failure('unavailable', why))
     const timeMs = services.authority.clock.nowMs()

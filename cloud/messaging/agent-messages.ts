@@ -112,6 +112,11 @@ export function agentMessages(database: Database, services: () => Services): Age
     )
   }
 
+  async function refresh(): Promise<void> {
+    const stores = new Set([...(broker?.connected().values() ?? [])].map((agent) => agent.storeId))
+    for (const storeId of stores) await publishStore(storeId)
+  }
+
   async function takeIn(from: AgentAddress, batch: string): Promise<void> {
     const agent = await findAgent(database.reads, from.agentId)
     if (!agent || agent.revoked_ms !== null) return
@@ -128,12 +133,9 @@ export function agentMessages(database: Database, services: () => Services): Age
   }
 
   return {
-    channel: { storeChanged, itemsChanged },
+    channel: { storeChanged, itemsChanged, keysChanged: () => void track(refresh()) },
     attach: (attached) => void (broker = attached),
-    async refresh() {
-      const stores = new Set([...(broker?.connected().values() ?? [])].map((agent) => agent.storeId))
-      for (const storeId of stores) await publishStore(storeId)
-    },
+    refresh,
     async settled() {
       while (underWay.size > 0) await Promise.all(underWay)
     },

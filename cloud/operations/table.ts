@@ -8,6 +8,8 @@ import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '
 import { answerAssistanceRequest, createZone, fetchAssistanceRequests, fetchZones, requestAssistance } from '../assistance/operations.ts'
 import { eraseCustomerData, exportCustomerData } from '../customers/operations.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
+import { rotateSigningKey } from '../authority/rotate-signing-key.ts'
+import { rotateAgentKey } from '../agents/rotate-agent-key.ts'
 import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
 import { importProducts } from '../catalogue/import-operation.ts'
 import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
@@ -39,6 +41,7 @@ import {
 import { disposeAlarm } from '../protection/dispose-alarm.ts'
 import { updateDevice } from '../protection/update-device.ts'
 import { decommissionDevice, fetchDevices, registerDevice, reportDeviceHeartbeat } from '../protection/device-operations.ts'
+import { moveReceiptHome } from '../protection/move-receipt-home.ts'
 import { exportEpcisEvents } from '../epcis/operations.ts'
 import { fetchProtectionEvents, reportProtectionEvents } from '../protection/event-operations.ts'
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
@@ -66,6 +69,7 @@ export const OPERATIONS = {
   insertStore,
   updateStore,
   setStorePackage,
+  rotateSigningKey,
   submitStoreRegistration,
   submitStoreRegistrationRequest,
   claimRegistration,
@@ -132,6 +136,7 @@ export const OPERATIONS = {
   updateItemStatus,
   fetchProtectionPolicy,
   updateProtectionPolicy,
+  moveReceiptHome,
   registerOperator,
   fetchOperators,
   removeOperator,
@@ -143,6 +148,7 @@ export const OPERATIONS = {
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,
+  rotateAgentKey,
   configurePSP,
   processPayment,
   refundPayment,

@@ -1,6 +1,6 @@
 import type { ColumnType } from 'kysely'
 import type { AccountRow, ApiKeyRow, AuditEntryRow, AuditHeadRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow, SealRow } from './tables/accounts.ts'
-import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, OperatorRow } from './tables/agents.ts'
+import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, HomeMoveRow, OperatorRow } from './tables/agents.ts'
 import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, StoreDayVatRow } from './tables/analytics.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
@@ -78,6 +78,7 @@ export interface Schema {
   protection_event: ProtectionEventRow
   protection_exception: ProtectionExceptionRow
   deny_entry: DenyEntryRow
+  home_move: HomeMoveRow
   signing_key: SigningKeyRow
   sealed_secret: SealedSecretRow
   signed_document: SignedDocumentRow

@@ -57,10 +57,10 @@ export async function readPublicReceipt(call: Pick<Call, 'db' | 'services' | 'no
 async function findByToken({ db, services }: Pick<Call, 'db' | 'services'>, token: string) {
   const kids = claimedReceiptKeys(token)
   if (kids.length === 0) return undefined
-  const key = await db.selectFrom('signing_key').select('iss').where('kid', 'in', kids).where('key_use', '=', 'receipt').executeTakeFirst()
+  const key = await db.selectFrom('signing_key').select('iss').where('kid', 'in', kids).where('key_use', '=', 'receipt').where('state', '!=', 'revoked').executeTakeFirst()
   if (!key) return undefined
-  const { ring } = await services.authority.readyWithin(db, key.iss as Tenant)
-  const opened = openReceipt(token, { keys: ring })
+  const { reading } = await services.authority.readyWithin(db, key.iss as Tenant)
+  const opened = openReceipt(token, { keys: reading })
   return opened.ok ? findPurchaseOfReceipt(db, Buffer.from(opened.claims.cti).toString('hex')) : undefined
 }
 

@@ -9,6 +9,7 @@ import type { Replica } from '../items/replica.ts'
 import type { Claimed } from '../ledger/claims.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
+import type { Home, HomeWish } from '../link/home.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/clock.ts'
 import type { Trust } from '../trust/trust.ts'
@@ -32,6 +33,8 @@ export interface AuthorizeParts {
   trust: Trust
   link: CloudLink
   items: Pick<Replica, 'find' | 'confirmedMs'>
+  /** The other agent where receipts are redeemed, if so. */
+  home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'ask' | 'giveBack'>
   log: Log
   /** Moves a device; never throws. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
@@ -57,13 +60,32 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     if (request.token !== undefined) return { verdict: decideByToken(tokenParts, ask, request.token, false), offline: !link.isOnline }
     const online = link.isOnline ? await decideOnline(tokenParts, link, ask) : undefined
     if (online) return { verdict: online, offline: false }
-    if (request.receipt !== undefined) return { verdict: decideByReceipt(tokenParts, homeView(), ask, request.receipt), offline: true }
+    if (request.receipt !== undefined) return { verdict: await decideWithHome(ask, request.receipt), offline: true }
     return { verdict: decideByItem(tokenParts, parts.items, ask), offline: true }
   }
 
   function homeView(): HomeView {
     const isHome = trust.policy?.policy.home === parts.agentId
-    return { isHome, isolatedSeconds: Math.max(0, (clock.now().nowMs - trust.lastContactMs) / 1_000) }
+    const heardMs = Math.max(trust.lastContactMs, parts.home.lastAnswerMs)
+    return { isHome, isOwn: isHome, isolatedSeconds: Math.max(0, (clock.now().nowMs - heardMs) / 1_000) }
+  }
+
+  /** The home gives the rights, or nobody does: only when it cannot be asked the isolated rules hold. */
+  async function decideWithHome(ask: Ask, receipt: string): Promise<Verdict> {
+    const tokenParts = { trust, clock, ledger }
+    const alone = () => decideByReceipt(tokenParts, homeView(), ask, receipt)
+    if (!parts.home.isElsewhere) return alone()
+    // As the home would see it; what the home itself says of the rights comes on top.
+    const verdict = decideByReceipt(tokenParts, { isHome: true, isolatedSeconds: 0 }, ask, receipt)
+    if (!verdict.granted || verdict.grant === null) return verdict
+    const answer = await parts.home.ask(wishOf(ask, verdict.grant))
+    if (answer === 'unreachable') return alone()
+    if (answer.reason) return { granted: false, reason: answer.reason }
+    return { granted: true, grant: { ...verdict.grant, candidates: answer.ordinals, all: true, homeRedemption: answer.redemptionId, remaining: answer.remaining } }
+  }
+
+  function wishOf({ request, device }: Ask, { nonce, candidates, all, exp }: Grant): HomeWish {
+    return { cti: nonce, rightClass: rightClass(request.action) ?? 'release', candidates, all, exp, deviceId: device.deviceId }
   }
 
   function baseEvent(request: AuthorizeRequest, device: DeviceFacts | undefined, offline: boolean) {
@@ -119,7 +141,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   async function redeem(ask: Ask, grant: Grant, offline: boolean): Promise<AuthorizeAnswer | { refused: DenyReason }> {
     const { request, device } = ask
     // In the order of time, so that the index pages of claims that are written together are the same.
-    const redemptionId = newId('rdm', platform)
+    const redemptionId = grant.homeRedemption ?? newId('rdm', platform)
     let eventId = grant.eventId ?? null
     const claimed: Claimed = await ledger.claim(
       {
@@ -144,15 +166,17 @@ export function authorizer(parts: AuthorizeParts): Authorize {
         return event
       },
     )
+    if (grant.homeRedemption !== undefined) await ledger.commits.durably(() => ledger.homeGrants.asked(redemptionId))
     if (!claimed.ok) return { refused: claimed.reason }
     const result = await actuate(redemptionId, ask)
     await settle(ask, grant, redemptionId, result, offline)
+    if (grant.homeRedemption !== undefined) await parts.home.giveBack(wishOf(ask, grant), redemptionId, result.outcome)
     return {
       authorized: true,
       action: request.action,
       expiresAt: new Date(grant.exp * 1_000).toISOString(),
       itemCount: grant.count,
-      remaining: claimed.remaining,
+      remaining: grant.remaining ?? claimed.remaining,
       eventId,
       offline,
       outcome: result.outcome,

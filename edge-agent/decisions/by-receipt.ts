@@ -14,6 +14,8 @@ import type { Ask, Grant, Verdict } from './request.ts'
 export interface HomeView {
   /** This agent is the home. */
   isHome: boolean
+  /** And not only asks for its view of things. */
+  isOwn?: boolean
   /** How long the home could not be asked, seconds of trusted time. */
   isolatedSeconds: number
 }
@@ -47,6 +49,7 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
   }
   if (!policy) return { granted: false, reason: 'policy_stale' }
   if (opened.ok && rights === 'release' && !namesItem(request.identifiers) && releasesByTag(device)) return { granted: false, reason: 'technology_mismatch' }
+  if (opened.ok && home.isHome && home.isOwn && trust.isImporting(opened.claims.exp)) return { granted: false, reason: 'manual_assistance_required' }
   const decision = decide(facts, policy)
   if (!decision.allowed) return { granted: false, reason: decision.reason }
   if (!opened.ok || !rights) return { granted: false, reason: 'token_invalid' }

@@ -48,6 +48,10 @@ export interface Grant {
   exp: number
   receipt?: { cti: string; ordinals: readonly number[] }
   isolated?: { limit: number }
+  /** The home has given these rights under this id. */
+  homeRedemption?: string
+  /** How many the home has left, where it was asked. */
+  remaining?: number
   approval?: { operatorId: string; limit: number }
   /** The event that granted it, where the cloud did. */
   eventId?: string

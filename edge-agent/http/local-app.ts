@@ -32,6 +32,7 @@ const AuthorizeBody = z.strictObject({
   itemLineId: z.string().max(128).optional(),
   scanSource: z.enum(SCAN_SOURCES).optional(),
 })
+const HomeBody = z.strictObject({ question: z.string().max(8_192) })
 const ScanBody = z.strictObject({ deviceId: Id, text: z.string().min(1).max(4_096) })
 const OperatorBody = z.union([
   z.strictObject({ badge: z.string().min(1).max(200), deviceId: Id.optional() }),
@@ -60,7 +61,8 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     return next()
   })
   app.use('/v1/*', async (c, next) => {
-    if (!isLoopback(c) && !isPaired(c)) return fail(c, 401, 'unauthenticated', 'pair this program first: untag edge pair')
+    // Other agents of the store prove who they are by their signature.
+    if (c.req.path !== '/v1/home/redeem' && !isLoopback(c) && !isPaired(c)) return fail(c, 401, 'unauthenticated', 'pair this program first: untag edge pair')
     return next()
   })
   app.onError((error, c) => {
@@ -92,6 +94,13 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
       ...(operator && { operatorId: operator.operatorId }),
     })
     return c.json(answer)
+  })
+
+  app.post('/v1/home/redeem', async (c) => {
+    const body = await read(c, HomeBody)
+    if (body instanceof Response) return body
+    const answer = await agent.home.answer(body.question)
+    return answer === undefined ? fail(c, 403, 'not_home', 'this agent is not the home of the receipts that were asked for, or does not know who asks') : c.json({ answer })
   })
 
   /** What was typed or read by a keyboard-wedge scanner into the page. */

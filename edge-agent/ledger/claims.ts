@@ -63,6 +63,8 @@ export interface Claims {
   /** Rights of a receipt that were used up elsewhere. */
   useElsewhere(cti: string, rightClass: RightClass, ordinals: readonly number[], until: number): void
   readonly isolatedCount: number
+  /** What ended at or before this is never honoured again, seconds since 1970. */
+  readonly floor: number
   /** The cloud has everything up to this row: isolated claims up to it no longer count. */
   acknowledged(seq: number): void
   /** Notes which journal row holds an isolated claim. */
@@ -174,6 +176,9 @@ export function openClaims(db: Connection): Claims {
     },
     get isolatedCount() {
       return mark('isolated_count')
+    },
+    get floor() {
+      return mark('floor')
     },
     countedIn: (seq) => void writeMark.run('isolated_seq', String(seq)),
     acknowledged(seq) {

@@ -3,7 +3,7 @@ import { assert } from '../../policy/assert.ts'
 
 /** The agent's own database: what was used up, what is still to be told, what was believed. */
 
-const SCHEMA_VERSION = 1
+const SCHEMA_VERSION = 2
 
 const SCHEMA = `
   -- One row for each right that was ever claimed here. A failed one may be tried again under the next attempt.
@@ -26,6 +26,12 @@ const SCHEMA = `
   CREATE TABLE pairing (hash TEXT PRIMARY KEY, name TEXT NOT NULL, created_ms INTEGER NOT NULL) WITHOUT ROWID, STRICT;
 `
 
+/** Redemptions between the agents of a store: what this one gave as the home, and what it has asked of the home. */
+const SCHEMA_2 = `
+  CREATE TABLE IF NOT EXISTS home_grant (redemption_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, answer TEXT NOT NULL, state TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE IF NOT EXISTS home_ask (subject TEXT PRIMARY KEY, redemption_id TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+`
+
 /** Opens the ledger. Durable commits are not a wish: the pragmas are set on every open and read back. */
 export function openLedgerFile(file: string): Connection {
   const db = new Sqlite(file, { timeout: 2_000 })
@@ -39,9 +45,10 @@ export function openLedgerFile(file: string): Connection {
   assert(db.pragma('quick_check', { simple: true }) === 'ok', `${file} is damaged: enrol this agent anew; the cloud keeps what was reported`)
   const version = db.pragma('user_version', { simple: true }) as number
   assert(version <= SCHEMA_VERSION, `${file} was written by a newer untag: upgrade this one`)
-  if (version === 0) {
+  if (version < SCHEMA_VERSION) {
     db.transaction(() => {
-      db.exec(SCHEMA)
+      if (version < 1) db.exec(SCHEMA)
+      db.exec(SCHEMA_2)
       db.pragma(`user_version = ${SCHEMA_VERSION}`)
     }).immediate()
   }

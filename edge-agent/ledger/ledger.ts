@@ -5,6 +5,7 @@ import type { Outcome } from '../../policy/vocabulary.ts'
 import { openClaims, type Claimed, type ClaimRequest, type Claims } from './claims.ts'
 import { commits, type Commits, type LedgerFailure } from './commit.ts'
 import { openLedgerFile } from './database.ts'
+import { openHomeGrants, type HomeGrants } from './home-grants.ts'
 import { openJournal, type Journal } from './journal.ts'
 import { openMarks, type Marks } from './marks.ts'
 
@@ -18,6 +19,7 @@ export interface Ledger {
   readonly generation: number
   readonly journal: Journal
   readonly claims: Claims
+  readonly homeGrants: HomeGrants
   readonly marks: Marks
   readonly commits: Commits
   /** Uses rights up, with the event that goes with it. Resolves when that is durable. */
@@ -63,6 +65,7 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
     generation,
     journal,
     claims,
+    homeGrants: openHomeGrants(db, claims),
     marks: openMarks(db),
     commits: work,
     claim: (request, event) =>

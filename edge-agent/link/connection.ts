@@ -3,6 +3,8 @@ import { agentTopic, storeTopic, STORE_TOPICS } from '../../policy/topics.ts'
 import { LedgerFull } from '../ledger/commit.ts'
 import type { Log } from '../log.ts'
 import type { Identity } from '../trust/identity.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { AgentKey } from '../trust/agent-key.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { CloudLink } from './cloud-link.ts'
 import type { HttpClient } from './http-client.ts'
@@ -10,6 +12,7 @@ import type { Messages } from './messages.ts'
 import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
 import type { Outbox } from './outbox.ts'
 import { sender } from './sender.ts'
+import { keyRenewal } from './renew-key.ts'
 import { CALL_MS, openSession } from './session.ts'
 
 /**
@@ -40,9 +43,13 @@ export interface ConnectionParts {
   messages: Messages
   outbox: Outbox
   trust: Trust
+  key: AgentKey
+  ledger: Pick<Ledger, 'marks' | 'commits'>
   log: Log
   /** Where the broker is, when it is not where enrolment said. */
   mqttUrl: string | undefined
+  /** Told to the cloud with every look: where other agents reach this one. */
+  address: string | undefined
   /** Told to the cloud after each login: these are this agent's. */
   deviceIds(): readonly string[]
   /** For the retained state: what people see in a console. */
@@ -68,6 +75,7 @@ export function connect(parts: ConnectionParts): Connection {
   const { platform, identity, http, trust, outbox, messages, log, nowMs } = parts
   const { agentId, storeId } = identity
   const stopping = new AbortController()
+  const where = parts.address === undefined ? {} : { address: parts.address }
   let line: MqttLine | undefined
   let wake: () => void = () => undefined
   let isDirty = false
@@ -83,6 +91,7 @@ export function connect(parts: ConnectionParts): Connection {
     parts.onChange()
   }
   const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused })
+  const renewal = keyRenewal({ agentId, key: parts.key, session, marks: parts.ledger, random: platform.random, nowMs, onRefused: parts.onRefused })
   const sending = sender({
     platform,
     outbox,
@@ -117,7 +126,7 @@ export function connect(parts: ConnectionParts): Connection {
 
   /** One look at what is newer; whoever asks meanwhile gets the same. */
   async function lookOnce(): Promise<void> {
-    const answer = await session.call('fetchSignedDocuments', { have: trust.have() })
+    const answer = await session.call('fetchSignedDocuments', { have: trust.have(), ...where })
     if (answer.kind !== 'answered') return
     await takeAll(answer.body['documents'] as unknown[])
     parts.onChange()
@@ -135,7 +144,7 @@ export function connect(parts: ConnectionParts): Connection {
     isDirty = false
     let cursor: string | undefined
     for (let page = 0; page < PAGES_LIMIT; page++) {
-      const answer = await session.call('fetchSignedDocuments', { have: scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }, ...(cursor !== undefined && { cursor }) })
+      const answer = await session.call('fetchSignedDocuments', { have: scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }, ...(cursor !== undefined && { cursor }), ...where })
       if (answer.kind === 'refused') return session.isOnline
       if (answer.kind === 'unreachable') return false
       await takeAll(answer.body['documents'] as unknown[])
@@ -215,7 +224,7 @@ export function connect(parts: ConnectionParts): Connection {
 
   /** One life of a login; resolves when it is over. */
   async function live(): Promise<void> {
-    const challenge = await session.login()
+    const challenge = await renewal.login()
     if (challenge === undefined) return
     await askTime()
     // With the cloud in reach the agent has bound its devices before it looks at the documents, which name them.
@@ -231,8 +240,8 @@ export function connect(parts: ConnectionParts): Connection {
     while (session.isOnline && !stopping.signal.aborted) {
       if (!isDirty) await sleep(POLL_MS)
       if (stopping.signal.aborted || !session.isOnline) return
-      if (session.isOld || !line) {
-        const renewed = await session.login()
+      if (session.isOld || !line || renewal.isDue()) {
+        const renewed = await renewal.login()
         if (renewed === undefined) return session.goOffline('the login could not be renewed')
         await openBroker(renewed)
       }

@@ -1,6 +1,6 @@
 import { CLOUD_AUDIENCE, type AssertionClaims, type EventBatchClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { signer } from '../../policy/documents/keys.ts'
+import { signer, type Signer } from '../../policy/documents/keys.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import type { JournalRow } from '../../policy/journal.ts'
 import type { Identity } from '../trust/identity.ts'
@@ -12,9 +12,9 @@ export interface Messages {
   batch(after: string, rows: readonly JournalRow[], nowMs: number): string
 }
 
-/** Signs what this agent says. */
-export function messagesOf(identity: Identity): Messages {
-  const key = signer(identity.x, Buffer.from(identity.secret, 'base64url'))
+/** Signs what this agent says, with the key that is its own at the moment. */
+export function messagesOf(identity: Identity, keyNow?: () => Signer): Messages {
+  const own = keyNow ?? (() => signer(identity.x, Buffer.from(identity.secret, 'base64url')))
   const times = (nowMs: number, life: number) => {
     const iat = Math.max(0, Math.floor(nowMs / 1_000))
     return { iat, exp: iat + life }
@@ -23,7 +23,7 @@ export function messagesOf(identity: Identity): Messages {
   return {
     assertion(challenge, nowMs) {
       const claims: AssertionClaims = { aud: CLOUD_AUDIENCE, ...times(nowMs, 60), iss: identity.agentId, challenge, ...ledger }
-      return signDocument(DOCUMENT_KINDS.assertion, claims, key)
+      return signDocument(DOCUMENT_KINDS.assertion, claims, own())
     },
     batch(after, rows, nowMs) {
       const claims: EventBatchClaims = {
@@ -36,7 +36,7 @@ export function messagesOf(identity: Identity): Messages {
         after,
         events: [...rows],
       }
-      return signDocument(DOCUMENT_KINDS.events, claims, key)
+      return signDocument(DOCUMENT_KINDS.events, claims, own())
     },
   }
 }

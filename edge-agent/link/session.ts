@@ -11,6 +11,8 @@ export interface Session {
   readonly offlineSinceMs: number | null
   /** Whether a new login is due. */
   readonly isOld: boolean
+  /** The last login was answered, with a no. */
+  readonly wasRefused: boolean
   /** Logs in; answers the challenge for the broker, or undefined when nobody answered. */
   login(): Promise<string | undefined>
   /** A call with the login; no answer means that there is no connection. */
@@ -40,6 +42,7 @@ export function openSession(parts: SessionParts): Session {
   const { platform, identity, http, messages, log } = parts
   let token: string | undefined
   let oldAtMs = 0
+  let wasRefused = false
   let offlineSinceMs: number | null = platform.clock.wall()
 
   function goOffline(why: string): void {
@@ -60,6 +63,9 @@ export function openSession(parts: SessionParts): Session {
     get isOld() {
       return platform.clock.elapsed() >= oldAtMs
     },
+    get wasRefused() {
+      return wasRefused
+    },
     goOffline,
     goOnline() {
       if (offlineSinceMs === null) return
@@ -73,6 +79,7 @@ export function openSession(parts: SessionParts): Session {
       const challenge = first.kind === 'answered' ? first.body['challenge'] : undefined
       if (typeof challenge !== 'string') return undefined
       const second = await http.post('agentLogin', { agentId, assertion: messages.assertion(challenge, parts.nowMs()) }, { timeoutMs: CALL_MS })
+      wasRefused = second.kind === 'refused' && second.status === 401
       if (second.kind === 'refused') parts.onRefused(`login: ${second.code}`)
       if (second.kind !== 'answered') return undefined
       const { accessToken, mqttChallenge } = second.body

@@ -2,6 +2,13 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { SecretFiles } from '../../policy/platform.ts'
 
+const KeyPair = { x: z.string().length(43), secret: z.string() }
+/** A key of the agent: the public half, and the secret half as PKCS #8 in base64url. */
+export interface KeyPair {
+  x: string
+  secret: string
+}
+
 /** Who the agent is: written once, at enrolment, readable by its owner alone. */
 export const Identity = z.strictObject({
   agentId: z.string(),
@@ -16,8 +23,11 @@ export const Identity = z.strictObject({
   /** The root's public key: everything is believed through it. */
   rootX: z.string().length(43),
   /** Its own key; the secret half is PKCS #8 in base64url. */
-  x: z.string().length(43),
-  secret: z.string(),
+  ...KeyPair,
+  /** Begun, and not known to the cloud for sure. */
+  next: z.strictObject(KeyPair).optional(),
+  /** The former, until the cloud has seen the new one at work. */
+  previous: z.strictObject(KeyPair).optional(),
 })
 export type Identity = z.infer<typeof Identity>
 

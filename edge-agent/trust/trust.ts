@@ -1,7 +1,7 @@
 import { ItemsClaims } from '../../policy/documents/item-documents.ts'
 import { DOCUMENT_KINDS, type DocumentKind } from '../../policy/documents/kinds.ts'
 import { keyId, keyRing, type KeyRing, type VerificationKey } from '../../policy/documents/keys.ts'
-import { openDocument } from '../../policy/documents/signed-document.ts'
+import { claimedKeyId, openDocument } from '../../policy/documents/signed-document.ts'
 import {
   compareVersions,
   contentHash,
@@ -12,6 +12,7 @@ import {
   TimeClaims,
   type DenyEntry,
 } from '../../policy/documents/store-documents.ts'
+import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { policyStage, type PolicyStage } from '../../policy/store-policy.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -35,6 +36,8 @@ export interface Trust {
   accept(jws: string): Acceptance
   /** Takes the signed answer to our own question for the time. */
   acceptTime(jws: string, nonce: string): Acceptance
+  /** This agent is the home since lately, and has not heard yet what was used of a receipt that ends then (seconds). */
+  isImporting(receiptExp: number): boolean
   /** How old what is known is. */
   stage(): PolicyStage
   /** When the cloud was last heard, trusted ms; 0: never. */
@@ -52,6 +55,7 @@ export type Acceptance =
 
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
+const GENERATION = 'cloud_generation'
 
 /** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
@@ -64,15 +68,24 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   let confirmedMs = Number(marks.get(LAST_FRESH) ?? 0)
   let lastContactMs = Number(marks.get(LAST_CONTACT) ?? 0)
   let heads: FreshClaims | undefined
+  let headsKey: string | undefined
 
   const stored = (kind: 'keys' | 'policy') => marks.document(kind)
   const storedKeys = stored('keys')
   const storedPolicy = stored('policy')
   if (storedKeys) useKeys(openStored(storedKeys.jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims))
-  if (storedPolicy) usePolicy(openStored(storedPolicy.jws, DOCUMENT_KINDS.policy, keys, identity.storeId, PolicyClaims))
+  if (storedPolicy) usePolicy(openStored(storedPolicy.jws, DOCUMENT_KINDS.policy, stillVerifying(keys), identity.storeId, PolicyClaims))
 
   function useKeys(claims: KeySetClaims | undefined): void {
-    if (claims) keys = keyRing(claims.keys)
+    if (!claims) return
+    keys = keyRing(claims.keys)
+    // What was signed with a key that is now known to be stolen is not believed a moment longer.
+    if (heads && isRevoked(headsKey)) heads = undefined
+    if (policy && isRevoked(claimedKeyId(stored('policy')?.jws ?? '', DOCUMENT_KINDS.policy))) policy = policyHash = undefined
+  }
+
+  function isRevoked(kid: string | undefined): boolean {
+    return kid !== undefined && keys.get(kid)?.state === 'revoked'
   }
 
   function usePolicy(claims: PolicyClaims | undefined): void {
@@ -89,6 +102,9 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
 
   /** A newer version is taken; the same with the same content is known; everything else is refused. */
   function isNewer(kind: 'keys' | 'policy', claims: { epoch: number; ver: number; iat: number; exp: number }): Acceptance | undefined {
+    const named = heads?.[kind]
+    // Pieces of different states of the cloud do not go together: the freshness says which content a version has.
+    if (named && compareVersions(claims, named) === 0 && contentHash(claims) !== named.hash) return refused(`${kind} ${claims.epoch}.${claims.ver} is not the one that the freshness names`)
     const have = stored(kind)
     if (!have) return undefined
     const order = compareVersions(claims, have)
@@ -117,11 +133,33 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     const opened = openAs(jws, DOCUMENT_KINDS.policy, keys, identity.storeId, PolicyClaims, nowSeconds())
     if (!opened.ok) return opened.refusal
     const known = isNewer('policy', opened.claims)
-    if (known) return known
+    if (known && !known.taken && known.why === 'refused') return known
+    if (known) keepSignature(jws, opened.claims)
+    // Dropped with its key, and now signed with another.
+    if (known && policy) return known
     store('policy', jws, opened.claims)
     usePolicy(opened.claims)
     confirm()
     return { taken: true, kind: 'policy' }
+  }
+
+  /** The same policy signed with another key: the former may retire. */
+  function keepSignature(jws: string, claims: PolicyClaims): void {
+    const before = stored('policy')?.jws ?? ''
+    if (claimedKeyId(jws, DOCUMENT_KINDS.policy) !== claimedKeyId(before, DOCUMENT_KINDS.policy)) store('policy', jws, claims)
+  }
+
+  /** The freshness may name nothing older than what we have, nor another content of the same version. */
+  function contradiction(fresh: FreshClaims): Acceptance | undefined {
+    for (const kind of ['keys', 'policy'] as const) {
+      const [have, named] = [stored(kind), fresh[kind]]
+      if (!have) continue
+      const order = compareVersions(named, have)
+      // A cloud that was restored from a backup says so, and may know less than we do.
+      if (order < 0 && fresh.cloudGeneration <= Number(marks.get(GENERATION) ?? 1)) return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
+      if (order === 0 && named.hash !== have.hash) return refused(`the freshness names another content of ${kind} ${named.epoch}.${named.ver}`)
+    }
+    return undefined
   }
 
   function acceptFresh(jws: string): Acceptance {
@@ -132,13 +170,19 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     // Two of one millisecond may still differ in the items.
     if (heads?.timeMs === fresh.timeMs) items?.hearHead(fresh.items, fresh.timeMs)
     if (heads && fresh.timeMs <= heads.timeMs) return { taken: false, why: 'known' }
+    const contradicts = contradiction(fresh)
+    if (contradicts) return contradicts
     const verdict = clock.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
     if (verdict === 'ignored') return { taken: false, why: 'known' }
     if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours' }
     heads = fresh
+    headsKey = claimedKeyId(jws, DOCUMENT_KINDS.fresh)
     items?.hearHead(fresh.items, fresh.timeMs)
     lastContactMs = fresh.timeMs
-    commits.now(() => marks.set(LAST_CONTACT, String(lastContactMs)))
+    commits.now(() => {
+      marks.set(LAST_CONTACT, String(lastContactMs))
+      marks.set(GENERATION, String(fresh.cloudGeneration))
+    })
     confirm()
     return { taken: true, kind: 'fresh' }
   }
@@ -214,6 +258,10 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours' }
       return { taken: true, kind: 'time' }
     },
+    isImporting(receiptExp) {
+      const move = policy?.homeMove
+      return move !== undefined && denySeq() < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
+    },
     stage: () => policyStage((clock.now().nowMs - confirmedMs) / 1_000),
     get lastContactMs() {
       return lastContactMs
@@ -221,7 +269,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     get isBehind() {
       if (!heads) return false
       const [k, p] = [stored('keys'), stored('policy')]
-      return !k || !p || compareVersions(heads.keys, k) > 0 || compareVersions(heads.policy, p) > 0 || heads.deny.ver > denySeq() || items?.isBehind === true
+      return !k || !p || !policy || compareVersions(heads.keys, k) > 0 || compareVersions(heads.policy, p) > 0 || heads.deny.ver > denySeq() || items?.isBehind === true
     },
   }
 }
@@ -235,6 +283,15 @@ function typOf(jws: string): string {
   } catch {
     return ''
   }
+}
+
+function refused(detail: string): Acceptance {
+  return { taken: false, why: 'refused', detail }
+}
+
+/** What was accepted while its key still counted is kept when that has retired; only a revoked key takes it along. */
+function stillVerifying(keys: KeyRing): KeyRing {
+  return new Map([...keys].map(([kid, key]) => [kid, key.state === 'retired' ? { ...key, state: 'retiring' as const } : key]))
 }
 
 interface Schema<T> {

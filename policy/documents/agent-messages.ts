@@ -55,6 +55,13 @@ export type AssertionClaims = z.infer<typeof AssertionClaims>
 export const EnrolmentClaims = z.strictObject({ ...Common, codeHash: z.string(), ledger: z.string().max(64) })
 export type EnrolmentClaims = z.infer<typeof EnrolmentClaims>
 
+/** How long the proof of a new key counts, seconds. */
+export const ROTATION_LIFE = 300
+
+/** `rotate+jwt`: the new key of an agent says that it is held by who had the former. */
+export const RotationClaims = z.strictObject({ ...Common, formerKid: z.string().length(8) })
+export type RotationClaims = z.infer<typeof RotationClaims>
+
 /** The retained `state` of an agent; unsigned, a hint for people only. */
 export const AgentState = z.strictObject({
   online: z.boolean(),

@@ -31,6 +31,9 @@ export const DOCUMENT_KINDS = {
   events: { typ: 'pevt+jwt', use: 'agent', maxLife: 10 * MINUTE, maxLength: BUNDLE },
   assertion: { typ: 'assert+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
   enrolment: { typ: 'enrol+jwt', use: 'agent', maxLife: 5 * MINUTE, maxLength: TOKEN },
+  rotation: { typ: 'rotate+jwt', use: 'agent', maxLife: 5 * MINUTE, maxLength: TOKEN },
+  homeQuestion: { typ: 'ask+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
+  homeAnswer: { typ: 'redeem+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
 } as const satisfies Record<string, DocumentKind>
 
 export type DocumentKindName = keyof typeof DOCUMENT_KINDS

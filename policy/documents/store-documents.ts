@@ -56,6 +56,13 @@ export const PolicyClaims = z.strictObject({
   storeName: z.string(),
   devices: z.array(DeviceFacts.extend({ name: z.string().nullable() })).max(1_000),
   operators: z.array(OperatorRecord).max(500),
+  /** The home has moved: it honours receipts from before only with the deny list up to here. */
+  homeMove: z.strictObject({ atS: Seconds, denySeq: z.int().min(0) }).optional(),
+  /** The agents of the store: with which keys they sign, and where they are reached over the store's network. */
+  agents: z
+    .array(z.strictObject({ agentId: z.string(), keys: z.array(z.string().length(43)).max(2), url: z.string().max(200).nullable() }))
+    .max(200)
+    .optional(),
 })
 export type PolicyClaims = z.infer<typeof PolicyClaims>
 

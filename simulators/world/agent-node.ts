@@ -64,6 +64,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
     },
     isAlive: () => computer.isUp,
   }
+  let kept = identity
   const disk = newDisk(join(core.folder, name), [LEDGER, ITEMS], watcher, parts.template)
 
   function maybeDie(where: string, weight = 1): void {
@@ -97,7 +98,9 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
 
   const node: AgentNode = {
     name,
-    identity,
+    get identity() {
+      return kept
+    },
     machine: computer,
     disk,
     wire,
@@ -115,7 +118,9 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
       const started = startAgent({
         platform: process.platform,
         dataDir: disk.folder,
-        identity,
+        identity: kept,
+        // A small file that is written whole, synced and renamed: it is there or not.
+        keepIdentity: (changed) => void (kept = changed),
         config,
         async fetch(url, init) {
           maybeDie('before it asks')

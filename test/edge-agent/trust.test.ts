@@ -53,8 +53,8 @@ describe('what an agent believes', () => {
   })
 
   const iat = () => Math.floor(world.clock.wall() / 1_000)
-  const keySet = (change: Partial<KeySetClaims> = {}, by: TestKey = root) =>
-    signDocument(DOCUMENT_KINDS.keys, { aud: 'acc_1.test', iat: iat(), exp: iat() + 86_400, epoch: 0, ver: 1, keys: [token, receipt, policyKey, freshness].map((k) => k.record), ...change }, by.signer)
+  const keySetClaims = (change: Partial<KeySetClaims> = {}): KeySetClaims => ({ aud: 'acc_1.test', iat: iat(), exp: iat() + 86_400, epoch: 0, ver: 1, keys: [token, receipt, policyKey, freshness].map((k) => k.record), ...change })
+  const keySet = (change: Partial<KeySetClaims> = {}, by: TestKey = root) => signDocument(DOCUMENT_KINDS.keys, keySetClaims(change), by.signer)
   const policyClaims = (change: Partial<PolicyClaims> = {}): PolicyClaims => ({
     storeName: 'Hafencity',
     iss: 'acc_1.test',
@@ -71,7 +71,7 @@ describe('what an agent believes', () => {
   })
   const policy = (change: Partial<PolicyClaims> = {}, by: TestKey = policyKey) => signDocument(DOCUMENT_KINDS.policy, policyClaims(change), by.signer)
   const fresh = (change: Partial<FreshClaims> = {}, by: TestKey = freshness) => {
-    const heads = { keys: { epoch: 0, ver: 1, hash: '' }, policy: { epoch: 0, ver: 1, hash: contentHash(policyClaims()) }, deny: { epoch: 0, ver: 0 }, items: { epoch: 0, ver: 0, floor: 0 } }
+    const heads = { keys: { epoch: 0, ver: 1, hash: contentHash(keySetClaims()) }, policy: { epoch: 0, ver: 1, hash: contentHash(policyClaims()) }, deny: { epoch: 0, ver: 0 }, items: { epoch: 0, ver: 0, floor: 0 } }
     return signDocument(DOCUMENT_KINDS.fresh, { aud: 'st_1', iat: iat(), exp: iat() + 80 * 3_600, timeMs: world.clock.wall(), timeEpoch: 0, cloudGeneration: 1, ...heads, ...change }, by.signer)
   }
   const deny = (after: number, ver: number, entries: DenyClaims['entries'], by: TestKey = freshness) =>
@@ -205,5 +205,92 @@ describe('what an agent believes', () => {
     expect(ledger.claims.isFree('c2', 'exit', 1, world.clock.wall(), false)).toBe(false)
     expect(ledger.claims.isFree('c2', 'release', 1, world.clock.wall(), false)).toBe(true)
     expect(trust.accept(deny(0, 9, [], token))).toMatchObject({ why: 'refused' })
+  })
+
+  // Names as in tuf-conformance: rollback, freeze, expiration, key rotation, mix and match.
+  describe('against whoever has the broker, or a stolen key', () => {
+    const records = (change: Record<string, Partial<TestKey['record']>> = {}) => [token, receipt, policyKey, freshness].map((k) => ({ ...k.record, ...change[k.record.kid] }))
+    const heads = (keysVer: number, keysClaims: Partial<KeySetClaims>, policyVer: number) => ({
+      keys: { epoch: 0, ver: keysVer, hash: contentHash(keySetClaims({ ver: keysVer, ...keysClaims })) },
+      policy: { epoch: 0, ver: policyVer, hash: contentHash(policyClaims({ ver: policyVer })) },
+    })
+
+    it.each<[string, () => string, RegExp]>([
+      ['rollback of the key set', () => keySet({ ver: 1 }), /older/],
+      ['rollback of the policy', () => policy({ ver: 2 }), /older/],
+      ['rollback of the freshness: it names an older key set', () => fresh({ ...heads(1, {}, 3) }), /names keys 0\.1, older/],
+      ['rollback of the freshness: it names an older policy', () => fresh({ ...heads(2, {}, 2) }), /names policy 0\.2, older/],
+      ['a version of the policy with other content', () => policy({ ver: 3, securityTagMode: 'station' }), /not the one that the freshness names|something else/],
+      ['a version of the key set with other content', () => keySet({ ver: 2, keys: records().slice(1) }), /not the one that the freshness names|something else/],
+      ['mix and match: another policy than the freshness names', () => policy({ ver: 4, securityTagMode: 'station' }), /not the one that the freshness names/],
+      ['mix and match: the freshness names another content of what is here', () => fresh({ ...heads(2, {}, 3), keys: { epoch: 0, ver: 2, hash: 'x' } }), /another content of keys/],
+      ['a stripped signature on the key set', () => keySet({ ver: 3 }).replace(/[^.]+$/, ''), /bad_signature|malformed/],
+      ['a stripped signature and no algorithm', () => `${Buffer.from('{"alg":"none","typ":"keys+jwt"}').toString('base64url')}.${keySet({ ver: 3 }).split('.')[1]}.`, /not a document|header_not_allowed/],
+      ['the key set of a new root with a higher epoch, before enrolment anew', () => keySet({ epoch: 1 }, testKey('root', { seed: 99 })), /unknown_key/],
+      ['the wrong store', () => policy({ ver: 4, aud: 'st_2' }), /wrong_audience/],
+      ['an expired key set', () => keySet({ ver: 3, iat: iat() - 200, exp: iat() - 100 }), /expired/],
+      ['a key set that lives for ever', () => keySet({ ver: 3, exp: iat() + 500 * 86_400 }), /life_too_long/],
+    ])('refuses and reports: %s', (_name, document, detail) => {
+      all()
+      trust.accept(keySet({ ver: 2 }))
+      trust.accept(policy({ ver: 3 }))
+      world.sleep(1_000)
+      expect(trust.accept(fresh(heads(2, {}, 3)))).toMatchObject({ taken: true })
+      if (_name.includes('another policy than')) {
+        world.sleep(1_000)
+        expect(trust.accept(fresh(heads(2, {}, 4)))).toMatchObject({ taken: true })
+      }
+      world.sleep(1_000)
+      const before = { have: trust.have(), stage: trust.stage(), now: clock.now() }
+      expect(trust.accept(document())).toMatchObject({ taken: false, why: 'refused', detail: expect.stringMatching(detail) })
+      expect({ have: trust.have(), stage: trust.stage(), now: clock.now() }).toEqual(before)
+    })
+
+    it('freeze: the same documents over and over make it stale and then expired, expired documents that were accepted stay', () => {
+      all()
+      const frozen = [keySet(), fresh(), policy()]
+      world.sleep(20 * 60_000)
+      for (const document of frozen) trust.accept(document)
+      expect(trust.stage()).toBe('stale')
+      world.sleep(90 * HOUR)
+      for (const document of frozen) trust.accept(document)
+      expect(trust.stage()).toBe('expired')
+      reopen()
+      expect(trust.policy?.ver).toBe(1)
+    })
+
+    it('key rotation: what the next key signs is believed as soon as it is published, and the policy outlives the retirement of its key', () => {
+      const next = testKey('policy', { seed: 7, iss: 'installation', state: 'next' })
+      all()
+      trust.accept(keySet({ ver: 2, keys: [...records(), next.record] }))
+      expect(trust.accept(policy({ ver: 2 }, next))).toMatchObject({ taken: true })
+      expect(trust.accept(keySet({ ver: 3, keys: [...records({ [policyKey.record.kid]: { state: 'retiring' } }), { ...next.record, state: 'active' }] }))).toMatchObject({ taken: true })
+      expect(trust.accept(policy({ ver: 3 }))).toMatchObject({ taken: true })
+      // The same policy, signed anew: its key may go.
+      expect(trust.accept(policy({ ver: 3, iat: iat() + 1 }, next))).toEqual({ taken: false, why: 'known' })
+      expect(trust.accept(keySet({ ver: 4, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), { ...next.record, state: 'active' }] }))).toMatchObject({ taken: true })
+      expect(trust.policy?.ver).toBe(3)
+      trust.accept(keySet({ ver: 5, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), { ...next.record, state: 'retired' }] }))
+      reopen()
+      expect(trust.policy?.ver).toBe(3)
+      expect(trust.accept(policy({ ver: 4 }, next))).toMatchObject({ why: 'refused', detail: expect.stringContaining('key_revoked') })
+    })
+
+    it('fast forward: a policy of a stolen key is dropped with the key, and a new epoch is above its version', () => {
+      const next = testKey('policy', { seed: 7, iss: 'installation' })
+      all()
+      expect(trust.accept(policy({ ver: Number.MAX_SAFE_INTEGER, securityTagMode: 'none' }))).toMatchObject({ taken: true })
+      trust.accept(keySet({ ver: 2, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), next.record] }))
+      expect(trust.policy).toBeUndefined()
+      expect(trust.isBehind).toBe(true)
+      reopen()
+      expect(trust.policy).toBeUndefined()
+      expect(trust.accept(policy({ ver: 2 }, next))).toMatchObject({ why: 'refused', detail: expect.stringContaining('older') })
+      expect(trust.accept(policy({ epoch: 1, ver: 2 }, next))).toMatchObject({ taken: true })
+      world.sleep(1_000)
+      const named = { keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims({ ver: 2, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), next.record] })) } }
+      expect(trust.accept(fresh({ ...named, policy: { epoch: 1, ver: 2, hash: contentHash(policyClaims({ epoch: 1, ver: 2 })) } }))).toMatchObject({ taken: true })
+      expect(trust.stage()).toBe('fresh')
+    })
   })
 })

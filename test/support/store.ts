@@ -137,6 +137,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
       platform: world,
       dataDir,
       identity,
+      keepIdentity: (changed) => writeIdentity(dataDir, changed, secretFiles),
       config,
       fetch,
       openLine,

@@ -6,6 +6,8 @@ export interface AgentRow {
   store_id: string
   name: string
   x: string
+  next_x: string | null
+  home_url: string | null
   ledger_id: string
   generation: number
   last_seq: number
@@ -15,6 +17,12 @@ export interface AgentRow {
   enrolled_ms: number
   last_seen_ms: number
   revoked_ms: number | null
+}
+
+export interface HomeMoveRow {
+  store_id: string
+  moved_s: number
+  deny_seq: number
 }
 
 export interface EnrolmentCodeRow {

@@ -8,6 +8,8 @@ export interface SigningKeyRow {
   sealed: string
   state: string
   created_ms: number
+  /** When it came into its state. */
+  changed_ms: number
 }
 
 export interface SealedSecretRow {

@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { noteChange } from '../../cloud/accounts/audit-queries.ts'
+import { INSTALLATION } from '../../cloud/authority/authority.ts'
+import { issuersOf } from '../../cloud/authority/issuers.ts'
+import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { rotateKey, type RotatedUse } from '../../cloud/authority/rotate-key.ts'
+import { sealer } from '../../cloud/authority/sealing.ts'
+import type { Db } from '../../cloud/persistence/database.ts'
+import { WrongUsage, type Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import { secretFiles } from '../secret-files.ts'
+import type { KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS } from '../settings.ts'
+import { withKnownDatabase } from './known-database.ts'
+
+/** The keys that the cloud signs with, from the command line: the same rules as `rotateSigningKey`, and a running cloud sees it with its next request. */
+
+type Settings = Values<typeof KEYS_ROTATE_OPTIONS>
+
+/** The next key begins to sign; the former is still verified for as long as anything lives that it signed. */
+export async function runKeysRotate(settings: Settings): Promise<void> {
+  const keys = await change(settings, false)
+  print(settings, keys, (iss, kid) => `${kid} signs now (${settings.use}, ${iss})`)
+}
+
+/** Everything that the key has signed is refused from now on. */
+export async function revokeSigningKey(settings: Values<typeof KEYS_REVOKE_OPTIONS>): Promise<void> {
+  const keys = await change(settings, settings.kid ?? true)
+  print(settings, keys, (iss, kid) => `revoked; ${kid} signs now (${settings.use}, ${iss})`)
+}
+
+function print({ json }: Settings, keys: { iss: string; kid: string }[], line: (iss: string, kid: string) => string): void {
+  process.stdout.write(`${json ? JSON.stringify({ kid: keys[0]?.kid, keys }) : keys.map(({ iss, kid }) => line(iss, kid)).join('\n')}\n`)
+}
+
+async function change(settings: Settings, revoke: boolean | string): Promise<{ iss: string; kid: string }[]> {
+  const { use, data } = settings
+  if (use === 'none') throw new WrongUsage(['--use token, receipt, policy or freshness is needed: what the key signs'])
+  // A new key is sealed as the others are; sealing keys of our own would make it useless to the cloud.
+  if (!existsSync(join(data, 'keys', 'master.key'))) throw new Error(`there is no ${join(data, 'keys', 'master.key')}: name the folder of the cloud's data with --data`)
+  const { random, clock } = realPlatform()
+  const files = loadKeyFiles(data, secretFiles, random)
+  return withKnownDatabase(settings, (database) =>
+    database.write(async (db) => {
+      const accountId = use === 'policy' || use === 'freshness' ? INSTALLATION : await accountNamed(db, settings.account)
+      const issuers = await issuersOf(db, { use, accountId, ...(settings.mode !== 'both' && { mode: settings.mode }) }, revoke)
+      const keys = []
+      for (const iss of issuers) keys.push({ iss, kid: await rotateOne(db, { iss, use, revoke }, sealer(files.sealingKeys, random), clock.wall()) })
+      return keys
+    }),
+  )
+}
+
+async function rotateOne(db: Db, rotation: { iss: string; use: RotatedUse; revoke: boolean | string }, seal: ReturnType<typeof sealer>, nowMs: number): Promise<string> {
+  const platform = realPlatform()
+  const kid = await rotateKey(db, rotation, { sealer: seal, random: platform.random, nowMs })
+  await noteChange(db, { tenant: rotation.iss, actor: 'command line', operation: 'rotateSigningKey', entity_id: kid }, platform)
+  return kid
+}
+
+async function accountNamed(db: Db, name: string | undefined): Promise<string> {
+  if (name === undefined) throw new WrongUsage(['--account NAME is needed: token and receipt keys are an account’s'])
+  const account = await db.selectFrom('account').select('account_id').where('name', '=', name).executeTakeFirst()
+  if (!account) throw new Error(`there is no account "${name}": untag keys list shows them`)
+  return account.account_id
+}

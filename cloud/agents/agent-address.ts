@@ -1,0 +1,16 @@
+import type { Call } from '../operations/operation.ts'
+import { raiseDocumentVersion } from '../stores/queries.ts'
+
+/** Where the agent says that others reach it. They are told with the signed policy. */
+export async function noteAddress({ db, services, afterCommit }: Call, agentId: string, address: string): Promise<void> {
+  const moved = await db
+    .updateTable('agent')
+    .set({ home_url: address })
+    .where('agent_id', '=', agentId)
+    .where((eb) => eb.or([eb('home_url', 'is', null), eb('home_url', '!=', address)]))
+    .returning('store_id')
+    .executeTakeFirst()
+  if (!moved) return
+  await raiseDocumentVersion(db, moved.store_id)
+  afterCommit(() => services.agents.storeChanged(moved.store_id))
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { RotationClaims } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { keyId, keyRing, weaknessOf } from '../../policy/documents/keys.ts'
+import { openDocument } from '../../policy/documents/signed-document.ts'
+import { invalid, notFound, precondition } from '../operations/failure.ts'
+import { Success } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import { agentKeys, changeToKey, isKeyTaken } from './agent-keys.ts'
+import { findAgent } from './sessions.ts'
+
+export const rotateAgentKey = operation({
+  name: 'rotateAgentKey',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'An agent changes its own key. The former counts until the new one was used.',
+  description: 'The same key again gets the same answer; another one takes the place of one that was not used yet.',
+  callers: ['agent'],
+  refusals: ['key_taken'],
+  changes: true,
+  request: z.strictObject({
+    publicJwk: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().max(64) }),
+    proof: z.string().max(1_024).describe('rotate+jwt, signed with the new key: {aud: agentId, formerKid}.'),
+  }),
+  response: z.strictObject({ ...Success, kid: z.string() }),
+  example: { publicJwk: { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }, proof: 'eyJ…' },
+  async run(call, { publicJwk: { x }, proof }) {
+    if (call.caller.kind !== 'agent') throw notFound('agent')
+    const agent = await findAgent(call.db, call.caller.agentId)
+    if (!agent) throw notFound('agent')
+    const weakness = weaknessOf(x)
+    if (weakness) throw invalid('publicJwk.x', `is no good key: ${weakness}`, 'weak_key')
+    const keys = keyRing([{ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: agent.agent_id, state: 'active' }])
+    // The login makes it fresh; an agent's clock may be behind.
+    const opened = openDocument<RotationClaims>(proof, DOCUMENT_KINDS.rotation, { keys, audience: agent.agent_id })
+    const claims = opened.ok ? RotationClaims.safeParse(opened.claims) : undefined
+    if (!claims?.success || !agentKeys(agent).has(claims.data.formerKid)) throw invalid('proof', 'is not signed by publicJwk for this agent and its present key', 'invalid')
+    call.changed(agent.agent_id)
+    // It is in use already: the answer was lost.
+    if (agent.x === x) return { success: true as const, kid: keyId(x) }
+    if (await isKeyTaken(call.db, x, agent.agent_id)) throw precondition('key_taken', 'an agent with this key is enrolled already: make another')
+    await changeToKey(call.db, agent.agent_id, x)
+    call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))
+    return { success: true as const, kid: keyId(x) }
+  },
+})

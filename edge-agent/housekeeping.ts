@@ -1,0 +1,30 @@
+import type { Cancel, Timers } from '../policy/platform.ts'
+import type { Ledger } from './ledger/ledger.ts'
+import type { Log } from './log.ts'
+import type { AgentClock } from './trust/clock.ts'
+
+/** Claims and denials are forgotten this long after their end, s. */
+const KEEP_AFTER_END = 3_600
+/** Acknowledged rows are kept for a cloud that was restored, ms. */
+const KEEP_ACKED_MS = 14 * 86_400_000
+const HOUSEKEEPING_MS = 600_000
+
+/** Keeps the ledger small, again and again, until it is cancelled. */
+export function keepTidy({ ledger, clock, timers, log }: { ledger: Ledger; clock: AgentClock; timers: Timers; log: Log }): Cancel {
+  let cancel: Cancel = () => undefined
+  const schedule = () => {
+    cancel = timers.after(HOUSEKEEPING_MS, () => {
+      const { nowMs: now, trust } = clock.now()
+      const prune = () => {
+        ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
+        ledger.homeGrants.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
+        ledger.journal.prune(now - KEEP_ACKED_MS)
+      }
+      // Nothing is forgotten by a time that rests on nothing.
+      if (trust !== 'none') ledger.commits.durably(prune).catch((error: unknown) => log.error({ err: error }, 'the ledger could not be tidied'))
+      schedule()
+    })
+  }
+  schedule()
+  return () => cancel()
+}

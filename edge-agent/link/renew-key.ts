@@ -1,0 +1,85 @@
+import { ROTATION_LIFE, type RotationClaims } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { publicJwk } from '../../policy/documents/keys.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
+import type { Randomness } from '../../policy/platform.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { AgentKey } from '../trust/agent-key.ts'
+import type { Session } from './session.ts'
+
+/** Logs in, and changes the agent's key when that is due: every 30 days, or when somebody asked for it. */
+export interface KeyRenewal {
+  isDue(): boolean
+  /** The challenge for the broker, or undefined when nobody answered. */
+  login(): Promise<string | undefined>
+}
+
+export interface KeyRenewalParts {
+  agentId: string
+  key: AgentKey
+  session: Session
+  marks: Pick<Ledger, 'marks' | 'commits'>
+  random: Randomness
+  nowMs(): number
+  onRefused(what: string): void
+}
+
+const RENEW_AFTER_MS = 30 * 86_400_000
+const SINCE = 'key_since_ms'
+/** Written by `untag edge rotate-key`, beside the running agent. */
+export const ROTATE_ASKED = 'rotate_key_asked'
+
+/** Renews the key of one agent. */
+export function keyRenewal({ agentId, key, session, marks: { marks, commits }, random, nowMs, onRefused }: KeyRenewalParts): KeyRenewal {
+  const isAsked = () => marks.get(ROTATE_ASKED) === '1'
+  const note = (name: string, value: string) => commits.now(() => marks.set(name, value))
+
+  function isDue(): boolean {
+    const since = marks.get(SINCE)
+    if (since === undefined) note(SINCE, String(nowMs()))
+    return isAsked() || key.pending !== undefined || nowMs() - Number(since ?? nowMs()) > RENEW_AFTER_MS
+  }
+
+  async function logIn(): Promise<string | undefined> {
+    const challenge = await session.login()
+    if (challenge !== undefined) key.confirm()
+    // The new key is not known, and the former may be: the next try is with that.
+    else if (session.wasRefused && key.fallBack()) return session.login()
+    return challenge
+  }
+
+  /** Whether the new key signs now. */
+  async function offer(): Promise<boolean> {
+    key.begin(random)
+    const { pending } = key
+    if (!pending) return false
+    const iat = Math.max(0, Math.floor(nowMs() / 1_000))
+    const claims: RotationClaims = { aud: agentId, iat, exp: iat + ROTATION_LIFE, formerKid: key.signer().kid }
+    const proof = signDocument(DOCUMENT_KINDS.rotation, claims, pending.signer)
+    const answer = await session.call('rotateAgentKey', { publicJwk: publicJwk(pending.x), proof })
+    if (answer.kind === 'refused' && answer.status < 500 && answer.status !== 429) {
+      onRefused(`rotateAgentKey: ${answer.code}`)
+      key.discard()
+      commits.now(() => {
+        marks.set(ROTATE_ASKED, '0')
+        marks.set(SINCE, String(nowMs()))
+      })
+    }
+    if (answer.kind !== 'answered') return false
+    key.adopt()
+    commits.now(() => {
+      marks.set(ROTATE_ASKED, '0')
+      marks.set(SINCE, String(nowMs()))
+    })
+    return true
+  }
+
+  return {
+    isDue,
+    async login() {
+      const challenge = await logIn()
+      if (challenge === undefined || !isDue()) return challenge
+      return (await offer()) ? logIn() : challenge
+    },
+  }
+}

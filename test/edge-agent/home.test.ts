@@ -1,0 +1,260 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { listen, type HttpServer } from '../../bin/http-server.ts'
+import { realPlatform } from '../../bin/platform.ts'
+import { secretFiles } from '../../bin/secret-files.ts'
+import { result, type ProtectionDevice } from '../../device-drivers/drivers/device.ts'
+import { readConfig } from '../../edge-agent/config.ts'
+import { localApp } from '../../edge-agent/http/local-app.ts'
+import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
+import type { Fetch } from '../../edge-agent/link/http-client.ts'
+import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
+import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
+import type { Json } from '../support/cloud.ts'
+import { temporaryFolder } from '../support/databases.ts'
+import { until } from '../support/receiver.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+
+/** Agents of one store over real sockets, and a cloud that can be cut off. */
+interface Node {
+  agent: Agent
+  folder: string
+  deviceId: string
+  port: number
+  server: HttpServer
+  /** What its actuator does. */
+  outcome: 'confirmed' | 'failed'
+  moved: number
+}
+
+const platform = realPlatform()
+const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+
+describe('the home of a store’s receipts', () => {
+  let shop: Shop
+  let isUp = true
+  let nodes: Node[] = []
+  /** What passed between the agents, and whether it may. */
+  let sent: { url: string; body: string; answer: string }[] = []
+  let onLan: (url: string) => 'pass' | 'lose answer' | 'cut' = () => 'pass'
+
+  const fetchAll: Fetch = async (url, init) => {
+    if (url.startsWith('https://shop.example')) {
+      if (!isUp) throw new Error('the cloud is away')
+      const answer = await shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), { method: init.method, headers: init.headers, ...(init.body !== undefined && { body: init.body }) })
+      return { status: answer.status, text: () => answer.text() }
+    }
+    const fate = onLan(url)
+    if (fate === 'cut') throw new Error('no way there')
+    const answer = await fetch(url, init)
+    const text = await answer.text()
+    sent.push({ url, body: init.body ?? '', answer: text })
+    if (fate === 'lose answer') throw new Error('the answer was lost')
+    return { status: answer.status, text: () => Promise.resolve(text) }
+  }
+
+  async function run(node: Omit<Node, 'agent' | 'server'>): Promise<void> {
+    const server = await listen({ host: '127.0.0.1', port: node.port, flag: 'port' })
+    const checked = readConfig(JSON.stringify({ devices: [{ deviceId: node.deviceId, driver: 'modbus', link: { tcp: '127.0.0.1:1' }, output: 0 }] }))
+    if (!checked.ok) throw new Error(checked.faults.join())
+    const running = node as Node
+    let end: () => void = () => undefined
+    const ended = new Promise<void>((resolve) => (end = resolve))
+    const device: ProtectionDevice = {
+      connect: async () => undefined,
+      identify: async () => ({ description: 'a gate' }),
+      untilLost: () => new Promise(() => undefined),
+      execute: async () => {
+        running.moved++
+        return running.outcome === 'failed' ? result('failed', true, 'refused') : result('confirmed', true, 'acknowledged')
+      },
+      events: (async function* () {
+        await ended
+        yield* []
+      })(),
+      close: async () => end(),
+    }
+    running.server = server
+    running.port = server.port
+    running.agent = startAgent({
+      platform,
+      dataDir: node.folder,
+      identity: readIdentity(node.folder, secretFiles) as Identity,
+      keepIdentity: (identity) => writeIdentity(node.folder, identity, secretFiles),
+      config: checked.config,
+      fetch: fetchAll,
+      openLine: () => Promise.reject(new Error('no broker')),
+      openLink: () => Promise.reject(new Error('no link')),
+      openDevice: () => device,
+      address: `http://127.0.0.1:${server.port}`,
+      log,
+      onFatal: () => undefined,
+    })
+    server.serve(localApp(running.agent, { hosts: () => [`127.0.0.1:${server.port}`], log }))
+  }
+
+  async function addAgent(deviceId: string): Promise<Node> {
+    const folder = temporaryFolder('home')
+    const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
+    const enrolled = await enrol({ cloud: shop.cloud.baseUrl, code, platform, fetch: fetchAll })
+    if (!enrolled.ok) throw new Error(enrolled.why)
+    keepFirstDocuments(join(folder, 'ledger.db'), enrolled.identity, enrolled.documents, platform)
+    writeIdentity(folder, enrolled.identity, secretFiles)
+    const node = { folder, deviceId, port: 0, outcome: 'confirmed' as const, moved: 0 }
+    await run(node)
+    nodes.push(node as Node)
+    await (node as Node).agent.ready(5_000)
+    await ready(node as Node)
+    return node as Node
+  }
+  const ready = (node: Node) => until('the device', async () => node.agent.status().devices.every((d) => d.state === 'ready'))
+  const kill = async (node: Node) => {
+    await node.server.close()
+    await node.agent.stop()
+  }
+  const leave = async (node: Node, receipt: string): Promise<Json> => {
+    const answer = await fetch(`http://127.0.0.1:${node.port}/v1/authorize`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ deviceId: node.deviceId, protectionAction: 'authorize_exit', receipt }),
+    })
+    return answer.json()
+  }
+  const receipt = async () => {
+    const { transactionId } = await shop.buy([{ ean: shop.products.toSorted((a, b) => a.price - b.price)[0].ean, quantity: 2 }])
+    return { purchaseId: transactionId as string, text: (await shop.ok('generateReceiptQR', { purchaseId: transactionId })).url as string }
+  }
+  const cutCloud = async () => {
+    isUp = false
+    for (const node of nodes) {
+      await node.agent.link.look()
+      await until('offline', async () => !node.agent.link.isOnline)
+    }
+  }
+
+  let home: Node
+  let other: Node
+  beforeEach(async () => {
+    isUp = true
+    onLan = () => 'pass'
+    sent = []
+    nodes = []
+    shop = await openShop('sqlite')
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
+    await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...policy, offline: { ...policy.offline, hardCount: 1 } } })
+    const { deviceId } = await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate' })
+    home = await addAgent(shop.devices.exit_gate)
+    other = await addAgent(deviceId)
+    for (const node of nodes)
+      await until('everybody known', async () => {
+        await node.agent.link.look()
+        const { agents, policy: known } = node.agent.trust.policy ?? {}
+        return known?.home === home.agent.identity.agentId && agents?.filter((a) => a.url !== null).length === 2
+      })
+  })
+  afterEach(async () => {
+    for (const node of nodes) {
+      await kill(node).catch(() => undefined)
+      rmSync(node.folder, { recursive: true, force: true })
+    }
+    await shop.stop()
+  })
+
+  it('redeems one receipt once across two agents while the cloud is away, whoever asks first, and at the same time', async () => {
+    const [first, second, third] = [await receipt(), await receipt(), await receipt()]
+    await cutCloud()
+    expect(await leave(other, first.text)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed', itemCount: 2 })
+    expect(await leave(home, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await leave(other, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await leave(home, second.text)).toMatchObject({ authorized: true })
+    expect(await leave(other, second.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    const both = await Promise.all([leave(home, third.text), leave(other, third.text), leave(other, third.text)])
+    expect(both.filter((answer) => answer.authorized)).toHaveLength(1)
+    // Not one of them was isolated: nothing was counted.
+    expect(other.agent.ledger.claims.isolatedCount).toBe(0)
+    isUp = true
+    for (const node of nodes) await until('all told', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0, 20_000)
+    const { events } = await shop.ok('fetchProtectionEvents', { storeId: shop.storeId, limit: 500 })
+    expect(events.filter((e: Json) => e.purchaseId === first.purchaseId && e.type === 'protection.action.completed')).toHaveLength(1)
+    expect(events.filter((e: Json) => e.type === 'protection.exception.raised').map((e: Json) => e.reason)).toEqual([])
+  })
+
+  it('gives the same answer to the same redemption, over a lost answer and a home that was killed, and takes back what failed', async () => {
+    const [first, second] = [await receipt(), await receipt()]
+    await cutCloud()
+    onLan = () => 'lose answer'
+    const { policy } = other.agent.trust
+    expect(policy?.policy.offline.hardCount).toBe(1)
+    const wish = { cti: 'ab'.repeat(16), rightClass: 'exit' as const, candidates: [0, 1], all: true, exp: 4_000_000_000, deviceId: other.deviceId }
+    expect(await other.agent.home.ask(wish)).toBe('unreachable')
+    await kill(home)
+    await run(home)
+    await ready(home)
+    onLan = () => 'pass'
+    const answer = await other.agent.home.ask(wish)
+    expect(answer).toMatchObject({ ordinals: [0, 1], remaining: 0 })
+    expect(await other.agent.home.ask(wish)).toEqual(answer)
+    // Under another id, as another device would ask, they are gone.
+    expect(await other.agent.home.ask({ ...wish, deviceId: 'dev_x' })).toMatchObject({ reason: 'already_redeemed' })
+    other.outcome = 'failed'
+    expect(await leave(other, first.text)).toMatchObject({ authorized: true, outcome: 'failed' })
+    expect(await leave(home, first.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    other.outcome = 'confirmed'
+    // A question that is shown again gives nothing back and nothing out.
+    const failed = sent.filter(({ body }) => body.includes('question')).map(({ url, body }) => ({ url, body }))
+    for (const { url, body } of failed) await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    expect(await leave(other, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await leave(other, second.text)).toMatchObject({ authorized: true })
+  })
+
+  it('honours within the isolated limits when the home is out of reach, and believes no forged answer', async () => {
+    const [first, second, third] = [await receipt(), await receipt(), await receipt()]
+    await cutCloud()
+    expect((await fetch(`http://127.0.0.1:${home.port}/v1/home/redeem`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ question: 'a.b.c' }) })).status).toBe(403)
+    await leave(other, third.text)
+    const old = sent.at(-1)?.answer ?? ''
+    await kill(home)
+    const rogue = await listen({ host: '127.0.0.1', port: home.port, flag: 'port' })
+    const { Hono } = await import('hono')
+    rogue.serve(new Hono().post('/v1/home/redeem', (c) => c.body(old, 200, { 'content-type': 'application/json' })))
+    expect(await leave(other, first.text)).toMatchObject({ authorized: true, offline: true })
+    expect(other.agent.ledger.claims.isolatedCount).toBe(1)
+    expect(await leave(other, second.text)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+    await rogue.close()
+    await run(home)
+    await ready(home)
+    expect(await leave(other, second.text)).toMatchObject({ authorized: true })
+  })
+
+  it('moves with moveReceiptHome: the new home knows what was used, needs staff for older receipts until it does, and the former gives nothing more', async () => {
+    const [used, free] = [await receipt(), await receipt()]
+    expect(await leave(home, used.text)).toMatchObject({ authorized: true })
+    await until('told', async () => home.agent.ledger.journal.waiting === 0)
+    const moved = await shop.ok('moveReceiptHome', { storeId: shop.storeId, home: other.agent.identity.agentId })
+    expect(moved).toMatchObject({ home: other.agent.identity.agentId, homeEpoch: 2 })
+    expect(await shop.ok('moveReceiptHome', { storeId: shop.storeId, home: moved.home })).toMatchObject({ homeEpoch: 2 })
+    expect((await shop.call('moveReceiptHome', { storeId: shop.storeId, home: 'agt_x' })).status).toBe(404)
+    // The policy has come, the used rights have not yet.
+    const { database } = shop.cloud.db
+    const [{ deny_seq: last } = { deny_seq: 0 }] = await database.reads.selectFrom('home_move').select('deny_seq').execute()
+    expect(last).toBeGreaterThan(0)
+    await database.write((db) => db.updateTable('home_move').set({ deny_seq: last + 1_000 }).execute())
+    await database.write((db) => db.updateTable('store').set((eb) => ({ document_version: eb('document_version', '+', 1) })).where('store_id', '=', shop.storeId).execute())
+    await other.agent.link.look()
+    await home.agent.link.look()
+    expect(other.agent.trust.policy).toMatchObject({ policy: moved.policy ?? { home: moved.home }, homeMove: { denySeq: last + 1_000 } })
+    await cutCloud()
+    expect(await leave(other, free.text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+    expect(await leave(home, free.text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+    isUp = true
+    await database.write((db) => db.updateTable('home_move').set({ deny_seq: last }).execute())
+    await database.write((db) => db.updateTable('store').set((eb) => ({ document_version: eb('document_version', '+', 1) })).where('store_id', '=', shop.storeId).execute())
+    for (const node of nodes) await until('the move complete', async () => node.agent.link.isOnline && node.agent.trust.policy?.homeMove?.denySeq === last && (node.agent.trust.have().deny?.[1] ?? 0) >= last, 20_000)
+    await cutCloud()
+    expect(await leave(other, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+    expect(await leave(home, free.text)).toMatchObject({ authorized: true, offline: true })
+    expect(await leave(other, free.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(sent.at(-1)?.url).toContain(`:${other.port}/`)
+  })
+})
