@@ -10,7 +10,7 @@ import { Failure, invalid, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { applyClaim, applyOutcome, applyVoid, type EvidenceScope, type Witness } from '../protection/evidence.ts'
-import { raiseException } from '../protection/events.ts'
+import { raiseException } from '../protection/exceptions.ts'
 import { storeAgentEvent } from './agent-event.ts'
 import { findAgent } from './sessions.ts'
 

@@ -37,6 +37,7 @@ import {
   verifySecurityTagDeactivation,
 } from '../protection/authorization-operations.ts'
 import { disposeAlarm } from '../protection/dispose-alarm.ts'
+import { acknowledgeException, fetchExceptions } from '../protection/exception-operations.ts'
 import { updateDevice } from '../protection/update-device.ts'
 import { decommissionDevice, fetchDevices, registerDevice, reportDeviceHeartbeat } from '../protection/device-operations.ts'
 import { exportEpcisEvents } from '../epcis/operations.ts'
@@ -136,6 +137,8 @@ export const OPERATIONS = {
   removeOperator,
   reportProtectionEvents,
   fetchProtectionEvents,
+  fetchExceptions,
+  acknowledgeException,
   disposeAlarm,
   exportEpcisEvents,
   createEnrolmentCode,

@@ -18,6 +18,7 @@ import { REFUNDS_SETTLED } from './migrations/0015-refunds-settled.ts'
 import { DEPOSITS_AND_MOVES } from './migrations/0016-deposits-and-moves.ts'
 import { ITEM_SEQUENCE } from './migrations/0017-item-sequence.ts'
 import { REFUNDS_UNDER_WAY } from './migrations/0018-refunds-under-way.ts'
+import { RECONCILIATION } from './migrations/0020-reconciliation.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -40,6 +41,7 @@ const MIGRATIONS: readonly Migration[] = [
   DEPOSITS_AND_MOVES,
   ITEM_SEQUENCE,
   REFUNDS_UNDER_WAY,
+  RECONCILIATION,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

@@ -90,6 +90,8 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   fetchOperators: ({ storeId }) => ({ storeId }),
   removeOperator: () => ({ operatorId: 'op_x' }),
   reportProtectionEvents: () => ({ events: [] }),
+  fetchExceptions: ({ storeId }) => ({ storeId }),
+  acknowledgeException: () => ({ exceptionId: 'exc_x' }),
   disposeAlarm: () => ({ eventId: 'evt_x', disposition: 'real', operatorId: 'op_x' }),
   fetchProtectionEvents: ({ storeId }) => ({ storeId }),
   exportEpcisEvents: ({ storeId }) => ({ storeId }),
