@@ -1,5 +1,6 @@
 import type { Cancel } from '../policy/platform.ts'
 import { sealAudit } from './accounts/seal-audit.ts'
+import { retryAllUnapplied } from './agents/retry-unapplied.ts'
 import { pruneLogins } from './agents/sessions.ts'
 import { cancelOverdueOrders } from './click-and-collect/expire.ts'
 import { expireEarnings } from './loyalty/expire.ts'
@@ -20,6 +21,7 @@ const REFRESH_MS = 30_000
 const HOUSEKEEPING_MS = 60_000
 const SEALING_MS = 10_000
 const SETTLING_MS = 5_000
+const RETRY_MS = 600_000
 
 export interface Jobs {
   stop(): Promise<void>
@@ -68,6 +70,7 @@ export function startJobs(database: Database, services: Services, refresh: () =>
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
   every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
+  every(RETRY_MS, 'unapplied events', () => retryAllUnapplied(database, services))
   every(SEALING_MS, 'audit chain', async () => void (await sealAudit(database, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
 

@@ -100,8 +100,10 @@ async function knownHash({ db }: Call, agent: AgentRow, seq: number): Promise<st
   return row?.hash
 }
 
+export type IngestCall = Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>
+
 /** Applies one row as a whole or not at all; answers whether it could be. */
-async function applyRow(call: Call, agent: AgentRow, body: JournalBody): Promise<boolean> {
+export async function applyRow(call: IngestCall, agent: AgentRow, body: JournalBody): Promise<boolean> {
   const scope: EvidenceScope = {
     db: call.db,
     tenant: agent.tenant,
@@ -141,9 +143,13 @@ async function applyEvidence(scope: EvidenceScope, agent: AgentRow, { atMs, evid
   }
 }
 
-async function raiseUnapplied(scope: EvidenceScope, agent: AgentRow, { evidence }: JournalBody): Promise<void> {
-  const subject = evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
-  await raiseException(scope, { storeId: agent.store_id, kind: 'unapplied', subject, detail: 'an agent reported something that is not known here' })
+/** What the exception `unapplied` of such a row is about. */
+export function unappliedSubject(agent: AgentRow, { evidence }: JournalBody): string {
+  return evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
+}
+
+async function raiseUnapplied(scope: EvidenceScope, agent: AgentRow, body: JournalBody): Promise<void> {
+  await raiseException(scope, { storeId: agent.store_id, kind: 'unapplied', subject: unappliedSubject(agent, body), detail: 'an agent reported something that is not known here' })
 }
 
 /** Says that every row up to the head is durable here, to be sent once it is. */

@@ -45,6 +45,7 @@ import { fetchProtectionEvents, reportProtectionEvents } from '../protection/eve
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../protection/operator-operations.ts'
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy-operations.ts'
+import { resolveRedemption } from '../protection/resolve-redemption.ts'
 import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from '../receipts/operations.ts'
 import { checkIn, completeTestCheckout, fetchPurchase, markPurchaseCancelled, startCheckout } from '../scan-and-go/operations.ts'
 import { insertStore } from '../stores/insert-store.ts'
@@ -122,6 +123,7 @@ export const OPERATIONS = {
   verifyProtectedItem,
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
+  resolveRedemption,
   registerDevice,
   fetchDevices,
   updateDevice,

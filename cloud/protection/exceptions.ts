@@ -11,6 +11,9 @@ import { recordEvent, type EventScope } from './events.ts'
  *
  * What people must look at.
  */
+/** Who acknowledges what later evidence has put right; it is raised again when evidence says so again. */
+export const WITHDRAWN = 'later evidence'
+
 export interface NewException {
   storeId: string
   /** A word of docs/errors.md, such as `double_redeem`. */
@@ -42,7 +45,9 @@ export async function raiseException(scope: EventScope, exception: NewException)
       event_id: eventId,
       times: 1,
     })
-    .onConflict((c) => c.columns(['tenant', 'kind', 'subject']).doNothing())
+    .onConflict((c) =>
+      c.columns(['tenant', 'kind', 'subject']).doUpdateSet({ acknowledged_ms: null, acknowledged_by: null, event_id: eventId, last_ms: nowMs }).where('protection_exception.acknowledged_by', '=', WITHDRAWN),
+    )
     .executeTakeFirst()
   if (inserted.numInsertedOrUpdatedRows === 0n) return
   await recordEvent(scope, {
@@ -119,4 +124,16 @@ export async function writeAcknowledged(db: Db, row: ProtectionExceptionRow, see
   const change = { acknowledged_ms: seen.atMs, acknowledged_by: seen.by, note: seen.note }
   await db.updateTable('protection_exception').set(change).where('exception_id', '=', row.exception_id).execute()
   return { ...row, ...change }
+}
+
+/** What was wrong has been put right: its exception, if it is still open, needs nobody any more. */
+export async function acknowledgeAbout(db: Db, seen: { tenant: string; kind: string; subject: string; by: string; atMs: number }): Promise<void> {
+  await db
+    .updateTable('protection_exception')
+    .set({ acknowledged_ms: seen.atMs, acknowledged_by: seen.by })
+    .where('tenant', '=', seen.tenant)
+    .where('kind', '=', seen.kind)
+    .where('subject', '=', seen.subject)
+    .where('acknowledged_ms', 'is', null)
+    .execute()
 }

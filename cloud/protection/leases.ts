@@ -5,7 +5,8 @@ import type { ProtectionAuthorizationRow } from '../persistence/tables/protectio
 import { findAuthorization, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
 import { denyNonce } from './deny-list.ts'
 import { touchSubjects } from './touch.ts'
-import { freeRight, findRight, type RightView, type UnitKey } from './rights.ts'
+import { settleRight } from './redemptions.ts'
+import { findRight, type RightView, type UnitKey } from './rights.ts'
 import type { RightClass } from '../../policy/vocabulary.ts'
 
 /** How a right that may be leased stands towards the device that asks. */
@@ -52,7 +53,7 @@ export async function freeUnused({ db }: Pick<Call, 'db'>, row: ProtectionAuthor
     const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: row.right_class as RightClass, purchaseId: row.purchase_id ?? '' }
     const right = await findRight(db, key)
     if (right?.nonce !== row.nonce || right.state !== 'leased') continue
-    await freeRight(db, key, right.failures)
+    await settleRight(db, key, true)
     freed.push(key)
   }
   await touchSubjects(db, freed)

@@ -76,6 +76,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   verifyProtectedItem: ({ devices, storeId }) => ({ deviceId: devices.exit_gate, storeId, protectionAction: 'verify_item_status', epc: newEpc() }),
   redeemProtectionAuthorization: ({ devices }) => ({ replayProtectedNonce: 'x', deviceId: devices.exit_gate, redemptionId: 'r' }),
   revokeProtectionAuthorization: () => ({ replayProtectedNonce: 'x' }),
+  resolveRedemption: () => ({ redemptionId: 'r', outcome: 'confirmed', operatorId: 'op_x' }),
   registerDevice: ({ storeId }) => ({ storeId, deviceType: 'exit_gate' }),
   fetchDevices: ({ storeId }) => ({ storeId }),
   updateDevice: ({ devices }) => ({ deviceId: devices.exit_gate, name: 'Ausgang' }),
