@@ -9,6 +9,7 @@ import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
 import { pruneGone } from './protection/item-sequence.ts'
+import type { AgentMessages } from './messaging/agent-messages.ts'
 import { startDuePayments } from './payments/due-payments.ts'
 import { releaseRefunds } from './payments/release-refunds.ts'
 import type { Database } from './persistence/database.ts'
@@ -21,6 +22,7 @@ const REFRESH_MS = 30_000
 const HOUSEKEEPING_MS = 60_000
 const SEALING_MS = 10_000
 const SETTLING_MS = 5_000
+const REVOKED_MS = 2_000
 const RETRY_MS = 600_000
 
 export interface Jobs {
@@ -28,7 +30,7 @@ export interface Jobs {
 }
 
 /** Starts what must be done again and again: freshness, and the clearing of what has expired. */
-export function startJobs(database: Database, services: Services, refresh: () => Promise<void>): Jobs {
+export function startJobs(database: Database, services: Services, { refresh, cutRevoked }: Pick<AgentMessages, 'refresh' | 'cutRevoked'>): Jobs {
   const { platform, log, authority } = services
   const cancels = new Set<Cancel>()
   const running = new Set<Promise<void>>()
@@ -70,6 +72,7 @@ export function startJobs(database: Database, services: Services, refresh: () =>
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
   every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
+  every(REVOKED_MS, 'revoked agents', cutRevoked)
   every(RETRY_MS, 'unapplied events', () => retryAllUnapplied(database, services))
   every(SEALING_MS, 'audit chain', async () => void (await sealAudit(database, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))

@@ -98,7 +98,6 @@ async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentR
     online_only_until_ms: null,
     fork_ms: null,
     state: null,
-    version: null,
   }
   await call.db.insertInto('agent').values(agent).execute()
   await call.db.updateTable('enrolment_code').set({ agent_id: agent.agent_id }).where('code_hash', '=', code.code_hash).execute()

@@ -12,6 +12,7 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
 import { applyClaim, applyOutcome, applyVoid, type EvidenceScope, type Witness } from '../protection/evidence.ts'
 import { raiseException } from '../protection/exceptions.ts'
 import { storeAgentEvent } from './agent-event.ts'
+import { forkSubject, noteFork } from './agent-queries.ts'
 import { findAgent } from './sessions.ts'
 
 /**
@@ -82,8 +83,11 @@ async function checkChain(call: Call, agent: AgentRow, claims: EventBatchClaims)
     const { tenant, store_id: storeId, agent_id: agentId } = agent
     const { platform } = call.services
     throw precondition('ledger_fork', 'the ledger says something else than before: it exists twice', {
-      afterRefusal: (db) =>
-        raiseException({ db, tenant, platform, nowMs: call.nowMs }, { storeId, kind: 'ledger_fork', subject: agentId, detail: 'two copies of one ledger report' }),
+      afterRefusal: async (db) => {
+        const forkMs = await noteFork(db, agentId, call.nowMs)
+        const detail = 'two copies of one ledger report: until resolveAgentFork each of its claims needs the cloud'
+        await raiseException({ db, tenant, platform, nowMs: call.nowMs }, { storeId, kind: 'agent_fork', subject: forkSubject(agentId, forkMs), detail })
+      },
     })
   }
 }

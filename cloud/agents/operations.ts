@@ -14,6 +14,7 @@ import { findStore } from '../stores/queries.ts'
 import { denyPage, freshDocument, policyDocument } from './documents.ts'
 import { ITEMS_EPOCH, itemPage, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
+import { noteSeen } from './agent-queries.ts'
 import { findAgent, openChallenge, openLogin, useChallenge } from './sessions.ts'
 
 export const createEnrolmentCode = operation({
@@ -101,6 +102,7 @@ export const agentLogin = operation({
     // Who does not exist gets a challenge too: the answer tells nobody which agents there are.
     if (assertion === undefined) return { success: true as const, challenge: await openChallenge(call.db, agentId, random, call.nowMs) }
     await assertAgent(call, agentId, assertion)
+    await noteSeen(call.db, agentId, call.nowMs)
     const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)
     const mqttChallenge = await openChallenge(call.db, agentId, random, call.nowMs)
     return { success: true as const, accessToken, expiresAt: iso(expiresMs), mqttChallenge }

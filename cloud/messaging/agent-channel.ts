@@ -4,7 +4,9 @@ export interface AgentChannel {
   storeChanged(storeId: string): void
   /** Items of this store have changed; resolves when that was handed to the broker, and never rejects. */
   itemsChanged(storeId: string): Promise<void>
+  /** The agent was revoked: its line is cut. */
+  agentRevoked(agentId: string): void
 }
 
 /** Nobody is told anything: agents find out when they ask. */
-export const NO_CHANNEL: AgentChannel = { storeChanged: () => undefined, itemsChanged: () => Promise.resolve() }
+export const NO_CHANNEL: AgentChannel = { storeChanged: () => undefined, itemsChanged: () => Promise.resolve(), agentRevoked: () => undefined }

@@ -8,6 +8,7 @@ import { closeStoreDay, fetchAnalytics, fetchClosings, recordEngagement } from '
 import { answerAssistanceRequest, createZone, fetchAssistanceRequests, fetchZones, requestAssistance } from '../assistance/operations.ts'
 import { eraseCustomerData, exportCustomerData } from '../customers/operations.ts'
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
+import { fetchAgents, resolveAgentFork, revokeAgent } from '../agents/agent-operations.ts'
 import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
 import { importProducts } from '../catalogue/import-operation.ts'
 import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
@@ -147,6 +148,9 @@ export const OPERATIONS = {
   enrolEdgeAgent,
   agentLogin,
   fetchSignedDocuments,
+  fetchAgents,
+  revokeAgent,
+  resolveAgentFork,
   configurePSP,
   processPayment,
   refundPayment,

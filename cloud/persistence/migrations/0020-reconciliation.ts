@@ -35,6 +35,5 @@ export const RECONCILIATION: Migration = {
     `ALTER TABLE agent ADD COLUMN fork_ms bigint`,
     // What it last said of itself (JSON), for people.
     `ALTER TABLE agent ADD COLUMN state text`,
-    `ALTER TABLE agent ADD COLUMN version text`,
   ],
 }

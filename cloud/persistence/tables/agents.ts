@@ -21,7 +21,6 @@ export interface AgentRow {
   fork_ms: number | null
   /** What it last said of itself: JSON of `AgentState`. */
   state: string | null
-  version: string | null
 }
 
 export interface EnrolmentCodeRow {
