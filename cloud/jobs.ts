@@ -8,6 +8,7 @@ import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
+import { pruneDecisions } from './protection/decisions.ts'
 import { pruneGone } from './protection/item-sequence.ts'
 import type { AgentMessages } from './messaging/agent-messages.ts'
 import { startDuePayments } from './payments/due-payments.ts'
@@ -67,6 +68,7 @@ export function startJobs(database: Database, services: Services, { refresh, cut
     await database.write((db) => cancelUnpaid({ db, nowMs }))
     await database.write((db) => pruneRequests(db, nowMs))
     await database.write((db) => pruneGone(db, nowMs))
+    await database.write((db) => pruneDecisions(db, nowMs))
   })
   every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))

@@ -47,6 +47,7 @@ import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '..
 import { fetchOperators, registerOperator, removeOperator } from '../protection/operator-operations.ts'
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy-operations.ts'
 import { resolveRedemption } from '../protection/resolve-redemption.ts'
+import { simulateProtectionPolicy } from '../protection/simulate-policy.ts'
 import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from '../receipts/operations.ts'
 import { checkIn, completeTestCheckout, fetchPurchase, markPurchaseCancelled, startCheckout } from '../scan-and-go/operations.ts'
 import { insertStore } from '../stores/insert-store.ts'
@@ -135,6 +136,7 @@ export const OPERATIONS = {
   updateItemStatus,
   fetchProtectionPolicy,
   updateProtectionPolicy,
+  simulateProtectionPolicy,
   registerOperator,
   fetchOperators,
   removeOperator,

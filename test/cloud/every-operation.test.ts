@@ -87,6 +87,7 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   updateItemStatus: ({ storeId }) => ({ storeId, epc: newEpc(), itemStatus: 'exception_hold' }),
   fetchProtectionPolicy: ({ storeId }) => ({ storeId }),
   updateProtectionPolicy: ({ storeId }) => ({ storeId, policy: {} }),
+  simulateProtectionPolicy: ({ storeId }) => ({ storeId, policy: {} }),
   registerOperator: ({ storeId }) => ({ storeId, name: 'Frau Petersen' }),
   fetchOperators: ({ storeId }) => ({ storeId }),
   removeOperator: () => ({ operatorId: 'op_x' }),

@@ -35,5 +35,10 @@ export const RECONCILIATION: Migration = {
     `ALTER TABLE agent ADD COLUMN fork_ms bigint`,
     // What it last said of itself (JSON), for people.
     `ALTER TABLE agent ADD COLUMN state text`,
+    // What decisions rested on (JSON), kept for a while: another policy can be tried on them. Prices and brands, never a customer.
+    `CREATE TABLE protection_decision (
+      event_id text PRIMARY KEY, tenant text NOT NULL, store_id text NOT NULL, at_ms bigint NOT NULL, reason text, facts text NOT NULL)`,
+    `CREATE INDEX protection_decision_by_store ON protection_decision (store_id, at_ms, event_id)`,
+    `CREATE INDEX protection_decision_by_age ON protection_decision (at_ms)`,
   ],
 }

@@ -181,6 +181,18 @@ export interface ProtectionExceptionRow {
   acknowledged_by: string | null
 }
 
+export interface ProtectionDecisionRow {
+  /** Of the event that told of it. */
+  event_id: string
+  tenant: string
+  store_id: string
+  at_ms: number
+  /** null: granted. */
+  reason: string | null
+  /** JSON of DecisionFacts[]: one for each unit that was looked at. */
+  facts: string
+}
+
 export interface DenyEntryRow {
   store_id: string
   seq: number
