@@ -18,6 +18,7 @@ import { operatorSessions, type Operators } from './lanes/operators.ts'
 import { openLedger, type Ledger } from './ledger/ledger.ts'
 import { recover } from './ledger/recovery.ts'
 import { connect, type Connection } from './link/connection.ts'
+import { ledgerGreeting } from './link/ledger-greeting.ts'
 import { httpClient, type Fetch } from './link/http-client.ts'
 import { messagesOf } from './link/messages.ts'
 import type { OpenMqttLine } from './link/mqtt-line.ts'
@@ -111,7 +112,8 @@ export function startAgent(parts: AgentParts): Agent {
     supervisor?.execute(deviceId, command, signal) ?? Promise.resolve(result('failed', false, 'not_ready', 'the agent is starting'))
 
   const nowMs = () => clock.now().nowMs
-  const messages = messagesOf(identity)
+  const greeting = ledgerGreeting(ledger, log)
+  const messages = messagesOf(identity, greeting.view)
   const refusals = new Set<string>()
   const link = connect({
     platform,
@@ -132,6 +134,7 @@ export function startAgent(parts: AgentParts): Agent {
     nowMs,
     onChange: () => changed(),
     onRefused: (what) => reportRefusal(what),
+    onGreeting: greeting.take,
   })
   tellCloud = link.kick
 

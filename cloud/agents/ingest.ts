@@ -92,7 +92,8 @@ async function checkChain(call: Call, agent: AgentRow, claims: EventBatchClaims)
   }
 }
 
-async function knownHash({ db }: Call, agent: AgentRow, seq: number): Promise<string | undefined> {
+/** The hash of a row that the cloud has, of the agent's current generation. */
+export async function knownHash({ db }: Pick<Call, 'db'>, agent: AgentRow, seq: number): Promise<string | undefined> {
   if (seq === agent.last_seq) return agent.head_hash
   const row = await db
     .selectFrom('journal_row')

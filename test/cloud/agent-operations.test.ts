@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { CLOUD_AUDIENCE } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
 import { rowHash } from '../../policy/journal.ts'
 import { agentTopic } from '../../policy/topics.ts'
 import type { Json } from '../support/cloud.ts'
@@ -61,6 +64,25 @@ onEveryDatabase('operations about agents', (kind) => {
     expect((await agent.report([agent.row({})])).body).toMatchObject({ accepted: 1 })
     await fork(agent)
     expect(await openForks()).toHaveLength(1)
+  })
+
+  it('a hello behind what is known begins a new generation, one with another hash is a second copy', async () => {
+    const other = await enrolTestAgent(shop)
+    await other.report([other.row({}), other.row({})])
+    const hello = async (generation: number, seq: number, head: string) => {
+      const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId: other.agentId })).body
+      const iat = Math.floor(Date.now() / 1_000)
+      const claims = { aud: CLOUD_AUDIENCE, iat, exp: iat + 60, iss: other.agentId, challenge, ledger: other.ledgerId, generation, seq, head }
+      return (await shop.cloud.call(null, 'agentLogin', { agentId: other.agentId, assertion: signDocument(DOCUMENT_KINDS.assertion, claims, other.signer) })).body.ledger
+    }
+    expect(await hello(1, 2, other.hashBefore(3))).toEqual({ generation: 1 })
+    const healed = { generation: 2, onlineOnlyUntil: expect.any(String) }
+    expect(await hello(1, 1, other.hashBefore(2))).toEqual(healed)
+    // The answer was lost, and asked for again.
+    expect(await hello(1, 1, other.hashBefore(2))).toEqual(healed)
+    expect(await seen(other.agentId)).toMatchObject({ state: 'active', generation: 2, ledgerSeq: 0 })
+    expect(await hello(2, 0, 'x'.repeat(43))).toEqual(healed)
+    expect(await seen(other.agentId)).toMatchObject({ state: 'forked' })
   })
 
   it('revokeAgent ends logins, calls and batches at once; its devices and the home are free', async () => {
