@@ -62,7 +62,7 @@ export async function createCloud({ config, platform, log, database, keyFiles, i
     webhooks: { wake: () => dispatcher.wake() },
   }
   const dispatcher = startDispatcher(database, () => services, platform)
-  const jobs = startJobs(database, services, messages.refresh)
+  const jobs = startJobs(database, services, messages)
   return {
     app: createApp(OPERATION_TABLE, database, services),
     services,

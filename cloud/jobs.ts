@@ -1,5 +1,6 @@
 import type { Cancel } from '../policy/platform.ts'
 import { sealAudit } from './accounts/seal-audit.ts'
+import { retryAllUnapplied } from './agents/retry-unapplied.ts'
 import { pruneLogins } from './agents/sessions.ts'
 import { cancelOverdueOrders } from './click-and-collect/expire.ts'
 import { expireEarnings } from './loyalty/expire.ts'
@@ -7,7 +8,9 @@ import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
+import { pruneDecisions } from './protection/decisions.ts'
 import { pruneGone } from './protection/item-sequence.ts'
+import type { AgentMessages } from './messaging/agent-messages.ts'
 import { startDuePayments } from './payments/due-payments.ts'
 import { releaseRefunds } from './payments/release-refunds.ts'
 import type { Database } from './persistence/database.ts'
@@ -22,13 +25,15 @@ const SEALING_MS = 10_000
 const SETTLING_MS = 5_000
 /** A key that another process or the command line has revoked is told to agents within so long. */
 const KEYS_MS = 2_000
+const REVOKED_MS = 2_000
+const RETRY_MS = 600_000
 
 export interface Jobs {
   stop(): Promise<void>
 }
 
 /** Starts what must be done again and again: freshness, and the clearing of what has expired. */
-export function startJobs(database: Database, services: Services, refresh: () => Promise<void>): Jobs {
+export function startJobs(database: Database, services: Services, { refresh, cutRevoked }: Pick<AgentMessages, 'refresh' | 'cutRevoked'>): Jobs {
   const { platform, log, authority } = services
   const cancels = new Set<Cancel>()
   const running = new Set<Promise<void>>()
@@ -73,11 +78,14 @@ export function startJobs(database: Database, services: Services, refresh: () =>
     await database.write((db) => cancelUnpaid({ db, nowMs }))
     await database.write((db) => pruneRequests(db, nowMs))
     await database.write((db) => pruneGone(db, nowMs))
+    await database.write((db) => pruneDecisions(db, nowMs))
   })
   every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
   every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
+  every(REVOKED_MS, 'revoked agents', cutRevoked)
+  every(RETRY_MS, 'unapplied events', () => retryAllUnapplied(database, services))
   every(SEALING_MS, 'audit chain', async () => void (await sealAudit(database, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
 

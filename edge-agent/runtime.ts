@@ -24,6 +24,7 @@ import { wiringOf } from './lanes/wiring.ts'
 import { recover } from './ledger/recovery.ts'
 import { connect, type Connection } from './link/connection.ts'
 import { openHome, type Home } from './link/home.ts'
+import { ledgerGreeting } from './link/ledger-greeting.ts'
 import { httpClient, type Fetch } from './link/http-client.ts'
 import { messagesOf } from './link/messages.ts'
 import type { OpenMqttLine } from './link/mqtt-line.ts'
@@ -144,7 +145,8 @@ export function startAgent(parts: AgentParts): Agent {
   const doors = openDoors({ record: journal.add, isOnline: () => link.isOnline, onAlarm: (deviceId, what) => show(deviceId, { kind: 'alarm', what }), onChange: () => changed() })
 
   const key = openAgentKey(identity, (changed) => parts.keepIdentity(changed))
-  const messages = messagesOf(identity, key.signer)
+  const greeting = ledgerGreeting(ledger, log)
+  const messages = messagesOf(identity, greeting.view, key.signer)
   const tellRefusal = refusals({ platform, ledger, storeId: identity.storeId, nowMs, log })
   const link = connect({
     platform,
@@ -168,6 +170,7 @@ export function startAgent(parts: AgentParts): Agent {
     nowMs,
     onChange: () => changed(),
     onRefused: tellRefusal,
+    onGreeting: greeting.take,
   })
   tellCloud = link.kick
 

@@ -5,6 +5,7 @@ import { iso, present } from '../operations/fields.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { findAuthorization, unitsOfAuthorization } from '../protection/authorizations.ts'
 import { storeEvent, type EventScope } from '../protection/events.ts'
+import { noteReported } from '../protection/exceptions.ts'
 import { findDevice } from '../protection/device-queries.ts'
 import { readItem } from '../protection/item-queries.ts'
 import { findPurchaseOfReceipt } from '../scan-and-go/queries.ts'
@@ -22,6 +23,7 @@ export async function storeAgentEvent(scope: EventScope, agent: AgentRow, event:
   const about = event.replayProtectedNonce === undefined ? {} : await subjectOf(scope, event.replayProtectedNonce)
   const whole = { ...present({ ...place, ...about }), ...event, storeId: agent.store_id, processedAt: iso(scope.nowMs) } as ProtectionEvent
   await storeEvent(scope, whole)
+  await noteReported(scope, whole, agent.agent_id)
   await raiseForDenial(scope, whole, Date.parse(whole.occurredAt))
 }
 

@@ -98,6 +98,9 @@ async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentR
     enrolled_ms: call.nowMs,
     last_seen_ms: call.nowMs,
     revoked_ms: null,
+    online_only_until_ms: null,
+    fork_ms: null,
+    state: null,
   }
   await call.db.insertInto('agent').values(agent).execute()
   await raiseDocumentVersion(call.db, code.store_id)

@@ -10,9 +10,10 @@ import { Failure, invalid, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { applyClaim, applyOutcome, applyVoid, type EvidenceScope, type Witness } from '../protection/evidence.ts'
-import { raiseException } from '../protection/events.ts'
+import { raiseException } from '../protection/exceptions.ts'
 import { storeAgentEvent } from './agent-event.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
+import { forkSubject, noteFork } from './agent-queries.ts'
 import { findAgent } from './sessions.ts'
 
 /**
@@ -84,13 +85,17 @@ async function checkChain(call: Call, agent: AgentRow, claims: EventBatchClaims)
     const { tenant, store_id: storeId, agent_id: agentId } = agent
     const { platform } = call.services
     throw precondition('ledger_fork', 'the ledger says something else than before: it exists twice', {
-      afterRefusal: (db) =>
-        raiseException({ db, tenant, platform, nowMs: call.nowMs }, { storeId, kind: 'ledger_fork', subject: agentId, detail: 'two copies of one ledger report' }),
+      afterRefusal: async (db) => {
+        const forkMs = await noteFork(db, agentId, call.nowMs)
+        const detail = 'two copies of one ledger report: until resolveAgentFork each of its claims needs the cloud'
+        await raiseException({ db, tenant, platform, nowMs: call.nowMs }, { storeId, kind: 'agent_fork', subject: forkSubject(agentId, forkMs), detail })
+      },
     })
   }
 }
 
-async function knownHash({ db }: Call, agent: AgentRow, seq: number): Promise<string | undefined> {
+/** The hash of a row that the cloud has, of the agent's current generation. */
+export async function knownHash({ db }: Pick<Call, 'db'>, agent: AgentRow, seq: number): Promise<string | undefined> {
   if (seq === agent.last_seq) return agent.head_hash
   const row = await db
     .selectFrom('journal_row')
@@ -102,8 +107,10 @@ async function knownHash({ db }: Call, agent: AgentRow, seq: number): Promise<st
   return row?.hash
 }
 
+export type IngestCall = Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>
+
 /** Applies one row as a whole or not at all; answers whether it could be. */
-async function applyRow(call: Call, agent: AgentRow, body: JournalBody): Promise<boolean> {
+export async function applyRow(call: IngestCall, agent: AgentRow, body: JournalBody): Promise<boolean> {
   const scope: EvidenceScope = {
     db: call.db,
     tenant: agent.tenant,
@@ -143,9 +150,13 @@ async function applyEvidence(scope: EvidenceScope, agent: AgentRow, { atMs, evid
   }
 }
 
-async function raiseUnapplied(scope: EvidenceScope, agent: AgentRow, { evidence }: JournalBody): Promise<void> {
-  const subject = evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
-  await raiseException(scope, { storeId: agent.store_id, kind: 'unapplied', subject, detail: 'an agent reported something that is not known here' })
+/** What the exception `unapplied` of such a row is about. */
+export function unappliedSubject(agent: AgentRow, { evidence }: JournalBody): string {
+  return evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
+}
+
+async function raiseUnapplied(scope: EvidenceScope, agent: AgentRow, body: JournalBody): Promise<void> {
+  await raiseException(scope, { storeId: agent.store_id, kind: 'unapplied', subject: unappliedSubject(agent, body), detail: 'an agent reported something that is not known here' })
 }
 
 /** Says that every row up to the head is durable here, to be sent once it is. */

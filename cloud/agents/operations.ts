@@ -16,6 +16,8 @@ import { agentKeys, noteKeyUse } from './agent-keys.ts'
 import { denyPage, freshDocument, policyDocument } from './documents.ts'
 import { ITEMS_EPOCH, itemPage, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
+import { greetLedger } from './greet-ledger.ts'
+import { noteSeen } from './agent-queries.ts'
 import { findAgent, openChallenge, openLogin, useChallenge } from './sessions.ts'
 
 export const createEnrolmentCode = operation({
@@ -89,30 +91,42 @@ export const agentLogin = operation({
   callers: ['anyone'],
   changes: true,
   audited: false,
-  request: z.strictObject({ agentId: Id, assertion: z.string().max(1_024).optional().describe('assert+jwt: {iss: agentId, aud: "cloud", challenge, ledger, generation}.') }),
+  request: z.strictObject({ agentId: Id, assertion: z.string().max(1_024).optional().describe('assert+jwt: {iss: agentId, aud: "cloud", challenge, ledger, generation, seq, head}.') }),
   response: z.strictObject({
     ...Success,
     challenge: z.string().optional(),
     accessToken: z.string().optional(),
     expiresAt: z.string().optional(),
     mqttChallenge: z.string().optional(),
+    ledger: z
+      .strictObject({ generation: z.int(), onlineOnlyUntil: z.string().optional() })
+      .optional()
+      .describe('The generation that the ledger goes on with; a higher one than its own says that it was put back and begins anew.'),
   }),
   example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { agentId, assertion }) {
     const { random } = call.services.platform
     // Who does not exist gets a challenge too: the answer tells nobody which agents there are.
     if (assertion === undefined) return { success: true as const, challenge: await openChallenge(call.db, agentId, random, call.nowMs) }
-    await assertAgent(call, agentId, assertion)
+    const { agent, claims } = await openAssertion(call, agentId, assertion)
+    const ledger = await greetLedger(call, agent, claims)
+    await noteSeen(call.db, agentId, call.nowMs)
     const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)
     const mqttChallenge = await openChallenge(call.db, agentId, random, call.nowMs)
-    return { success: true as const, accessToken, expiresAt: iso(expiresMs), mqttChallenge }
+    return { success: true as const, accessToken, expiresAt: iso(expiresMs), mqttChallenge, ledger }
   },
 })
 
 const REFUSED = () => new Failure('unauthenticated', 'the assertion is not valid')
 
+type Asserting = Pick<Call, 'db' | 'services' | 'nowMs'>
+
 /** The enrolled agent that signed this assertion, for a challenge of ours; 401 otherwise. */
-export async function assertAgent(call: Pick<Call, 'db' | 'services' | 'nowMs'>, agentId: string, assertion: string): Promise<AgentRow> {
+export async function assertAgent(call: Asserting, agentId: string, assertion: string): Promise<AgentRow> {
+  return (await openAssertion(call, agentId, assertion)).agent
+}
+
+async function openAssertion(call: Asserting, agentId: string, assertion: string): Promise<{ agent: AgentRow; claims: AssertionClaims }> {
   const agent = await findAgent(call.db, agentId)
   if (!agent || agent.revoked_ms !== null) throw REFUSED()
   const keys = agentKeys(agent)
@@ -123,7 +137,7 @@ export async function assertAgent(call: Pick<Call, 'db' | 'services' | 'nowMs'>,
   if (claims.data.ledger !== agent.ledger_id) throw REFUSED()
   if (!(await useChallenge(call.db, agentId, claims.data.challenge, call.nowMs))) throw REFUSED()
   if (opened.ok) await noteKeyUse(call.db, agent, opened.key)
-  return agent
+  return { agent, claims: claims.data }
 }
 
 const Version = z.tuple([z.int().min(0), z.int().min(0)])

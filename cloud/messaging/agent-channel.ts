@@ -6,7 +6,9 @@ export interface AgentChannel {
   itemsChanged(storeId: string): Promise<void>
   /** Signing keys have changed: every agent that listens is told. */
   keysChanged(): void
+  /** The agent was revoked: its line is cut. */
+  agentRevoked(agentId: string): void
 }
 
 /** Nobody is told anything: agents find out when they ask. */
-export const NO_CHANNEL: AgentChannel = { storeChanged: () => undefined, itemsChanged: () => Promise.resolve(), keysChanged: () => undefined }
+export const NO_CHANNEL: AgentChannel = { storeChanged: () => undefined, itemsChanged: () => Promise.resolve(), keysChanged: () => undefined, agentRevoked: () => undefined }

@@ -4,6 +4,7 @@ import { assertAgent } from '../agents/operations.ts'
 import { denyPage, freshDocument, policyDocument } from '../agents/documents.ts'
 import { itemPage } from '../agents/item-pages.ts'
 import { findAgent } from '../agents/sessions.ts'
+import { noteState, revokedAmong } from '../agents/agent-queries.ts'
 import type { AgentCaller, Mode, Tenant } from '../operations/caller.ts'
 import { Failure } from '../operations/failure.ts'
 import type { Services } from '../operations/operation.ts'
@@ -27,6 +28,8 @@ export interface AgentMessages {
   readonly channel: AgentChannel
   /** Publishes the freshness of every store that has an agent connected. */
   refresh(): Promise<void>
+  /** Cuts the lines of agents that were revoked, by this process or another. */
+  cutRevoked(): Promise<void>
   attach(broker: Broker): void
   /** Resolves when nothing is under way. */
   settled(): Promise<void>
@@ -133,9 +136,14 @@ export function agentMessages(database: Database, services: () => Services): Age
   }
 
   return {
-    channel: { storeChanged, itemsChanged, keysChanged: () => void track(refresh()) },
+    channel: { storeChanged, itemsChanged, keysChanged: () => void track(refresh()), agentRevoked: (agentId) => broker?.disconnect(agentId) },
     attach: (attached) => void (broker = attached),
     refresh,
+    async cutRevoked() {
+      const connected = [...(broker?.connected().keys() ?? [])]
+      if (connected.length === 0) return
+      for (const agentId of await revokedAmong(database.reads, connected)) broker?.disconnect(agentId)
+    },
     async settled() {
       while (underWay.size > 0) await Promise.all(underWay)
     },
@@ -152,7 +160,9 @@ export function agentMessages(database: Database, services: () => Services): Age
       },
       onConnected: (agent) => storeChanged(agent.storeId),
       onMessage(from, topic, payload) {
-        if (parseTopic(topic)?.name !== 'events') return
+        const { name } = parseTopic(topic) ?? {}
+        if (name === 'state') void track(database.write((db) => noteState(db, from.agentId, payload)))
+        if (name !== 'events') return
         const count = waiting.get(from.agentId) ?? 0
         if (count >= WAITING_LIMIT) return
         waiting.set(from.agentId, count + 1)

@@ -17,6 +17,8 @@ export interface Broker {
   publish(message: Message): void
   /** Who is connected, by agentId. */
   connected(): ReadonlyMap<string, AgentAddress>
+  /** Cuts the agent's line at once. */
+  disconnect(agentId: string): void
   close(): Promise<void>
 }
 
@@ -37,6 +39,7 @@ const BAD_USERNAME_OR_PASSWORD = 4
 export async function startBroker(listen: { host: string; port: number }, hooks: BrokerHooks, log: Log): Promise<Broker> {
   const agents = new WeakMap<Client, AgentAddress>()
   const online = new Map<string, AgentAddress>()
+  const lines = new Map<string, Client>()
   const guards = new WeakMap<object, PacketGuard>()
 
   const aedes = await Aedes.createBroker({
@@ -80,11 +83,13 @@ export async function startBroker(listen: { host: string; port: number }, hooks:
     const agent = agents.get(client)
     if (!agent) return
     online.set(agent.agentId, agent)
+    lines.set(agent.agentId, client)
     hooks.onConnected(agent)
   })
   aedes.on('clientDisconnect', (client) => {
     const agent = agents.get(client)
     if (agent && online.get(agent.agentId) === agent) online.delete(agent.agentId)
+    if (agent && lines.get(agent.agentId) === client) lines.delete(agent.agentId)
   })
   aedes.on('publish', (packet, client) => {
     const agent = client && agents.get(client)
@@ -110,6 +115,7 @@ export async function startBroker(listen: { host: string; port: number }, hooks:
         if (error) log.warn({ topic, reason: error.message }, 'a message could not be published')
       }),
     connected: () => online,
+    disconnect: (agentId) => lines.get(agentId)?.close(),
     close: () =>
       new Promise((resolve) => {
         server.close()

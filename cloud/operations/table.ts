@@ -10,6 +10,7 @@ import { eraseCustomerData, exportCustomerData } from '../customers/operations.t
 import { agentLogin, createEnrolmentCode, enrolEdgeAgent, fetchSignedDocuments } from '../agents/operations.ts'
 import { rotateSigningKey } from '../authority/rotate-signing-key.ts'
 import { rotateAgentKey } from '../agents/rotate-agent-key.ts'
+import { fetchAgents, resolveAgentFork, revokeAgent } from '../agents/agent-operations.ts'
 import { bulkImportProducts } from '../catalogue/bulk-operations.ts'
 import { importProducts } from '../catalogue/import-operation.ts'
 import { fetchProduct, fetchProducts, searchProducts } from '../catalogue/operations.ts'
@@ -39,6 +40,7 @@ import {
   verifySecurityTagDeactivation,
 } from '../protection/authorization-operations.ts'
 import { disposeAlarm } from '../protection/dispose-alarm.ts'
+import { acknowledgeException, fetchExceptions } from '../protection/exception-operations.ts'
 import { updateDevice } from '../protection/update-device.ts'
 import { decommissionDevice, fetchDevices, registerDevice, reportDeviceHeartbeat } from '../protection/device-operations.ts'
 import { moveReceiptHome } from '../protection/move-receipt-home.ts'
@@ -47,6 +49,8 @@ import { fetchProtectionEvents, reportProtectionEvents } from '../protection/eve
 import { fetchProtectedItem, registerProtectedItems, updateItemStatus } from '../protection/item-operations.ts'
 import { fetchOperators, registerOperator, removeOperator } from '../protection/operator-operations.ts'
 import { fetchProtectionPolicy, updateProtectionPolicy } from '../protection/policy-operations.ts'
+import { resolveRedemption } from '../protection/resolve-redemption.ts'
+import { simulateProtectionPolicy } from '../protection/simulate-policy.ts'
 import { generateReceiptQR, generateReceiptWithQR, getReceiptFromToken } from '../receipts/operations.ts'
 import { checkIn, completeTestCheckout, fetchPurchase, markPurchaseCancelled, startCheckout } from '../scan-and-go/operations.ts'
 import { insertStore } from '../stores/insert-store.ts'
@@ -126,6 +130,7 @@ export const OPERATIONS = {
   verifyProtectedItem,
   redeemProtectionAuthorization,
   revokeProtectionAuthorization,
+  resolveRedemption,
   registerDevice,
   fetchDevices,
   updateDevice,
@@ -137,11 +142,14 @@ export const OPERATIONS = {
   fetchProtectionPolicy,
   updateProtectionPolicy,
   moveReceiptHome,
+  simulateProtectionPolicy,
   registerOperator,
   fetchOperators,
   removeOperator,
   reportProtectionEvents,
   fetchProtectionEvents,
+  fetchExceptions,
+  acknowledgeException,
   disposeAlarm,
   exportEpcisEvents,
   createEnrolmentCode,
@@ -149,6 +157,9 @@ export const OPERATIONS = {
   agentLogin,
   fetchSignedDocuments,
   rotateAgentKey,
+  fetchAgents,
+  revokeAgent,
+  resolveAgentFork,
   configurePSP,
   processPayment,
   refundPayment,

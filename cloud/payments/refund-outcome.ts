@@ -1,6 +1,6 @@
 import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
-import { raiseException } from '../protection/events.ts'
+import { raiseException } from '../protection/exceptions.ts'
 import { uncancelPurchase, withdrawRights } from '../scan-and-go/cancel-purchase.ts'
 import { updatePurchase } from '../scan-and-go/queries.ts'
 import { findPayment, findRefund, updateRefund } from './queries.ts'

@@ -18,6 +18,7 @@ import { REFUNDS_SETTLED } from './migrations/0015-refunds-settled.ts'
 import { DEPOSITS_AND_MOVES } from './migrations/0016-deposits-and-moves.ts'
 import { ITEM_SEQUENCE } from './migrations/0017-item-sequence.ts'
 import { REFUNDS_UNDER_WAY } from './migrations/0018-refunds-under-way.ts'
+import { RECONCILIATION } from './migrations/0020-reconciliation.ts'
 import { KEYS_AND_HOMES } from './migrations/0021-keys-and-homes.ts'
 import type { Migration } from './migrations/migration.ts'
 
@@ -41,6 +42,7 @@ const MIGRATIONS: readonly Migration[] = [
   DEPOSITS_AND_MOVES,
   ITEM_SEQUENCE,
   REFUNDS_UNDER_WAY,
+  RECONCILIATION,
   KEYS_AND_HOMES,
 ]
 

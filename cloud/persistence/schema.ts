@@ -20,6 +20,7 @@ import type {
   ProtectedItemRow,
   ProtectionAuthorizationRow,
   ProtectionEventRow,
+  ProtectionDecisionRow,
   ProtectionExceptionRow,
   RedemptionRow,
   UnitRightRow,
@@ -76,6 +77,7 @@ export interface Schema {
   redemption: RedemptionRow
   journal_row: JournalRowRow
   protection_event: ProtectionEventRow
+  protection_decision: ProtectionDecisionRow
   protection_exception: ProtectionExceptionRow
   deny_entry: DenyEntryRow
   home_move: HomeMoveRow

@@ -1,4 +1,4 @@
-import type { Decision } from '../../policy/decide.ts'
+import type { Decision, DecisionFacts } from '../../policy/decide.ts'
 import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import type { AuthorizationState, DenyReason, ItemStatus, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
 import { raiseForDenial } from '../assistance/raise-for-denial.ts'
@@ -6,6 +6,7 @@ import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
 import { recordEvent } from './events.ts'
 import type { Asked, Metadata } from './asking.ts'
+import { keepDecision } from './decisions.ts'
 import { tokenOf } from './authorizations.ts'
 import { viewAuthorization } from './view.ts'
 
@@ -18,6 +19,8 @@ export interface AskedAbout {
   itemLineId: string | null
   scanSource: ScanSource | undefined
   metadata: Metadata
+  /** What the decision rested on: one for each unit that was looked at; kept to try another policy on. */
+  facts: readonly DecisionFacts[]
 }
 
 function eventFields(asked: Asked, about: AskedAbout) {
@@ -54,18 +57,22 @@ export async function recordDenied(call: Call, asked: Asked, about: AskedAbout, 
   await recordEvent(scopeOf(call, asked), { type: 'protection.authorization.requested', ...fields })
   const denied = { type: 'protection.authorization.denied', ...fields, reason } as const
   await raiseForDenial(scopeOf(call, asked), denied, asked.occurredMs)
-  return recordEvent(scopeOf(call, asked), denied)
+  const eventId = await recordEvent(scopeOf(call, asked), denied)
+  if (asked.store) await keepDecision(call.db, asked.store, { eventId, atMs: call.nowMs, reason, facts: about.facts })
+  return eventId
 }
 
 /** Records that something was asked and granted; the event's id is the one that the token carries. */
 export async function recordGranted(call: Call, asked: Asked, about: AskedAbout, row: ProtectionAuthorizationRow | undefined): Promise<string> {
   const fields = eventFields(asked, about)
   await recordEvent(scopeOf(call, asked), { type: 'protection.authorization.requested', ...fields })
-  return recordEvent(scopeOf(call, asked), {
+  const eventId = await recordEvent(scopeOf(call, asked), {
     type: 'protection.authorization.granted',
     ...fields,
     ...(row && { eventId: row.event_id, replayProtectedNonce: row.nonce, authorizationState: 'issued' as const }),
   })
+  if (asked.store) await keepDecision(call.db, asked.store, { eventId, atMs: call.nowMs, reason: null, facts: about.facts })
+  return eventId
 }
 
 /** The part of an answer that tells of an authorization. */

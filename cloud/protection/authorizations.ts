@@ -7,7 +7,7 @@ import type { Call, Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { AuthorizationUnitRow, ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
-import type { DeviceRow } from '../persistence/tables/agents.ts'
+import type { AgentRow, DeviceRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { leaseRight, LEASE_GUARD_MS, type UnitKey } from './rights.ts'
 
@@ -42,7 +42,7 @@ const redemptionsByNonce = prepared((db, p: { nonce: string }) =>
   db.selectFrom('redemption').selectAll().where('nonce', '=', p.nonce).orderBy('at_ms').orderBy('redemption_id'),
 )
 const ledgerOfAgent = prepared((db, p: { agentId: string }) =>
-  db.selectFrom('agent').select(['ledger_id', 'generation', 'revoked_ms']).where('agent_id', '=', p.agentId),
+  db.selectFrom('agent').select(['ledger_id', 'generation', 'revoked_ms', 'fork_ms', 'online_only_until_ms']).where('agent_id', '=', p.agentId),
 )
 
 const insertAuthorization = prepared((db, p: ProtectionAuthorizationRow) =>
@@ -80,13 +80,14 @@ export async function issueAuthorization(call: Call, tenant: Tenant, grant: Gran
   const { db, services } = call
   const { platform, authority } = services
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
+  const ledger = await ledgerFor(call, grant.device)
   const row: ProtectionAuthorizationRow = {
     nonce: Buffer.from(platform.random.bytes(16)).toString('base64url'),
     tenant,
     store_id: grant.store.store_id,
     device_id: grant.device.device_id,
     agent_id: grant.device.agent_id,
-    ledger: await ledgerOf(db, grant.device),
+    ledger,
     action: grant.action,
     right_class: grant.rightClass,
     count: Math.max(1, grant.units.length),
@@ -114,10 +115,30 @@ export async function issueAuthorization(call: Call, tenant: Tenant, grant: Gran
   return row
 }
 
-async function ledgerOf(db: Db, device: DeviceRow): Promise<string> {
+/**
+ * The ledger that a token for this device may be claimed in. While an agent's ledger may exist twice, its token is for
+ * the very request that asked: it is never handed out again, and to nobody else, so that every claim has our yes.
+ */
+async function ledgerFor(call: Call, device: DeviceRow): Promise<string> {
   if (device.agent_id === null) return 'cloud'
-  const [agent] = await ledgerOfAgent(db, { agentId: device.agent_id })
-  return agent && agent.revoked_ms === null ? `${agent.ledger_id}.${agent.generation}` : 'cloud'
+  const [agent] = await ledgerOfAgent(call.db, { agentId: device.agent_id })
+  if (!agent || agent.revoked_ms !== null) return 'cloud'
+  if (isDoubtful(agent, call.nowMs)) {
+    call.trueUntil(call.nowMs)
+    if (call.caller.kind !== 'agent') return 'cloud'
+  }
+  return `${agent.ledger_id}.${agent.generation}`
+}
+
+function isDoubtful({ fork_ms, online_only_until_ms }: Pick<AgentRow, 'fork_ms' | 'online_only_until_ms'>, nowMs: number): boolean {
+  return fork_ms !== null || (online_only_until_ms !== null && online_only_until_ms > nowMs)
+}
+
+/** Whether an authorization may be given to its device again: not while its agent's ledger may exist twice, or has begun anew. */
+export async function mayRepeat({ db, nowMs }: Pick<Call, 'db' | 'nowMs'>, row: ProtectionAuthorizationRow): Promise<boolean> {
+  if (row.agent_id === null) return true
+  const [agent] = await ledgerOfAgent(db, { agentId: row.agent_id })
+  return agent !== undefined && !isDoubtful(agent, nowMs) && row.ledger === `${agent.ledger_id}.${agent.generation}`
 }
 
 /** The token of an authorization: the same row gives the same text, for Ed25519 has no chance in it. */

@@ -18,9 +18,14 @@ export async function bindToAgent(call: Call, device: DeviceRow, store: StoreRow
   call.afterCommit(() => call.services.agents.storeChanged(store.store_id))
 }
 
-/** Receipts of the store are redeemed at the agent that owns its exit gates. */
+/** Receipts of the store are redeemed at the agent that owns its exit gates, or at the cloud. */
 async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise<void> {
   const policy = policyOf(store)
   const moved = JSON.stringify({ ...policy, home: agentId, homeEpoch: policy.homeEpoch + 1 })
   await db.updateTable('store').set({ policy: moved }).where('store_id', '=', store.store_id).execute()
+}
+
+/** An agent is gone: where it was the home, receipts are redeemed at the cloud until another reports an exit gate. */
+export async function homeGoneFrom(call: Call, store: StoreRow, agentId: string): Promise<void> {
+  if (policyOf(store).home === agentId) await makeHome(call, store, 'cloud')
 }

@@ -2,7 +2,8 @@ import type { Call, Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { readItem, updateItem } from './item-queries.ts'
 import { tellGates } from './item-sequence.ts'
-import { raiseException, type EventScope } from './events.ts'
+import { type EventScope } from './events.ts'
+import { raiseException } from './exceptions.ts'
 import type { UnitKey } from './rights.ts'
 
 /** The first release or exit by a sellable item of an unbound unit's product binds it to that unit, once (decisions §8). */

@@ -8,6 +8,7 @@ import { Id, iso, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { storeEvent } from './events.ts'
+import { noteReported } from './exceptions.ts'
 
 const EVENTS_LIMIT = 500
 const DEFAULT_PAGE = 100
@@ -74,7 +75,10 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
         duplicates++
         continue
       }
-      await storeEvent({ db: call.db, tenant, nowMs: call.nowMs }, { ...event, ...normal.identifiers, processedAt: iso(call.nowMs) })
+      const whole = { ...event, ...normal.identifiers, processedAt: iso(call.nowMs) }
+      const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
+      await storeEvent(scope, whole)
+      await noteReported(scope, whole, call.caller.kind === 'agent' ? call.caller.agentId : undefined)
       accepted++
     } catch (error) {
       if (!(error instanceof Failure)) throw error

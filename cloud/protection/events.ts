@@ -34,7 +34,7 @@ export async function recordEvent(
   return eventId
 }
 
-/** Keeps an event as it is; one whose id is known already is the same event again. */
+/** Keeps an event as it is; false when its id is known already: it is the same event again. */
 export async function storeEvent({ db, tenant, nowMs }: Omit<EventScope, 'platform'>, event: ProtectionEvent): Promise<void> {
   const body = JSON.stringify(event)
   await insertEvent(db, {
@@ -49,46 +49,4 @@ export async function storeEvent({ db, tenant, nowMs }: Omit<EventScope, 'platfo
     body,
   })
   await offerEvent(db, { eventId: event.eventId, tenant, storeId: event.storeId, type: event.type, atMs: nowMs, data: body })
-}
-
-export interface NewException {
-  storeId: string
-  /** A word of docs/errors.md, such as `double_redeem`. */
-  kind: string
-  /** What it is about: raised once for each. */
-  subject: string
-  detail: string
-  deviceId?: string | undefined
-  purchaseId?: string | undefined
-  nonce?: string | undefined
-}
-
-/** Raises something that people must look at: a row in the list of exceptions and an event, once for each subject. */
-export async function raiseException(scope: EventScope, exception: NewException): Promise<void> {
-  const { db, tenant, platform, nowMs } = scope
-  const inserted = await db
-    .insertInto('protection_exception')
-    .values({
-      exception_id: newId('exc', platform),
-      tenant,
-      store_id: exception.storeId,
-      kind: exception.kind,
-      subject: exception.subject,
-      device_id: exception.deviceId ?? null,
-      purchase_id: exception.purchaseId ?? null,
-      detail: exception.detail,
-      raised_ms: nowMs,
-    })
-    .onConflict((c) => c.columns(['tenant', 'kind', 'subject']).doNothing())
-    .executeTakeFirst()
-  if (inserted.numInsertedOrUpdatedRows === 0n) return
-  await recordEvent(scope, {
-    type: 'protection.exception.raised',
-    storeId: exception.storeId,
-    deviceId: exception.deviceId ?? null,
-    purchaseId: exception.purchaseId ?? null,
-    replayProtectedNonce: exception.nonce ?? null,
-    reason: exception.kind,
-    detail: exception.detail,
-  })
 }

@@ -1,4 +1,5 @@
 import type { Evidence } from '../../policy/journal.ts'
+import { joinOutcome } from '../../policy/unit-uses.ts'
 import type { Outcome, RightClass } from '../../policy/vocabulary.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
@@ -6,10 +7,12 @@ import { findPurchaseOfReceipt } from '../scan-and-go/queries.ts'
 import { findAuthorization, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
 import { bindItem } from './bind-item.ts'
 import { denyRights } from './deny-list.ts'
-import { raiseException, type EventScope } from './events.ts'
+import { type EventScope } from './events.ts'
+import { acknowledgeAbout, raiseException, WITHDRAWN } from './exceptions.ts'
 import { freeUnused } from './leases.ts'
 import { hasAgents } from './receipt-rights.ts'
-import { findRight, freeRight, noteOutcome, useRight, type UnitKey } from './rights.ts'
+import { addRedemption, findRedemptions, settleRight, unitOf, updateRedemption } from './redemptions.ts'
+import type { UnitKey } from './rights.ts'
 import { settlePurchase } from './settle-purchase.ts'
 import { touchSubjects } from './touch.ts'
 import { viewAuthorization } from './view.ts'
@@ -44,22 +47,26 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   const { db, tenant } = scope
   const row = await findAuthorization(db, claim.nonce)
   if (row?.tenant !== tenant) return false
-  if (row.agent_id !== witness.agentId) {
+  if (row.agent_id !== witness.agentId || claim.ordinals.some((ordinal) => ordinal >= row.count)) {
     await raise(scope, witness, 'foreign_evidence', claim.nonce, `a claim of a token that is not this agent's`, claim)
     return true
   }
-  const before = await redemptionsOf(db, claim.nonce)
-  const steps = claim.ordinals.map((ordinal) => ordinal + 1)
-  for (const step of steps) await addRedemption(scope, witness, claim, claim.nonce, step)
-  const after = await redemptionsOf(db, claim.nonce)
-  const next = await updateAuthorization(db, row, {})
-  await raiseNew(scope, row, before, after)
-
   const units = await unitsOfAuthorization(db, claim.nonce)
+  const rightClass = row.right_class as RightClass
+  const added: number[] = []
+  for (const ordinal of claim.ordinals) {
+    const unit = units.find((u) => u.ordinal === ordinal)
+    const key = unit && { lineId: unit.line_id, unitNo: unit.unit_no }
+    if (await add(scope, witness, claim, ordinal, rightClass, key)) added.push(ordinal)
+  }
+  await raiseByState(scope, row)
+  if (added.length === 0) return true
+  const next = await updateAuthorization(db, row, {})
+
   const used: UnitKey[] = []
-  for (const unit of units.filter((u) => steps.includes(u.ordinal + 1))) {
-    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: row.right_class as RightClass, purchaseId: row.purchase_id ?? '' }
-    await useUnit(scope, witness, key, claim)
+  for (const unit of units.filter((u) => added.includes(u.ordinal))) {
+    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: row.purchase_id ?? '' }
+    await settleUnit(scope, witness, key, claim)
     used.push(key)
   }
   if (row.item_id !== null) await bindItem(scope, row.item_id, used[0])
@@ -69,25 +76,24 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   return true
 }
 
-/** A right is used up for good; when something else had used it already, somebody got two for one. */
-async function useUnit(scope: EvidenceScope, witness: Witness, key: UnitKey, claim: Claim): Promise<void> {
-  const right = await findRight(scope.db, key)
-  const other = right?.state === 'used' && right.outcome !== 'failed' && right.redemption_id !== claim.redemptionId
-  if (other && right.outcome !== 'unknown') {
-    await raise(scope, witness, 'double_redeem', nameOf(key), 'one unit was released twice', claim, key.purchaseId)
-    return
-  }
-  await useRight(scope.db, key, { nonce: claim.nonce, deviceId: claim.deviceId, redemptionId: claim.redemptionId }, right?.failures ?? 0)
+/** A right is used up for good; when something else had used it already, somebody got two for one. `claim`: when it is new. */
+async function settleUnit(scope: EvidenceScope, witness: Witness, key: UnitKey, claim: { deviceId: string } | undefined): Promise<void> {
+  const { isDouble, isReturned } = await settleRight(scope.db, key)
+  // Of two that were claimed, one may turn out to have failed: then nobody got two.
+  if (!isDouble && !claim) await acknowledgeAbout(scope.db, { tenant: scope.tenant, kind: 'double_redeem', subject: subjectOf(key), by: WITHDRAWN, atMs: scope.nowMs })
+  if (!isDouble && !(isReturned && claim)) return
+  await raiseException(scope, {
+    storeId: witness.storeId,
+    kind: 'double_redeem',
+    subject: subjectOf(key),
+    detail: 'one unit was released twice',
+    deviceId: claim?.deviceId,
+    purchaseId: key.purchaseId === '' ? undefined : key.purchaseId,
+  })
 }
 
-function nameOf({ lineId, unitNo, rightClass }: UnitKey): string {
+function subjectOf({ lineId, unitNo, rightClass }: UnitKey): string {
   return `${lineId}/${unitNo}/${rightClass}`
-}
-
-/** Whether two redemptions were ever reported of this right. */
-async function wasUsedTwice({ db, tenant }: EvidenceScope, key: UnitKey): Promise<boolean> {
-  const raised = db.selectFrom('protection_exception').select('exception_id').where('tenant', '=', tenant).where('kind', '=', 'double_redeem').where('subject', '=', nameOf(key))
-  return (await raised.executeTakeFirst()) !== undefined
 }
 
 async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
@@ -109,9 +115,9 @@ async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: 
   for (const ordinal of claim.ordinals) {
     const unit = units.find((u) => u.receipt_index === ordinal)
     if (!unit) continue
-    await addRedemption(scope, witness, claim, claim.nonce, ordinal + 1)
     const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: claim.rightClass, purchaseId: purchase.purchase_id }
-    await useUnit(scope, witness, key, claim)
+    if (!(await add(scope, witness, claim, ordinal, claim.rightClass, key))) continue
+    await settleUnit(scope, witness, key, claim)
     used.push(key)
   }
   await touchSubjects(db, used)
@@ -119,34 +125,27 @@ async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: 
   return true
 }
 
-async function addRedemption(scope: EvidenceScope, witness: Witness, claim: Claim, nonce: string, step: number): Promise<void> {
-  await scope.db
-    .insertInto('redemption')
-    .values({
-      nonce,
-      step,
-      redemption_id: claim.redemptionId,
-      tenant: scope.tenant,
-      source: claim.source,
-      agent_id: witness.agentId,
-      device_id: claim.deviceId,
-      at_ms: witness.atMs,
-      event_id: witness.eventId,
-    })
-    .onConflict((c) => c.columns(['nonce', 'step', 'redemption_id']).doNothing())
-    .execute()
+function add(scope: EvidenceScope, witness: Witness, claim: Claim, ordinal: number, rightClass: RightClass, unit: { lineId: string; unitNo: number } | undefined): Promise<boolean> {
+  return addRedemption(scope.db, {
+    nonce: claim.nonce,
+    step: ordinal + 1,
+    redemption_id: claim.redemptionId,
+    tenant: scope.tenant,
+    source: claim.source,
+    agent_id: witness.agentId,
+    device_id: claim.deviceId,
+    at_ms: witness.atMs,
+    event_id: witness.eventId,
+    line_id: unit?.lineId ?? null,
+    unit_no: unit?.unitNo ?? null,
+    right_class: rightClass,
+  })
 }
 
-/** Raises the exceptions that this evidence has added to what was known. */
-async function raiseNew(
-  scope: EvidenceScope,
-  row: ProtectionAuthorizationRow,
-  before: readonly RedemptionRow[],
-  after: readonly RedemptionRow[],
-): Promise<void> {
-  const known = viewAuthorization(row, before, scope.nowMs).exceptions
-  for (const kind of viewAuthorization(row, after, scope.nowMs).exceptions) {
-    if (known.has(kind)) continue
+/** Raises what the whole evidence of an authorization comes to; what was raised before is not raised again. */
+async function raiseByState(scope: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
+  const redemptions = await redemptionsOf(scope.db, row.nonce)
+  for (const kind of viewAuthorization(row, redemptions, scope.nowMs).exceptions) {
     await raiseException(scope, {
       storeId: row.store_id,
       kind,
@@ -179,60 +178,91 @@ async function tellOthers(scope: EvidenceScope, witness: Witness, purchaseId: st
   if (purchase?.receipt_exp) await denyRights(scope, purchase, first.rightClass, used, purchase.receipt_exp + 60)
 }
 
-/** What became of a claim: a confirmed one counts, a failed one frees its units, an unknown one is for staff. */
-export async function applyOutcome(scope: EvidenceScope, witness: Witness, redemptionId: string, outcome: Outcome): Promise<boolean> {
-  const { db, tenant } = scope
-  const rows = await db.selectFrom('redemption').selectAll().where('redemption_id', '=', redemptionId).where('tenant', '=', tenant).execute()
+/**
+ * What became of a claim: a confirmed one counts, a failed one frees its units, an unknown one is for staff. `nonce`
+ * where it is known: devices without agent choose their redemption ids themselves.
+ */
+export async function applyOutcome(scope: EvidenceScope, witness: Witness, redemptionId: string, outcome: Outcome, nonce?: string): Promise<boolean> {
+  const rows = (await findRedemptions(scope.db, scope.tenant, redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
   if (rows.length === 0) return false
-  // The first word counts; only nobody knowing can be replaced by somebody who does.
-  const open = rows.filter((row) => row.agent_id === witness.agentId && (row.outcome === null || (row.outcome === 'unknown' && outcome !== 'unknown')))
-  const keys: UnitKey[] = []
-  for (const row of open) {
-    await db
-      .updateTable('redemption')
-      .set({ outcome })
-      .where('nonce', '=', row.nonce)
-      .where('step', '=', row.step)
-      .where('redemption_id', '=', redemptionId)
-      .execute()
+  const own = rows.filter((row) => row.agent_id === witness.agentId)
+  const [first] = own
+  if (!first) {
+    await raiseException(scope, { storeId: witness.storeId, kind: 'foreign_evidence', subject: redemptionId, detail: `an outcome of a claim that is not this agent's` })
+    return true
   }
-  const rights = await db.selectFrom('unit_right').selectAll().where('redemption_id', '=', redemptionId).where('state', '=', 'used').execute()
-  for (const right of open.length > 0 ? rights : []) {
-    const key = { lineId: right.line_id, unitNo: right.unit_no, rightClass: right.right_class as RightClass, purchaseId: right.purchase_id }
-    // What something else has used as well is not free because this one failed: whether it is off, people must look.
-    if (outcome !== 'failed') await noteOutcome(db, redemptionId, key, outcome)
-    else if (await wasUsedTwice(scope, key)) await noteOutcome(db, redemptionId, key, 'unknown')
-    else await freeRight(db, key, right.failures + 1)
-    keys.push(key)
+  const changed: RedemptionRow[] = []
+  for (const row of own) {
+    const known = row.outcome as Outcome | null
+    const joined = joinOutcome(known, outcome)
+    if (joined.isConflict) await raiseConflict(scope, witness, row, outcome)
+    if (row.resolved_by !== null) await updateRedemption(scope.db, row, { reported: outcome })
+    else if (joined.outcome !== known) {
+      await updateRedemption(scope.db, row, { outcome: joined.outcome })
+      changed.push(row)
+    }
   }
-  await touchSubjects(db, keys)
-  const purchases = new Set(keys.map((key) => key.purchaseId).filter((id) => id !== ''))
-  for (const nonce of new Set(open.map((row) => row.nonce))) {
-    const authorization = await findAuthorization(db, nonce)
-    if (authorization) await updateAuthorization(db, authorization, {})
-  }
-  if (outcome === 'unknown' && open[0]) {
+  const purchases = await settleRedemptions(scope, witness, changed)
+  if (outcome !== 'unknown' && changed.some((row) => row.outcome === 'unknown')) await acknowledgeAbout(scope.db, { tenant: scope.tenant, kind: 'outcome_unknown', subject: redemptionId, by: WITHDRAWN, atMs: scope.nowMs })
+  if (outcome === 'unknown' && changed.length > 0) {
     await raiseException(scope, {
       storeId: witness.storeId,
       kind: 'outcome_unknown',
       subject: redemptionId,
       detail: 'an actuator was commanded and nobody knows whether it moved',
-      deviceId: open[0].device_id,
-      purchaseId: [...purchases][0],
-      nonce: open[0].nonce,
+      deviceId: first.device_id,
+      purchaseId: purchases[0],
+      nonce: first.nonce,
     })
   }
-  for (const purchaseId of purchases) await settlePurchase(scope, purchaseId)
   return true
+}
+
+async function raiseConflict(scope: EvidenceScope, witness: Witness, row: RedemptionRow, told: Outcome): Promise<void> {
+  const by = row.resolved_by === null ? 'the device said' : 'staff saw'
+  await raiseException(scope, {
+    storeId: witness.storeId,
+    kind: 'outcome_conflict',
+    subject: row.redemption_id,
+    detail: `${by} ${row.outcome}, and then it was reported as ${told}`,
+    deviceId: row.device_id,
+    nonce: row.nonce,
+  })
+}
+
+/** Brings rights and purchases to what these redemptions have become; answers the purchases. */
+export async function settleRedemptions(scope: EvidenceScope, witness: Witness, changed: readonly RedemptionRow[]): Promise<string[]> {
+  const { db } = scope
+  const keys: UnitKey[] = []
+  for (const row of changed) {
+    const key = await unitOf(db, row)
+    if (!key) continue
+    await settleUnit(scope, witness, key, undefined)
+    keys.push(key)
+  }
+  await touchSubjects(db, keys)
+  for (const nonce of new Set(changed.map((row) => row.nonce))) {
+    const authorization = await findAuthorization(db, nonce)
+    if (authorization) await updateAuthorization(db, authorization, {})
+  }
+  const purchases = [...new Set(keys.map((key) => key.purchaseId).filter((id) => id !== ''))]
+  for (const purchaseId of purchases) await settlePurchase(scope, purchaseId)
+  return purchases
 }
 
 /** An agent will never honour this token: the lease ends. */
 export async function applyVoid(scope: EvidenceScope, witness: Witness, nonce: string): Promise<boolean> {
   const row = await findAuthorization(scope.db, nonce)
   if (row?.tenant !== scope.tenant) return false
-  if (row.agent_id !== witness.agentId || row.voided_ms !== null) return true
-  const voided = await updateAuthorization(scope.db, row, { voided_ms: witness.atMs, revoked_ms: row.revoked_ms ?? witness.atMs })
+  if (row.agent_id !== witness.agentId) {
+    await raiseException(scope, { storeId: witness.storeId, kind: 'foreign_evidence', subject: nonce, detail: `a token was voided that is not this agent's` })
+    return true
+  }
+  // The earliest word counts, in whatever order they come.
+  const voidedMs = Math.min(row.voided_ms ?? witness.atMs, witness.atMs)
+  if (voidedMs === row.voided_ms) return true
+  const voided = await updateAuthorization(scope.db, row, { voided_ms: voidedMs, revoked_ms: Math.min(row.revoked_ms ?? voidedMs, voidedMs) })
+  await raiseByState(scope, voided)
   await freeUnused({ db: scope.db }, voided)
   return true
 }
-

@@ -2,10 +2,11 @@ import type { DecisionFacts } from '../../policy/decide.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
-import { findAuthorization, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
+import { findAuthorization, mayRepeat, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
 import { denyNonce } from './deny-list.ts'
 import { touchSubjects } from './touch.ts'
-import { freeRight, findRight, type RightView, type UnitKey } from './rights.ts'
+import { settleRight } from './redemptions.ts'
+import { findRight, type RightView, type UnitKey } from './rights.ts'
 import type { RightClass } from '../../policy/vocabulary.ts'
 
 /** How a right that may be leased stands towards the device that asks. */
@@ -27,7 +28,13 @@ export async function viewLease(call: Call, right: RightView, deviceId: string, 
   const row = await findAuthorization(call.db, right.nonce)
   if (!row) return { right: 'free' }
   const isLive = row.exp * 1_000 > call.nowMs && row.revoked_ms === null && row.voided_ms === null
-  if (row.device_id === deviceId && row.action === action) return isLive ? { right: 'free', own: row } : { right: 'free', takeable: row }
+  const isOwn = row.device_id === deviceId && row.action === action
+  if (isOwn && isLive && !(await mayRepeat(call, row))) {
+    // Somebody may decide about the agent at any moment.
+    call.trueUntil(call.nowMs)
+    return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS }
+  }
+  if (isOwn) return isLive ? { right: 'free', own: row } : { right: 'free', takeable: row }
   // A device that nobody can reach may still hold its token; one without an agent asks us before it acts.
   if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', takeable: row }
   return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS }
@@ -52,7 +59,7 @@ export async function freeUnused({ db }: Pick<Call, 'db'>, row: ProtectionAuthor
     const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: row.right_class as RightClass, purchaseId: row.purchase_id ?? '' }
     const right = await findRight(db, key)
     if (right?.nonce !== row.nonce || right.state !== 'leased') continue
-    await freeRight(db, key, right.failures)
+    await settleRight(db, key, true)
     freed.push(key)
   }
   await touchSubjects(db, freed)

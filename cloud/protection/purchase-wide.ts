@@ -28,7 +28,8 @@ export interface PurchaseWideRequest {
 export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, token, action, scanSource, metadata }: PurchaseWideRequest) {
   const { device, store } = asked
   const rights = rightClass(action) as RightClass
-  const about: AskedAbout = { action, identifiers: {}, itemStatus: null, purchaseId: purchase?.purchase_id ?? null, itemLineId: null, scanSource, metadata }
+  const looked: DecisionFacts[] = []
+  const about: AskedAbout = { action, identifiers: {}, itemStatus: null, purchaseId: purchase?.purchase_id ?? null, itemLineId: null, scanSource, metadata, facts: looked }
   if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
   if (purchase) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
 
@@ -44,7 +45,9 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   for (const unit of open) {
     const lease = await viewLease(call, unit.right, device?.row.device_id ?? '', action)
     const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase)
-    const each = decide({ ...facts, item, right: lease.right }, policy)
+    const unitFact = { ...facts, item, right: lease.right }
+    looked.push(unitFact)
+    const each = decide(unitFact, policy)
     if (lease.right === 'leased_elsewhere') endsAt = Math.min(endsAt ?? Infinity, lease.endsAt ?? Infinity)
     // What may be released is; a unit that needs staff or is held elsewhere is told only when nothing else is left.
     decision = !decision || (!decision.allowed && each.allowed) ? each : decision
@@ -53,7 +56,10 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     if (lease.takeable) taken.set(lease.takeable.nonce, lease.takeable)
     units.push({ key: unit.key, failures: unit.failures })
   }
-  decision ??= decide({ ...facts, item: emptyFacts(purchase, device?.row.store_id), right: wasPaid(purchase) ? 'used' : 'free' }, policy)
+  if (!decision) {
+    looked.push({ ...facts, item: emptyFacts(purchase, device?.row.store_id), right: wasPaid(purchase) ? 'used' : 'free' })
+    decision = decide(looked[0] as DecisionFacts, policy)
+  }
   if (!decision.allowed) return { decision, answer: await denied(call, asked, about, decision.reason, endsAt) }
   if (own) {
     return { decision, answer: { authorized: true, ...describeAuthorization(call, own, await redemptionsOf(call.db, own.nonce)), eventId: own.event_id } }

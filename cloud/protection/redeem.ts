@@ -49,7 +49,7 @@ export async function redeem(call: Call, request: RedeemRequest) {
   if (!known) await claimStep(scope, witness, row, redemptions, request, call.nowMs)
   if (request.outcome !== undefined) {
     const isNew = known?.outcome === null || known === undefined
-    await applyOutcome(scope, witness, request.redemptionId, request.outcome)
+    await applyOutcome(scope, witness, request.redemptionId, request.outcome, row.nonce)
     if (isNew) await recordOutcome(call, row, request, { ...asked, outcome: request.outcome, device: asked.device })
   }
   call.changed(row.nonce)

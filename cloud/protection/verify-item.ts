@@ -47,7 +47,8 @@ export async function verifyItem(call: Call, request: ItemRequest) {
       : undefined
   const lease = subject?.unit && device ? await viewLease(call, subject.unit.right, device.row.device_id, action) : ({ right: 'free' } satisfies LeaseView)
   const policy = store ? policyOf(store) : DEFAULT_POLICY
-  const decision = decide(factsOf(asked, request, identifiers, subject, lease, token), policy)
+  const facts = factsOf(asked, request, identifiers, subject, lease, token)
+  const decision = decide(facts, policy)
   restOn(call, asked, subject)
   const about: AskedAbout = {
     action,
@@ -57,6 +58,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     itemLineId: subject?.unit?.key.purchaseId ? subject.unit.key.lineId : null,
     scanSource: request.scanSource,
     metadata: request,
+    facts: [facts],
   }
   const common = { protectionAction: action, itemStatus: about.itemStatus, ...extras(asked, decision, request.explain) }
   if (!decision.allowed) return { ...common, ...(await denied(call, asked, about, decision, lease)) }

@@ -69,9 +69,10 @@ async function forDevice(call: Call, asked: Asked, request: PurchaseRequest, pur
   const token: DecisionFacts['token'] = expired ? 'token_expired' : undefined
   if (device && mayCome && !expired && releaseActionOf(device.facts) && !mayHoldPurchaseWide(device.facts)) {
     // Such a device asks item by item: the purchase as a whole is fine, but not for it.
-    const decision = decide(mismatchFacts(asked, action), asked.store ? policyOf(asked.store) : DEFAULT_POLICY)
+    const facts = mismatchFacts(asked, action)
+    const decision = decide(facts, asked.store ? policyOf(asked.store) : DEFAULT_POLICY)
     const reason = decision.allowed ? 'technology_mismatch' : decision.reason
-    const about = { action, identifiers: {}, itemStatus: null, purchaseId: purchase.purchase_id, itemLineId: null, scanSource: request.scanSource, metadata: request }
+    const about = { action, identifiers: {}, itemStatus: null, purchaseId: purchase.purchase_id, itemLineId: null, scanSource: request.scanSource, metadata: request, facts: [facts] }
     const eventId = await recordDenied(call, asked, about, reason)
     const isOwnWay = reason === 'technology_mismatch'
     return { deactivationAuthorized: isOwnWay, protectionAction: action, ...NO_AUTHORIZATION, reason, eventId, ...extras(asked, decision, request.explain) }

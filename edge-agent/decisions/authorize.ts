@@ -40,6 +40,8 @@ export interface AuthorizeParts {
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
 }
 
+/** The mark until when nothing is decided alone, trusted ms: the ledger was put back and may have forgotten. */
+export const ONLINE_ONLY = 'online_only_until'
 /** The answer comes when the outcome is known, ms at most (contracts §6). */
 const OUTCOME_WITHIN_MS = 10_000
 /** How long a request waits for the cloud to take what happened just before it, ms. */
@@ -60,6 +62,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     if (request.token !== undefined) return { verdict: decideByToken(tokenParts, ask, request.token, false), offline: !link.isOnline }
     const online = link.isOnline ? await decideOnline(tokenParts, link, ask) : undefined
     if (online) return { verdict: online, offline: false }
+    if (Number(ledger.marks.get(ONLINE_ONLY) ?? 0) > clock.now().nowMs) return { verdict: { granted: false, reason: 'manual_assistance_required' }, offline: true }
     if (request.receipt !== undefined) return { verdict: await decideWithHome(ask, request.receipt), offline: true }
     return { verdict: decideByItem(tokenParts, parts.items, ask), offline: true }
   }

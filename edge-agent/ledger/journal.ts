@@ -15,6 +15,8 @@ export interface Journal {
   /** Rows after the acknowledged ones, oldest first, and the hash before the first. */
   unsent(limit: number): { after: string; rows: JournalRow[] }
   readonly waiting: number
+  /** Goes on as another generation: what the cloud has not acknowledged is chained anew. Call it inside a transaction. */
+  restart(generation: number): void
   /** Forgets acknowledged rows from before this time. */
   prune(beforeMs: number): void
 }
@@ -27,7 +29,7 @@ interface Row {
 
 /** The hash-chained journal of this ledger. */
 export function openJournal(db: Connection, ledgerId: string, generation: number): Journal {
-  const genesis = genesisHash(ledgerId, generation)
+  let genesis = genesisHash(ledgerId, generation)
   const insert = db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (?, ?, ?, ?)')
   const last = db.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq DESC LIMIT 1')
   const one = db.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq = ?')
@@ -77,6 +79,21 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
     },
     get waiting() {
       return head.seq - acked
+    },
+    restart(next) {
+      const rows = after.all(acked, -1)
+      db.prepare('DELETE FROM journal').run()
+      genesis = genesisHash(ledgerId, next)
+      head = { seq: 0, hash: genesis }
+      acked = 0
+      writeMark.run('acked', '0')
+      writeMark.run('generation', String(next))
+      for (const { body } of rows) {
+        const seq = head.seq + 1
+        const hash = rowHash(head.hash, seq, body)
+        insert.run(seq, hash, body, (JSON.parse(body) as JournalBody).atMs)
+        head = { seq, hash }
+      }
     },
     // The last acknowledged row stays: the next batch chains on to it.
     prune: (beforeMs) => void forget.run(acked, beforeMs),

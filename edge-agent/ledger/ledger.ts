@@ -16,7 +16,12 @@ import { openMarks, type Marks } from './marks.ts'
  */
 export interface Ledger {
   readonly ledgerId: string
+  /** Raised when the ledger was put back, so that nothing of before is taken for something of now. */
   readonly generation: number
+  /** The end of the journal when it was opened. */
+  readonly openedAt: { seq: number; hash: string }
+  /** Goes on as this generation, durably; nothing when it is not newer. */
+  adopt(generation: number): void
   readonly journal: Journal
   readonly claims: Claims
   readonly homeGrants: HomeGrants
@@ -48,7 +53,10 @@ export type OpenLedgerFile = (file: string) => Connection
 /** Opens or makes the ledger, with FULL durability read back. Throws when it is damaged or another process has it. */
 export function openLedger({ file, ledgerId, generation, onFailure, onGrown, open = openLedgerFile }: LedgerOptions): Ledger {
   const db = open(file)
-  const journal = openJournal(db, ledgerId, generation)
+  const marks = openMarks(db)
+  let current = Math.max(generation, Number(marks.get('generation') ?? 0))
+  const journal = openJournal(db, ledgerId, current)
+  const openedAt = journal.head
   const claims = openClaims(db)
   let told = journal.head.seq
   const work = commits(db, {
@@ -62,11 +70,19 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
   })
   return {
     ledgerId,
-    generation,
+    get generation() {
+      return current
+    },
+    openedAt,
+    adopt(next) {
+      if (next <= current) return
+      work.now(() => journal.restart(next))
+      current = next
+    },
     journal,
     claims,
     homeGrants: openHomeGrants(db, claims),
-    marks: openMarks(db),
+    marks,
     commits: work,
     claim: (request, event) =>
       work.durably(() => {

@@ -58,6 +58,8 @@ export interface ConnectionParts {
   onChange(): void
   /** A document or a batch was refused: to be reported. */
   onRefused(what: string): void
+  /** What the cloud says of our ledger, at each login. */
+  onGreeting(ledger: { generation: number; onlineOnlyUntilMs: number | null }): void
 }
 
 const FIRST_RETRY_MS = 250
@@ -90,7 +92,7 @@ export function connect(parts: ConnectionParts): Connection {
     if (!session.isOnline) wake()
     parts.onChange()
   }
-  const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused })
+  const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused, onGreeting: parts.onGreeting })
   const renewal = keyRenewal({ agentId, key: parts.key, session, marks: parts.ledger, random: platform.random, nowMs, onRefused: parts.onRefused })
   const sending = sender({
     platform,

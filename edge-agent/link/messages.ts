@@ -12,17 +12,24 @@ export interface Messages {
   batch(after: string, rows: readonly JournalRow[], nowMs: number): string
 }
 
+/** What is said of the ledger. */
+export interface LedgerView {
+  readonly generation: number
+  /** Its end, for the hello. */
+  readonly hello?: { seq: number; hash: string }
+}
+
 /** Signs what this agent says, with the key that is its own at the moment. */
-export function messagesOf(identity: Identity, keyNow?: () => Signer): Messages {
+export function messagesOf(identity: Identity, view: LedgerView = { generation: identity.generation }, keyNow?: () => Signer): Messages {
   const own = keyNow ?? (() => signer(identity.x, Buffer.from(identity.secret, 'base64url')))
   const times = (nowMs: number, life: number) => {
     const iat = Math.max(0, Math.floor(nowMs / 1_000))
     return { iat, exp: iat + life }
   }
-  const ledger = { ledger: identity.ledgerId, generation: identity.generation }
+  const ledger = () => ({ ledger: identity.ledgerId, generation: view.generation })
   return {
     assertion(challenge, nowMs) {
-      const claims: AssertionClaims = { aud: CLOUD_AUDIENCE, ...times(nowMs, 60), iss: identity.agentId, challenge, ...ledger }
+      const claims: AssertionClaims = { aud: CLOUD_AUDIENCE, ...times(nowMs, 60), iss: identity.agentId, challenge, ...ledger(), ...(view.hello && { seq: view.hello.seq, head: view.hello.hash }) }
       return signDocument(DOCUMENT_KINDS.assertion, claims, own())
     },
     batch(after, rows, nowMs) {
@@ -30,7 +37,7 @@ export function messagesOf(identity: Identity, keyNow?: () => Signer): Messages 
         aud: CLOUD_AUDIENCE,
         ...times(nowMs, 300),
         iss: identity.agentId,
-        ...ledger,
+        ...ledger(),
         seqFrom: rows[0]?.seq ?? 0,
         seqTo: rows.at(-1)?.seq ?? 0,
         after,

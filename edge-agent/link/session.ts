@@ -30,6 +30,8 @@ export interface SessionParts {
   nowMs(): number
   onChange(): void
   onRefused(what: string): void
+  /** What the cloud says of our ledger, at each login. */
+  onGreeting(ledger: { generation: number; onlineOnlyUntilMs: number | null }): void
 }
 
 /** How long one call may take: a person waits at the station. */
@@ -51,6 +53,13 @@ export function openSession(parts: SessionParts): Session {
     offlineSinceMs = platform.clock.wall()
     log.warn({ why }, 'the cloud is out of reach: this agent decides alone')
     parts.onChange()
+  }
+
+  function greet(ledger: unknown): void {
+    const { generation, onlineOnlyUntil } = (ledger ?? {}) as { generation?: unknown; onlineOnlyUntil?: unknown }
+    if (!Number.isSafeInteger(generation)) return
+    const untilMs = typeof onlineOnlyUntil === 'string' ? Date.parse(onlineOnlyUntil) : NaN
+    parts.onGreeting({ generation: generation as number, onlineOnlyUntilMs: Number.isNaN(untilMs) ? null : untilMs })
   }
 
   return {
@@ -84,6 +93,7 @@ export function openSession(parts: SessionParts): Session {
       if (second.kind !== 'answered') return undefined
       const { accessToken, mqttChallenge } = second.body
       if (typeof accessToken !== 'string' || typeof mqttChallenge !== 'string') return undefined
+      greet(second.body['ledger'])
       token = accessToken
       oldAtMs = platform.clock.elapsed() + LOGIN_MS
       return mqttChallenge

@@ -48,7 +48,16 @@ export const CommandClaims = z.strictObject({
 export type CommandClaims = z.infer<typeof CommandClaims>
 
 /** `assert+jwt`: a login over HTTP, or the password at the broker. */
-export const AssertionClaims = z.strictObject({ ...Common, iss: z.string(), challenge: z.string(), ledger: z.string(), generation: z.int().min(1) })
+export const AssertionClaims = z.strictObject({
+  ...Common,
+  iss: z.string(),
+  challenge: z.string(),
+  ledger: z.string(),
+  generation: z.int().min(1),
+  /** The end of the ledger as it was at the start, and from the first login on as it is: shows one that was put back. */
+  seq: z.int().min(0).optional(),
+  head: z.string().length(43).optional(),
+})
 export type AssertionClaims = z.infer<typeof AssertionClaims>
 
 /** `enrol+jwt`: proof that the key which asks to be enrolled is held by who has the code. */

@@ -134,6 +134,10 @@ export function simBroker(hooks: BrokerHooks, home: Process, { scheduler, chance
       for (const client of clients.values()) if (client.topics.has(message.topic)) deliver(client, message)
     },
     connected: () => new Map([...clients].map(([id, client]) => [id, client.agent])),
+    disconnect(agentId) {
+      const client = clients.get(agentId)
+      if (client) end(client, 'cut by the cloud', 1)
+    },
     restart: () => endAll('the broker has restarted'),
     close: () => {
       endAll('closed')

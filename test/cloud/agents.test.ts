@@ -216,7 +216,7 @@ onEveryDatabase('agents', (kind) => {
       const forged = { ...copy, hash: rowHash(agent.hashBefore(last.seq), last.seq, JSON.stringify(copy.body)) }
       expect(await agent.report([forged])).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
       const { events } = await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, type: 'protection.exception.raised' })
-      expect(events.map((e: Json) => e.reason)).toContain('ledger_fork')
+      expect(events.map((e: Json) => e.reason)).toContain('agent_fork')
     })
 
     it('keeps and acknowledges what cannot be applied: one event never blocks another', async () => {

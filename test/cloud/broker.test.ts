@@ -74,6 +74,18 @@ describe('the broker', () => {
     await expect(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, clientId: other.agentId, username: other.agentId, password })).rejects.toThrow()
   })
 
+  it('cuts the line of an agent that is revoked, here or by another process', async () => {
+    const [here, elsewhere] = [await enrolTestAgent(shop), await enrolTestAgent(shop)]
+    const lines = [await connect(here), await connect(elsewhere)]
+    await vi.waitFor(() => expect(broker.connected().has(elsewhere.agentId)).toBe(true))
+    await shop.ok('revokeAgent', { agentId: here.agentId })
+    await closed(lines[0] as MqttClient)
+    await shop.cloud.db.database.write((db) => db.updateTable('agent').set({ revoked_ms: Date.now() }).where('agent_id', '=', elsewhere.agentId).execute())
+    await shop.cloud.cloud.messages.cutRevoked()
+    await closed(lines[1] as MqttClient)
+    await vi.waitFor(() => expect(broker.connected().has(here.agentId) || broker.connected().has(elsewhere.agentId)).toBe(false))
+  })
+
   const foreignTopics = () => [
     agentTopic(shop.storeId, other.agentId, 'events'),
     agentTopic(shop.storeId, other.agentId, 'command'),

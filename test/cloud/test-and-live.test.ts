@@ -116,7 +116,7 @@ onEveryDatabase('test and live', (kind) => {
     const columns: Record<string, string> = {
       storeId: 'store_id', productId: 'product_id', deviceId: 'device_id', operatorId: 'operator_id', sessionId: 'session_id', purchaseId: 'purchase_id', transactionId: 'purchase_id',
       registrationId: 'registration_id', agentId: 'agent_id', replayProtectedNonce: 'nonce', epc: 'epc', tagUid: 'tag_uid', ean: 'ean', itemLineId: 'line_id', requestId: 'request_id', offerId: 'offer_id',
-      orderId: 'order_id', programId: 'program_id', webhookId: 'webhook_id', deliveryId: 'delivery_id', groupId: 'group_id', exceptionId: 'exception_id', eventId: 'event_id', zoneId: 'zone_id',
+      orderId: 'order_id', programId: 'program_id', webhookId: 'webhook_id', deliveryId: 'delivery_id', groupId: 'group_id', exceptionId: 'exception_id', eventId: 'event_id', zoneId: 'zone_id', redemptionId: 'redemption_id',
     }
     return [0, -1].map((at) => Object.fromEntries(Object.entries(example as Record<string, Json>).map(([name, value]) => [name, ids.get(columns[name] ?? '')?.at(at) ?? value])))
   }

@@ -16,6 +16,7 @@ export function memoryBroker(cloud: Cloud, agent: { storeId: string; agentId: st
       deliver(topic, payload)
     },
     connected: () => new Map(line ? [[agent.agentId, agent]] : []),
+    disconnect: () => line?.options.onClosed('cut'),
     close: () => Promise.resolve(),
   }
   cloud.attachBroker(broker)

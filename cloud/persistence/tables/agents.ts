@@ -17,6 +17,12 @@ export interface AgentRow {
   enrolled_ms: number
   last_seen_ms: number
   revoked_ms: number | null
+  /** Its ledger was put back: until then each claim needs the cloud's yes. */
+  online_only_until_ms: number | null
+  /** Since when its ledger is known to exist twice. */
+  fork_ms: number | null
+  /** What it last said of itself: JSON of `AgentState`. */
+  state: string | null
 }
 
 export interface HomeMoveRow {

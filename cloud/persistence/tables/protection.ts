@@ -130,6 +130,13 @@ export interface RedemptionRow {
   at_ms: number
   event_id: string
   outcome: string | null
+  /** The unit whose right it used up; null for a fixture. */
+  line_id: string | null
+  unit_no: number | null
+  right_class: string | null
+  /** The operator who said what became of it; `reported` is then what the device said. */
+  resolved_by: string | null
+  reported: string | null
 }
 
 export interface JournalRowRow {
@@ -167,6 +174,23 @@ export interface ProtectionExceptionRow {
   raised_ms: number
   acknowledged_ms: number | null
   note: string | null
+  /** The event that told of it last. */
+  event_id: string | null
+  times: number
+  last_ms: number | null
+  acknowledged_by: string | null
+}
+
+export interface ProtectionDecisionRow {
+  /** Of the event that told of it. */
+  event_id: string
+  tenant: string
+  store_id: string
+  at_ms: number
+  /** null: granted. */
+  reason: string | null
+  /** JSON of DecisionFacts[]: one for each unit that was looked at. */
+  facts: string
 }
 
 export interface DenyEntryRow {

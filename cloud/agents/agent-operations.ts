@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import { actorOf, knownCaller } from '../operations/caller.ts'
+import { notFound, precondition } from '../operations/failure.ts'
+import { Id, iso, Limit, present, Success } from '../operations/fields.ts'
+import { operation, type Call } from '../operations/operation.ts'
+import { nextOf } from '../operations/paging.ts'
+import type { AgentRow } from '../persistence/tables/agents.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { homeGoneFrom } from '../protection/bind-device.ts'
+import { storeDocumentChanged } from '../protection/device-operations.ts'
+import { acknowledgeAbout } from '../protection/exceptions.ts'
+import { ownStore, ownStoreOf } from '../stores/own-store.ts'
+import { endFork, forkSubject, listAgents, stateOf, writeRevoked } from './agent-queries.ts'
+import { findAgent } from './sessions.ts'
+
+const DEFAULT_PAGE = 100
+const STATES = ['active', 'forked', 'revoked'] as const
+
+const Agent = z.strictObject({
+  agentId: z.string(),
+  storeId: z.string(),
+  name: z.string(),
+  state: z.enum(STATES).describe('`forked`: its ledger exists twice, and somebody must decide with `resolveAgentFork`.'),
+  online: z.boolean().optional().describe('As it last said itself, over the broker.'),
+  enrolledAt: z.string(),
+  lastSeenAt: z.string().describe('When it last logged in or reported.'),
+  stateAt: z.string().optional().describe('Of `online`, `policyVersion` and `queueDepth`.'),
+  policyVersion: z.int().optional(),
+  queueDepth: z.int().optional().describe('Rows that the cloud does not have yet.'),
+  denyVersion: z.int(),
+  itemsVersion: z.int(),
+  generation: z.int(),
+  ledgerSeq: z.int().describe('The last row of its ledger that the cloud has.'),
+  revokedAt: z.string().optional(),
+})
+
+function describe(row: AgentRow): z.infer<typeof Agent> {
+  const told = stateOf(row.state)
+  return {
+    agentId: row.agent_id,
+    storeId: row.store_id,
+    name: row.name,
+    state: row.revoked_ms !== null ? 'revoked' : row.fork_ms !== null ? 'forked' : 'active',
+    enrolledAt: iso(row.enrolled_ms),
+    lastSeenAt: iso(row.last_seen_ms),
+    denyVersion: row.deny_seq,
+    itemsVersion: row.item_seq,
+    generation: row.generation,
+    ledgerSeq: row.last_seq,
+    ...(told && { online: told.online && row.revoked_ms === null, stateAt: told.observedAt, ...present({ policyVersion: told.policyVersion, queueDepth: told.queueDepth }) }),
+    ...(row.revoked_ms !== null && { revokedAt: iso(row.revoked_ms) }),
+  }
+}
+
+export const fetchAgents = operation({
+  name: 'fetchAgents',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'Lists the edge agents of a store: whether they are there, what they know and what they still have to tell.',
+  changes: false,
+  request: z.strictObject({ storeId: Id, limit: Limit.optional(), cursor: Id.optional() }),
+  response: z.strictObject({ ...Success, agents: z.array(Agent), nextCursor: z.string().optional() }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { storeId, limit = DEFAULT_PAGE, cursor }) {
+    await ownStore(call, storeId)
+    const rows = await listAgents(call.db, storeId, { after: cursor, limit })
+    const { items, nextCursor } = nextOf(rows, (row) => row.agent_id, { limit })
+    return { success: true as const, agents: items.map(describe), ...(nextCursor !== undefined && { nextCursor }) }
+  },
+})
+
+export const revokeAgent = operation({
+  name: 'revokeAgent',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'Ends an edge agent for good: a stolen machine, or one that is replaced.',
+  description:
+    'Its next call and its line to the broker are refused; what it still holds ends with its tokens, at most six minutes later. ' +
+    'Its devices belong to the next agent that reports them. Said again, nothing more happens.',
+  changes: true,
+  request: z.strictObject({ agentId: Id }),
+  response: Agent.extend(Success),
+  example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
+  async run(call, { agentId }) {
+    const { agent, store } = await ownAgent(call, agentId)
+    return { success: true as const, ...describe(agent.revoked_ms === null ? await revoke(call, agent, store) : agent) }
+  },
+})
+
+export const resolveAgentFork = operation({
+  name: 'resolveAgentFork',
+  area: 'agents',
+  minimumPackage: 'GROW',
+  summary: 'Decides about an agent whose ledger exists twice: the copy that the cloud follows goes on, or both end.',
+  description: '`trust`: only after the other copy was taken away; when it reports again, `agent_fork` is raised again. `revoke`: as revokeAgent.',
+  refusals: ['no_fork', 'agent_revoked'],
+  changes: true,
+  request: z.strictObject({ agentId: Id, decision: z.enum(['trust', 'revoke']) }),
+  response: Agent.extend(Success),
+  example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B', decision: 'trust' },
+  async run(call, { agentId, decision }) {
+    const { agent, store } = await ownAgent(call, agentId)
+    if (agent.revoked_ms !== null) throw precondition('agent_revoked', 'the agent was revoked')
+    if (agent.fork_ms === null) throw precondition('no_fork', 'the ledger of this agent is not known to exist twice')
+    const seen = { tenant: agent.tenant, kind: 'agent_fork', subject: forkSubject(agentId, agent.fork_ms), by: actorOf(call.caller), atMs: call.nowMs }
+    await acknowledgeAbout(call.db, seen)
+    if (decision === 'revoke') return { success: true as const, ...describe(await revoke(call, agent, store)) }
+    await endFork(call.db, agentId)
+    call.changed(agentId)
+    return { success: true as const, ...describe({ ...agent, fork_ms: null }) }
+  },
+})
+
+async function ownAgent(call: Call, agentId: string): Promise<{ agent: AgentRow; store: StoreRow }> {
+  const agent = await findAgent(call.db, agentId)
+  if (agent?.tenant !== knownCaller(call.caller).tenant) throw notFound('agent')
+  return { agent, store: await ownStoreOf(call, agent.store_id, 'agent') }
+}
+
+async function revoke(call: Call, agent: AgentRow, store: StoreRow): Promise<AgentRow> {
+  await writeRevoked(call.db, agent.agent_id, call.nowMs)
+  await homeGoneFrom(call, store, agent.agent_id)
+  await storeDocumentChanged(call, store.store_id)
+  call.changed(agent.agent_id)
+  call.afterCommit(() => call.services.agents.agentRevoked(agent.agent_id))
+  return { ...agent, revoked_ms: call.nowMs }
+}

@@ -1,0 +1,65 @@
+import { AgentState } from '../../policy/documents/agent-messages.ts'
+import type { Db } from '../persistence/database.ts'
+import type { AgentRow } from '../persistence/tables/agents.ts'
+
+/** Characters of a state that are looked at. */
+const STATE_LIMIT = 120_000
+
+/** Agents of a store in the order in which they enrolled: one row more than `limit` when there are more. */
+export function listAgents(db: Db, storeId: string, { after, limit }: { after: string | undefined; limit: number }): Promise<AgentRow[]> {
+  let query = db.selectFrom('agent').selectAll().where('store_id', '=', storeId)
+  if (after !== undefined) query = query.where('agent_id', '>', after)
+  return query.orderBy('agent_id').limit(limit + 1).execute()
+}
+
+/** Which of these agents were revoked. */
+export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise<string[]> {
+  const rows = await db.selectFrom('agent').select('agent_id').where('agent_id', 'in', [...agentIds]).where('revoked_ms', 'is not', null).execute()
+  return rows.map((row) => row.agent_id)
+}
+
+/** The agent was heard. */
+export async function noteSeen(db: Db, agentId: string, nowMs: number): Promise<void> {
+  await db.updateTable('agent').set({ last_seen_ms: nowMs }).where('agent_id', '=', agentId).execute()
+}
+
+/** Keeps what an agent says of itself, for people; nothing rests on it. What is not a state is passed over. */
+export async function noteState(db: Db, agentId: string, payload: string): Promise<void> {
+  const state = stateOf(payload)
+  if (state) await db.updateTable('agent').set({ state: JSON.stringify(state) }).where('agent_id', '=', agentId).execute()
+}
+
+/** The state in a text; undefined when there is none. */
+export function stateOf(text: string | null): AgentState | undefined {
+  if (text === null || text.length > STATE_LIMIT) return undefined
+  try {
+    return AgentState.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}
+
+/** The agent's ledger exists twice, since now or since before; answers since when. */
+export async function noteFork(db: Db, agentId: string, nowMs: number): Promise<number> {
+  await db.updateTable('agent').set({ fork_ms: nowMs }).where('agent_id', '=', agentId).where('fork_ms', 'is', null).execute()
+  const { fork_ms } = await db.selectFrom('agent').select('fork_ms').where('agent_id', '=', agentId).executeTakeFirstOrThrow()
+  return fork_ms ?? nowMs
+}
+
+/** What the exception `agent_fork` is about: one for each time that somebody must decide. */
+export function forkSubject(agentId: string, forkMs: number): string {
+  return `${agentId}/${forkMs}`
+}
+
+/** The fork was decided upon. */
+export async function endFork(db: Db, agentId: string): Promise<void> {
+  await db.updateTable('agent').set({ fork_ms: null }).where('agent_id', '=', agentId).execute()
+}
+
+/** Ends an agent for good: its logins are over, its devices are free for another. */
+export async function writeRevoked(db: Db, agentId: string, nowMs: number): Promise<void> {
+  await db.updateTable('agent').set({ revoked_ms: nowMs }).where('agent_id', '=', agentId).execute()
+  await db.deleteFrom('agent_session').where('agent_id', '=', agentId).execute()
+  await db.deleteFrom('agent_challenge').where('agent_id', '=', agentId).execute()
+  await db.updateTable('device').set({ agent_id: null }).where('agent_id', '=', agentId).execute()
+}

@@ -1,0 +1,98 @@
+import type { AssertionClaims } from '../../policy/documents/agent-messages.ts'
+import type { DenyEntry } from '../../policy/documents/store-documents.ts'
+import { genesisHash } from '../../policy/journal.ts'
+import type { RightClass } from '../../policy/vocabulary.ts'
+import { Failure } from '../operations/failure.ts'
+import { iso } from '../operations/fields.ts'
+import type { Call } from '../operations/operation.ts'
+import type { AgentRow } from '../persistence/tables/agents.ts'
+import { deny } from '../protection/deny-list.ts'
+import { raiseException } from '../protection/exceptions.ts'
+import { forkSubject, noteFork } from './agent-queries.ts'
+import { knownHash } from './ingest.ts'
+
+/**
+ *   head at or behind ours, same hash ─▶ put back: generation + 1, online only for 11 min, used rights told again
+ *   same number, other hash, or an older generation than one in use ─▶ there are two: agent_fork
+ *
+ * What an agent's hello says of its ledger (contracts §5).
+ */
+export interface LedgerGreeting {
+  generation: number
+  onlineOnlyUntil?: string
+}
+
+/** As long as a token and its guard can live, twice over, ms. */
+const ONLINE_ONLY_MS = 11 * 60_000
+const GUARD_SECONDS = 60
+/** Rights that are told again; a store sells less in the life of a receipt. */
+const RIGHTS_LIMIT = 20_000
+
+/** Looks at the head of a ledger that says hello; heals one that was put back, raises one that exists twice. */
+export async function greetLedger(call: Call, agent: AgentRow, { generation, seq, head }: AssertionClaims): Promise<LedgerGreeting> {
+  if (generation > agent.generation) throw new Failure('unauthenticated', 'the assertion is not valid')
+  if (seq === undefined || head === undefined) return greetingOf(agent, call.nowMs)
+  if (generation < agent.generation) {
+    // Nothing was told in the new generation yet: the answer that began it may have been lost.
+    if (generation < agent.generation - 1 || agent.last_seq > 0) await raiseFork(call, agent)
+    return greetingOf(agent, call.nowMs)
+  }
+  if (seq > agent.last_seq) return greetingOf(agent, call.nowMs)
+  const known = seq === 0 ? genesisHash(agent.ledger_id, agent.generation) : await knownHash(call, agent, seq)
+  if (known !== head) {
+    await raiseFork(call, agent)
+    return greetingOf(agent, call.nowMs)
+  }
+  return greetingOf(seq < agent.last_seq ? await beginAnew(call, agent, seq) : agent, call.nowMs)
+}
+
+function greetingOf({ generation, online_only_until_ms: until }: AgentRow, nowMs: number): LedgerGreeting {
+  return { generation, ...(until !== null && until > nowMs && { onlineOnlyUntil: iso(until) }) }
+}
+
+async function raiseFork(call: Call, { agent_id, tenant, store_id }: AgentRow): Promise<void> {
+  const forkMs = await noteFork(call.db, agent_id, call.nowMs)
+  const detail = 'two copies of one ledger report: until resolveAgentFork each of its claims needs the cloud'
+  const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
+  await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkSubject(agent_id, forkMs), detail })
+}
+
+async function beginAnew(call: Call, agent: AgentRow, seq: number): Promise<AgentRow> {
+  const generation = agent.generation + 1
+  const change = { generation, last_seq: 0, head_hash: genesisHash(agent.ledger_id, generation), online_only_until_ms: call.nowMs + ONLINE_ONLY_MS }
+  await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
+  await tellUsedRights(call, agent)
+  const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
+  await raiseException(scope, {
+    storeId: agent.store_id,
+    kind: 'ledger_rollback',
+    subject: `${agent.agent_id}/${generation}`,
+    detail: `the ledger was put back from row ${agent.last_seq} to ${seq}: it goes on as generation ${generation}`,
+  })
+  return { ...agent, ...change }
+}
+
+/** What the ledger has forgotten: every right of a receipt that still lives and was used up, by whomever. */
+async function tellUsedRights(call: Call, { store_id }: AgentRow): Promise<void> {
+  const used = await call.db
+    .selectFrom('unit_right')
+    .innerJoin('purchase', 'purchase.purchase_id', 'unit_right.purchase_id')
+    .innerJoin('purchase_unit', (join) => join.onRef('purchase_unit.line_id', '=', 'unit_right.line_id').onRef('purchase_unit.unit_no', '=', 'unit_right.unit_no'))
+    .select(['purchase.cti', 'purchase.receipt_exp', 'unit_right.right_class', 'purchase_unit.receipt_index'])
+    .where('purchase.store_id', '=', store_id)
+    .where('purchase.receipt_exp', '>', Math.floor(call.nowMs / 1_000))
+    .where('unit_right.state', '=', 'used')
+    .limit(RIGHTS_LIMIT)
+    .execute()
+  const entries = new Map<string, DenyEntry & { kind: 'right' }>()
+  for (const { cti, receipt_exp, right_class, receipt_index } of used) {
+    if (cti === null || receipt_exp === null || receipt_index === null) continue
+    const key = `${cti} ${right_class}`
+    const entry = entries.get(key) ?? { kind: 'right', cti, rightClass: right_class as RightClass, ordinals: [], until: receipt_exp + GUARD_SECONDS }
+    entry.ordinals.push(receipt_index)
+    entries.set(key, entry)
+  }
+  const all = [...entries.values()]
+  // As many in one statement as every database takes.
+  for (let i = 0; i < all.length; i += 200) await deny(call, store_id, all.slice(i, i + 200))
+}

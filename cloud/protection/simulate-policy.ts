@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { decide, type DecisionFacts } from '../../policy/decide.ts'
+import { ProtectionPolicy } from '../../policy/store-policy.ts'
+import { DENY_REASONS, PROTECTION_ACTIONS, type DenyReason } from '../../policy/vocabulary.ts'
+import { Id, iso, present, Success, Timestamp } from '../operations/fields.ts'
+import { operation } from '../operations/operation.ts'
+import type { ProtectionDecisionRow } from '../persistence/tables/protection.ts'
+import { ownStore } from '../stores/own-store.ts'
+import { KEEP_DECISIONS_MS, listDecisions } from './decisions.ts'
+
+/** Decisions that one simulation looks at, the newest. */
+const DECISIONS_LIMIT = 5_000
+/** Of those that differ, so many are told. */
+const CHANGED_LIMIT = 500
+
+const Verdict = z.strictObject({ authorized: z.boolean(), reason: z.enum(DENY_REASONS).optional(), detail: z.string().optional() })
+
+export const simulateProtectionPolicy = operation({
+  name: 'simulateProtectionPolicy',
+  area: 'protection',
+  minimumPackage: 'GROW',
+  summary: 'Tries another protection policy on what was asked lately, and tells which answers would have been others.',
+  description:
+    `For the decisions that the cloud made in the last 30 days, at most the newest ${DECISIONS_LIMIT}; what agents decided alone is not among them. ` +
+    `\`policy\` as for updateProtectionPolicy. Nothing is changed. \`changed[]\` holds the newest ${CHANGED_LIMIT} of \`changedTotal\`.`,
+  changes: false,
+  request: z.strictObject({
+    storeId: Id,
+    policy: ProtectionPolicy.partial({ home: true, homeEpoch: true }),
+    since: Timestamp.optional(),
+  }),
+  response: z.strictObject({
+    ...Success,
+    decisions: z.int().describe('How many were tried.'),
+    changedTotal: z.int(),
+    changed: z.array(
+      z.strictObject({
+        eventId: z.string(),
+        occurredAt: z.string(),
+        deviceId: z.string().optional(),
+        protectionAction: z.enum(PROTECTION_ACTIONS),
+        before: Verdict,
+        after: Verdict,
+      }),
+    ),
+  }),
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', policy: { requiresManualOverrideAboveValue: 50 } },
+  async run(call, { storeId, policy, since }) {
+    await ownStore(call, storeId)
+    const oldest = call.nowMs - KEEP_DECISIONS_MS
+    const rows = await listDecisions(call.db, storeId, since === undefined ? oldest : Math.max(oldest, Date.parse(since)), DECISIONS_LIMIT)
+    const changed = rows.flatMap((row) => compare(row, policy as ProtectionPolicy))
+    return { success: true as const, decisions: rows.length, changedTotal: changed.length, changed: changed.slice(0, CHANGED_LIMIT) }
+  },
+})
+
+function compare(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
+  const facts = JSON.parse(row.facts) as DecisionFacts[]
+  const [first] = facts
+  if (!first) return []
+  const before = { authorized: row.reason === null, ...present({ reason: row.reason as DenyReason | null }) }
+  const after = decideAll(facts, policy)
+  if (after.authorized === before.authorized && after.reason === before.reason) return []
+  return [{ eventId: row.event_id, occurredAt: iso(row.at_ms), ...(first.device && { deviceId: first.device.deviceId }), protectionAction: first.action, before, after }]
+}
+
+/** Of several units it is enough that one may be released; else the first one's reason is told. */
+function decideAll(facts: readonly DecisionFacts[], policy: ProtectionPolicy): z.infer<typeof Verdict> {
+  const decisions = facts.map((each) => decide(each, policy))
+  const [first] = decisions
+  if (!first || first.allowed || decisions.some((each) => each.allowed)) return { authorized: true }
+  const detail = first.trace.at(-1)?.detail
+  return { authorized: false, reason: first.reason, ...(detail !== undefined && { detail }) }
+}

@@ -1,0 +1,56 @@
+import type { Outcome } from './vocabulary.ts'
+
+/** One redemption that used up, or tried to use up, the right of one unit. */
+export interface UnitUse {
+  redemptionId: string
+  /** The token's nonce, or the receipt's identity. */
+  nonce: string
+  source: 'token' | 'receipt'
+  deviceId: string
+  /** Trusted time, ms since 1970. */
+  atMs: number
+  /** null: claimed, and nobody has said yet what became of it. */
+  outcome: Outcome | null
+}
+
+export interface UnitUseView {
+  /** The use that the right is used up by; null when every one has failed. */
+  use: UnitUse | null
+  failures: number
+  /** Two uses count: somebody got two for one. */
+  isDouble: boolean
+}
+
+/** The more certain a use is, the more it counts; what failed has used nothing up. */
+const RANK = { confirmed: 0, claimed: 1, unknown: 2 } as const
+
+/**
+ * What all uses of one unit's right come to, whatever the order in which they became known. Only staff go on after
+ * `unknown`, so a use after one is no second for one; two of the same step of a token show in its own state.
+ */
+export function joinUses(uses: readonly UnitUse[]): UnitUseView {
+  const standing = uses.filter((use) => use.outcome !== 'failed')
+  const [use = null] = standing.toSorted(
+    (a, b) => rankOf(a) - rankOf(b) || a.atMs - b.atMs || compare(a.redemptionId, b.redemptionId) || compare(a.nonce, b.nonce),
+  )
+  const counting = new Set(standing.filter((each) => each.outcome !== 'unknown').map((each) => (each.source === 'token' ? each.nonce : `${each.nonce} ${each.redemptionId}`)))
+  return { use, failures: uses.length - standing.length, isDouble: counting.size > 1 }
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
+}
+
+function rankOf({ outcome }: UnitUse): number {
+  return RANK[outcome === 'confirmed' || outcome === 'unknown' ? outcome : 'claimed']
+}
+
+/** How far what is known of an outcome goes; a word that goes further replaces one that does not. */
+const CERTAINTY: Record<Outcome, number> = { unknown: 1, failed: 2, confirmed: 3 }
+
+/** The outcome out of two words about one claim; in a contradiction the right counts as used up, and people must look. */
+export function joinOutcome(known: Outcome | null, told: Outcome): { outcome: Outcome; isConflict: boolean } {
+  if (known === null) return { outcome: told, isConflict: false }
+  const isConflict = known !== told && known !== 'unknown' && told !== 'unknown'
+  return { outcome: CERTAINTY[told] > CERTAINTY[known] ? told : known, isConflict }
+}

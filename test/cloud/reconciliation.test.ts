@@ -1,0 +1,192 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { retryUnapplied } from '../../cloud/agents/retry-unapplied.ts'
+import { applyClaim, applyOutcome, applyVoid, type EvidenceScope } from '../../cloud/protection/evidence.ts'
+import type { Evidence } from '../../policy/journal.ts'
+import type { Outcome } from '../../policy/vocabulary.ts'
+import type { Json } from '../support/cloud.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { movablePlatform } from '../support/movable-platform.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+import { enrolTestAgent, type TestAgent } from '../support/test-agent.ts'
+
+onEveryDatabase('reconciliation', (kind) => {
+  const { platform, forward } = movablePlatform()
+  let shop: Shop
+  let agent: TestAgent
+  let till: string
+  beforeAll(async () => {
+    shop = await openShop(kind, { platform })
+    agent = await enrolTestAgent(shop)
+    till = shop.devices.pos_deactivator
+    await agent.call('reportDeviceHeartbeat', { deviceId: till })
+  })
+  afterAll(() => shop.stop())
+
+  const operatorId = 'op-1'
+  const buy = () => shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+  const grant = async (purchase: Json) =>
+    (await agent.call('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: till, operatorId })).body.replayProtectedNonce as string
+  const claim = (nonce: string, redemptionId: string, source: 'token' | 'receipt' = 'token'): Evidence & { kind: 'claim' } => ({
+    kind: 'claim', redemptionId, nonce, source, rightClass: 'release', ordinals: [0], deviceId: till,
+  })
+  const outcome = (redemptionId: string, said: Outcome): Evidence => ({ kind: 'outcome', redemptionId, outcome: said })
+  const report = (...evidence: Evidence[]) => agent.report(evidence.map((each) => agent.row({ evidence: each })))
+  const status = async (purchase: Json) => (await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).securityTagStatus
+  const open = async (what: string): Promise<Json[]> => (await shop.ok('fetchExceptions', { storeId: shop.storeId, kind: what, state: 'open', limit: 500 })).exceptions
+  const about = async (what: string, subject: string) => (await open(what)).filter((e) => e.subject === subject)
+  const resolve = (redemptionId: string, said: string, fields: Json = {}) => shop.call('resolveRedemption', { redemptionId, outcome: said, operatorId, ...fields })
+
+  describe('resolveRedemption', () => {
+    it('confirms what nobody knew: the purchase is settled, the exception is done with, an event says who', async () => {
+      const purchase = await buy()
+      await report(claim(await grant(purchase), 'r-unknown'), outcome('r-unknown', 'unknown'))
+      expect(await about('outcome_unknown', 'r-unknown')).toHaveLength(1)
+      expect(await status(purchase)).toBe('pending')
+      expect(await resolve('r-unknown', 'confirmed')).toMatchObject({ status: 200, body: { authorizationState: 'redeemed' } })
+      expect(await status(purchase)).toBe('deactivated')
+      expect(await about('outcome_unknown', 'r-unknown')).toEqual([])
+      const { events } = await shop.ok('fetchProtectionEvents', { storeId: shop.storeId, purchaseId: purchase.transactionId, type: 'protection.action.completed' })
+      expect(events).toMatchObject([{ operatorId, outcome: 'confirmed', authorizationState: 'redeemed' }])
+      expect((await resolve('r-unknown', 'confirmed')).status).toBe(200)
+      expect(await resolve('r-unknown', 'failed')).toMatchObject({ status: 409, body: { reason: 'outcome_known' } })
+    })
+
+    it('frees what is still on, and keeps a failed right that was used after all', async () => {
+      const [freed, kept] = [await buy(), await buy()]
+      await report(claim(await grant(freed), 'r-on'), outcome('r-on', 'unknown'), claim(await grant(kept), 'r-off'), outcome('r-off', 'failed'))
+      await resolve('r-on', 'failed')
+      expect(await grant(freed)).toBeTypeOf('string')
+      await resolve('r-off', 'confirmed')
+      expect(await status(kept)).toBe('deactivated')
+      expect(await grant(kept)).toBeNull()
+    })
+
+    it('raises outcome_conflict when the device contradicts later, and staff’s word stands', async () => {
+      const purchase = await buy()
+      await report(claim(await grant(purchase), 'r-conflict'), outcome('r-conflict', 'unknown'))
+      await resolve('r-conflict', 'confirmed')
+      await report(outcome('r-conflict', 'failed'), outcome('r-conflict', 'failed'))
+      expect(await about('outcome_conflict', 'r-conflict')).toHaveLength(1)
+      expect(await status(purchase)).toBe('deactivated')
+    })
+
+    it('waits five minutes for the device, wants the nonce where an id stands for two, and is for one’s own', async () => {
+      const deviceId = shop.devices.self_checkout_detacher
+      const nonces = []
+      for (let i = 0; i < 2; i++) {
+        const product = shop.products[0]
+        const { epc } = await shop.newItem(product)
+        await shop.buy([{ ean: product.ean, quantity: 1, epcs: [epc] }])
+        const { replayProtectedNonce } = await shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc })
+        await shop.ok('redeemProtectionAuthorization', { replayProtectedNonce, deviceId, redemptionId: 'own-id' })
+        nonces.push(replayProtectedNonce)
+      }
+      expect(await resolve('own-id', 'confirmed')).toMatchObject({ status: 409, body: { reason: 'redemption_ambiguous' } })
+      expect(await resolve('own-id', 'confirmed', { replayProtectedNonce: nonces[0] })).toMatchObject({ status: 409, body: { reason: 'outcome_pending' } })
+      forward(301_000)
+      expect((await resolve('own-id', 'confirmed', { replayProtectedNonce: nonces[0] })).status).toBe(200)
+      const rows = await shop.cloud.db.database.reads.selectFrom('redemption').select(['nonce', 'outcome']).where('redemption_id', '=', 'own-id').execute()
+      expect(Object.fromEntries(rows.map((row) => [row.nonce, row.outcome]))).toEqual({ [nonces[0]]: 'confirmed', [nonces[1]]: null })
+      const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
+      expect((await shop.cloud.call(stranger, 'resolveRedemption', { redemptionId: 'own-id', outcome: 'failed', operatorId })).status).toBe(404)
+    })
+  })
+
+  describe('evidence', () => {
+    it('comes to the same, with each exception once, in any order and however often it is told', async () => {
+      const other = await enrolTestAgent(shop)
+      const word = fc.record({ of: fc.constantFrom('a', 'b', 'c', 'l'), said: fc.constantFrom<Outcome>('confirmed', 'failed', 'unknown') })
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(word, { maxLength: 4 }),
+          fc.array(fc.constantFrom('a', 'b', 'c', 'l', 'foreign', 'void', 'strange void'), { maxLength: 6 }),
+          fc.infiniteStream(fc.nat()),
+          async (words, told, chance) => {
+            const views: unknown[] = []
+            // First in a good order, then in any with repetitions.
+            for (const isShuffled of [false, true]) {
+              const purchase = await buy()
+              const nonce = await grant(purchase)
+              const { database } = shop.cloud.db
+              const { cti } = await database.reads.selectFrom('purchase').select('cti').where('purchase_id', '=', purchase.transactionId).executeTakeFirstOrThrow()
+              const { exp, iat } = await database.reads.selectFrom('protection_authorization').select(['exp', 'iat']).where('nonce', '=', nonce).executeTakeFirstOrThrow()
+              const id = (name: string) => `${name} of ${nonce}`
+              const at = (seconds: number) => (iat + seconds) * 1_000
+              const facts: Record<string, (scope: EvidenceScope) => Promise<boolean>> = {
+                a: (scope) => applyClaim(scope, by(agent, at(10)), claim(nonce, id('a'))),
+                b: (scope) => applyClaim(scope, by(agent, at(20)), claim(nonce, id('b'))),
+                c: (scope) => applyClaim(scope, by(other, at(30)), claim(cti ?? '', id('c'), 'receipt')),
+                l: (scope) => applyClaim(scope, by(agent, exp * 1_000 + 5), claim(nonce, id('l'))),
+                foreign: (scope) => applyClaim(scope, by(other, at(40)), claim(nonce, id('f'))),
+                void: (scope) => applyVoid(scope, by(agent, at(15)), nonce),
+                'strange void': (scope) => applyVoid(scope, by(other, at(16)), nonce),
+              }
+              const all = [
+                ...told.flatMap((name) => facts[name] ?? []),
+                ...words.map(({ of, said }) => (scope: EvidenceScope) => applyOutcome(scope, by(of === 'c' ? other : agent, at(50)), id(of), said)),
+              ]
+              const order = isShuffled ? [...all, ...all].map((fact) => ({ fact, key: chance.next().value })).toSorted((x, y) => x.key - y.key).map(({ fact }) => fact) : all
+              await database.write(async (db) => {
+                const scope: EvidenceScope = { db, tenant: purchaseTenant, platform, nowMs: platform.clock.wall(), services: shop.cloud.cloud.services, emit: () => undefined, afterCommit: () => undefined }
+                // What is about something not known yet waits, as unapplied rows do.
+                let waiting = order
+                for (let round = 0; round < 2; round++) {
+                  const still: typeof order = []
+                  for (const fact of waiting) if (!(await fact(scope))) still.push(fact)
+                  waiting = still
+                }
+              })
+              views.push(await viewOf(purchase, nonce))
+            }
+            expect(views[1]).toEqual(views[0])
+          },
+        ),
+        { numRuns: kind === 'sqlite' ? 25 : 8 },
+      )
+    }, 120_000)
+
+    let purchaseTenant = ''
+    beforeAll(async () => {
+      purchaseTenant = (await shop.cloud.db.database.reads.selectFrom('store').select('tenant').where('store_id', '=', shop.storeId).executeTakeFirstOrThrow()).tenant
+    })
+    const by = ({ agentId }: TestAgent, atMs: number) => ({ agentId, storeId: shop.storeId, atMs, eventId: '' })
+
+    async function viewOf(purchase: Json, nonce: string): Promise<unknown> {
+      const { reads } = shop.cloud.db.database
+      const lines = (purchase.items as Json[]).map((line) => line.itemLineId as string)
+      const plain = (text: string) => lines.reduce((known, line) => known.replaceAll(line, 'LINE'), text.replaceAll(nonce, 'NONCE'))
+      const rights = await reads.selectFrom('unit_right').selectAll().where('purchase_id', '=', purchase.transactionId).execute()
+      const exceptions = await reads.selectFrom('protection_exception').selectAll().where('acknowledged_ms', 'is', null).execute()
+      const mine = exceptions.filter((row) => row.purchase_id === purchase.transactionId || plain(row.subject) !== row.subject)
+      const known = new Set(mine.map((row) => `${row.kind} ${row.subject}`))
+      expect(known.size).toBe(mine.length)
+      return {
+        rights: rights.map(({ state, outcome: said, redemption_id, failures }) => ({ state, said, by: plain(redemption_id ?? ''), failures })),
+        exceptions: [...known].map(plain).sort(),
+        status: await status(purchase),
+        state: (await reads.selectFrom('protection_authorization').select(['voided_ms', 'iat']).where('nonce', '=', nonce).execute()).map((row) => row.voided_ms === null ? null : row.voided_ms - row.iat * 1_000),
+      }
+    }
+
+    it('that nobody knew is applied when it has become known, and its exception is withdrawn', async () => {
+      const purchase = await buy()
+      const nonce = await grant(purchase)
+      const { database } = shop.cloud.db
+      const row = await database.reads.selectFrom('protection_authorization').selectAll().where('nonce', '=', nonce).executeTakeFirstOrThrow()
+      await database.write((db) => db.deleteFrom('protection_authorization').where('nonce', '=', nonce).execute())
+      await report(claim(nonce, 'r-early'), outcome('r-early', 'confirmed'))
+      expect(await about('unapplied', 'r-early')).toHaveLength(1)
+      await database.write((db) => db.insertInto('protection_authorization').values(row).execute())
+      const { services } = shop.cloud.cloud
+      const applied = await database.write((db) => retryUnapplied({ db, services, nowMs: platform.clock.wall(), emit: () => undefined, afterCommit: () => undefined }, agent.agentId))
+      expect(applied).toBe(2)
+      expect(await about('unapplied', 'r-early')).toEqual([])
+      expect(await status(purchase)).toBe('deactivated')
+    })
+  })
+
+  it('leaves no error in the log', () => {
+    expect(shop.cloud.errors).toEqual([])
+  })
+})

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../support/cloud.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { openShop, type Shop } from '../support/shop.ts'
+
+onEveryDatabase('simulateProtectionPolicy', (kind) => {
+  let shop: Shop
+  let current: Json
+  beforeAll(async () => {
+    shop = await openShop(kind)
+    current = (await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })).policy
+  })
+  afterAll(() => shop.stop())
+
+  const simulate = (policy: Json, fields: Json = {}) => shop.ok('simulateProtectionPolicy', { storeId: shop.storeId, policy: { ...current, ...policy }, ...fields })
+  const ask = (epc: string) => shop.ok('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc })
+
+  it('tells which answers another policy would have given, as that policy then gives them', async () => {
+    const [paid, unpaid] = [await shop.newItem(shop.products[0]), await shop.newItem(shop.products[0])]
+    await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [paid.epc] }])
+    const granted = await ask(paid.epc)
+    expect(granted.authorized).toBe(true)
+    expect((await ask(unpaid.epc)).reason).toBe('item_not_paid')
+    const purchase = await shop.buy([{ ean: shop.products[1].ean, quantity: 2 }])
+    await shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: shop.devices.pos_deactivator })
+
+    expect(await simulate({})).toEqual({ success: true, decisions: 3, changedTotal: 0, changed: [] })
+    const strict = { requiresManualOverrideAboveValue: 1 }
+    const { changed, decisions } = await simulate(strict)
+    expect(decisions).toBe(3)
+    expect(changed).toHaveLength(2)
+    expect(changed.find((c: Json) => c.eventId === granted.eventId)).toMatchObject({
+      deviceId: shop.devices.self_checkout_detacher,
+      protectionAction: 'detach_hard_tag',
+      before: { authorized: true },
+      after: { authorized: false, reason: 'manual_assistance_required', detail: expect.stringContaining('1.00 EUR') },
+    })
+    expect((await simulate(strict, { since: new Date(Date.now() + 60_000).toISOString() })).decisions).toBe(0)
+    // Nothing was changed by trying; then the policy is, and the answer is the one that was foretold.
+    expect((await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })).policy).toEqual(current)
+    const { home: _home, homeEpoch: _epoch, ...rest } = current
+    const { worstCaseLoss } = await shop.ok('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...rest, ...strict } })
+    // One gate × 20 receipts × 1,000 EUR (risk class 2).
+    expect(worstCaseLoss).toBe(20_000)
+    const again = await shop.newItem(shop.products[0])
+    await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [again.epc] }])
+    expect(await ask(again.epc)).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+    expect((await simulate({})).changed).toMatchObject([{ before: { authorized: false, reason: 'manual_assistance_required' }, after: { authorized: true } }])
+    expect(shop.cloud.errors).toEqual([])
+  })
+})

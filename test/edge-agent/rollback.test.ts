@@ -1,0 +1,62 @@
+import { copyFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, it } from 'vitest'
+import type { Json } from '../support/cloud.ts'
+import { LANES, openStore, type TestStore } from '../support/store.ts'
+
+let store: TestStore
+afterEach(() => store.stop())
+
+const release = (receipt: string) => store.authorize({ deviceId: store.shop.devices[LANES.station], protectionAction: 'deactivate_label', receipt })
+const product = () => store.shop.products.toSorted((a, b) => a.price - b.price)[0]
+const synced = () => store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+const offline = async () => {
+  store.network(false)
+  await store.until('offline', () => !store.agent.link.isOnline)
+}
+const online = async () => {
+  store.network(true)
+  await synced()
+}
+const raised = async (kind: string): Promise<Json[]> => (await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId, kind }))).exceptions
+const seen = async () => (await store.drive(store.shop.ok('fetchAgents', { storeId: store.shop.storeId }))).agents[0]
+
+it('a ledger that was put back heals itself: nothing alone for 11 minutes, what was used is known again, nothing is lost', async () => {
+  store = await openStore()
+  const [used, later] = [await store.buy([{ ean: product().ean, quantity: 1 }]), await store.buy([{ ean: product().ean, quantity: 1 }])]
+  const file = (name: string) => join(store.dataDir, name)
+  await synced()
+  await store.restart(() => copyFileSync(file('ledger.db'), file('backup.db')))
+  await synced()
+  await offline()
+  expect(await release(used.receipt)).toMatchObject({ authorized: true, offline: true })
+  await online()
+
+  store.network(false)
+  await store.restart(() => {
+    for (const suffix of ['-wal', '-shm']) rmSync(file(`ledger.db${suffix}`), { force: true })
+    copyFileSync(file('backup.db'), file('ledger.db'))
+  })
+  // Something is written before the cloud was ever heard: it must not look like a second copy, and must not be lost.
+  const refused = await store.authorize({ deviceId: store.shop.devices[LANES.station], protectionAction: 'deactivate_label', receipt: 'nonsense' })
+  expect(refused.authorized).toBe(false)
+  await online()
+  expect(await raised('ledger_rollback')).toHaveLength(1)
+  expect(await raised('agent_fork')).toEqual([])
+  expect(store.agent.ledger.generation).toBe(2)
+  expect(await seen()).toMatchObject({ state: 'active', generation: 2, ledgerSeq: store.agent.ledger.journal.head.seq })
+  const { events } = await store.drive(store.shop.ok('fetchProtectionEvents', { storeId: store.shop.storeId, type: 'protection.authorization.denied', limit: 500 }))
+  expect(events.map((e: Json) => e.eventId)).toContain(refused.eventId)
+
+  await offline()
+  expect(await release(later.receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+  await store.world.advance(12 * 60_000)
+  expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  expect(await release(later.receipt)).toMatchObject({ authorized: true, offline: true })
+  // The generation is kept over a restart, and the cloud goes on with it.
+  await store.restart()
+  await online()
+  expect(store.agent.ledger.generation).toBe(2)
+  expect(await raised('ledger_rollback')).toHaveLength(1)
+  expect(await raised('double_redeem')).toEqual([])
+})
