@@ -9,7 +9,7 @@ import { verifyPickupCode } from './decisions/pickup-code.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { countPerson, newCounters, type Counters } from './health/metrics.ts'
 import { keepTidy } from './housekeeping.ts'
-import type { AgentStatus } from './health/status.ts'
+import { agentStatus, type AgentStatus } from './health/status.ts'
 import { openItemFile } from './items/database.ts'
 import { openReplica, type Replica } from './items/replica.ts'
 import { openDoors } from './lanes/doors.ts'
@@ -231,29 +231,7 @@ export function startAgent(parts: AgentParts): Agent {
     onPerson: (deviceId, direction) => feed.publish({ type: 'person', deviceId, direction, count: countPerson(counters, deviceId, direction) }),
   })
 
-  function status(): AgentStatus {
-    const { nowMs: now, trust: clockTrust } = clock.now()
-    return {
-      agentId: identity.agentId,
-      storeId: identity.storeId,
-      storeName: trust.policy?.storeName ?? null,
-      online: link.isOnline,
-      offlineSince: link.offlineSinceMs === null ? null : new Date(link.offlineSinceMs).toISOString(),
-      broker: link.hasBroker,
-      queueDepth: ledger.journal.waiting,
-      policyVersion: trust.policy?.ver ?? null,
-      stage: trust.stage(),
-      clock: clockTrust,
-      now: new Date(now).toISOString(),
-      isHome: trust.policy?.policy.home === identity.agentId,
-      items: { known: items.size, ageSeconds: items.confirmedMs === 0 ? null : Math.max(0, Math.round((now - items.confirmedMs) / 1_000)) },
-      devices: (supervisor?.statuses ?? []).map((device) => {
-        const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)
-        return { ...device, name: known?.name ?? null, deviceType: known?.deviceType ?? null, door: doors.stateOf(device.deviceId) ?? null }
-      }),
-      fault,
-    }
-  }
+  const status = () => agentStatus({ identity, clock, trust, items, link, ledger, doors, fault, devices: supervisor?.statuses ?? [] })
 
   let statusTimer: Cancel | undefined
   function changed(): void {

@@ -2,6 +2,12 @@ import type { DoorState } from '../../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
 import type { PolicyStage } from '../../policy/store-policy.ts'
 import type { ClockTrust } from '../../policy/trusted-clock.ts'
+import type { Replica } from '../items/replica.ts'
+import type { Doors } from '../lanes/doors.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { AgentClock } from '../trust/clock.ts'
+import type { Identity } from '../trust/identity.ts'
+import type { Trust } from '../trust/trust.ts'
 
 /** The agent as a person at the station should see it. */
 export interface AgentStatus {
@@ -26,4 +32,42 @@ export interface AgentStatus {
   devices: (DeviceStatus & { name: string | null; deviceType: string | null; door?: DoorState | null })[]
   /** Why nothing may move, or null. */
   fault: string | null
+}
+
+/** Where an agent's status comes from. */
+export interface StatusSources {
+  identity: Identity
+  clock: AgentClock
+  trust: Trust
+  items: Pick<Replica, 'size' | 'confirmedMs'>
+  link: { readonly isOnline: boolean; readonly offlineSinceMs: number | null; readonly hasBroker: boolean }
+  ledger: Ledger
+  doors: Doors
+  fault: string | null
+  devices: readonly DeviceStatus[]
+}
+
+/** The agent as it is now. */
+export function agentStatus({ identity, clock, trust, items, link, ledger, doors, fault, devices }: StatusSources): AgentStatus {
+  const { nowMs: now, trust: clockTrust } = clock.now()
+  return {
+    agentId: identity.agentId,
+    storeId: identity.storeId,
+    storeName: trust.policy?.storeName ?? null,
+    online: link.isOnline,
+    offlineSince: link.offlineSinceMs === null ? null : new Date(link.offlineSinceMs).toISOString(),
+    broker: link.hasBroker,
+    queueDepth: ledger.journal.waiting,
+    policyVersion: trust.policy?.ver ?? null,
+    stage: trust.stage(),
+    clock: clockTrust,
+    now: new Date(now).toISOString(),
+    isHome: trust.policy?.policy.home === identity.agentId,
+    items: { known: items.size, ageSeconds: items.confirmedMs === 0 ? null : Math.max(0, Math.round((now - items.confirmedMs) / 1_000)) },
+    devices: devices.map((device) => {
+      const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)
+      return { ...device, name: known?.name ?? null, deviceType: known?.deviceType ?? null, door: doors.stateOf(device.deviceId) ?? null }
+    }),
+    fault,
+  }
 }

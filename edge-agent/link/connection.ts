@@ -7,6 +7,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentKey } from '../trust/agent-key.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { CloudLink } from './cloud-link.ts'
+import { openDocuments } from './documents.ts'
 import type { HttpClient } from './http-client.ts'
 import type { Messages } from './messages.ts'
 import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
@@ -69,15 +70,12 @@ const LONGEST_RETRY_MS = 15_000
 const POLL_MS = 15_000
 /** How often the time is asked while online: only the answer sets a clock back that a wrong signed time has put ahead. */
 const ASK_TIME_MS = 10 * 60_000
-/** Pages of documents that are fetched in one go. */
-const PAGES_LIMIT = 1_000
 
 /** Keeps a connection for as long as the agent runs; starts at once. */
 export function connect(parts: ConnectionParts): Connection {
   const { platform, identity, http, trust, outbox, messages, log, nowMs } = parts
   const { agentId, storeId } = identity
   const stopping = new AbortController()
-  const where = parts.address === undefined ? {} : { address: parts.address }
   let line: MqttLine | undefined
   let wake: () => void = () => undefined
   let isDirty = false
@@ -86,13 +84,13 @@ export function connect(parts: ConnectionParts): Connection {
   let triesFailed = 0
   let timeAskedAt = 0
   let running: Promise<void> | undefined
-  let looking: Promise<void> | undefined
 
   const onChange = () => {
     if (!session.isOnline) wake()
     parts.onChange()
   }
   const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused, onGreeting: parts.onGreeting })
+  const documents = openDocuments({ platform, trust, session, address: parts.address, onTaken: () => parts.onChange(), onRefused: parts.onRefused })
   const renewal = keyRenewal({ agentId, key: parts.key, session, marks: parts.ledger, random: platform.random, nowMs, onRefused: parts.onRefused })
   const sending = sender({
     platform,
@@ -117,45 +115,6 @@ export function connect(parts: ConnectionParts): Connection {
     const time = answer.kind === 'answered' ? answer.body['time'] : undefined
     const taken = typeof time === 'string' ? trust.acceptTime(time, nonce) : undefined
     if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(`time: ${taken.detail}`)
-  }
-
-  /** What kind of document was taken; undefined when it was not. */
-  function take(document: unknown): string | undefined {
-    const taken = typeof document === 'string' ? trust.accept(document) : undefined
-    if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(taken.detail)
-    return taken?.taken ? taken.kind : undefined
-  }
-
-  /** One look at what is newer; whoever asks meanwhile gets the same. */
-  async function lookOnce(): Promise<void> {
-    const answer = await session.call('fetchSignedDocuments', { have: trust.have(), ...where })
-    if (answer.kind !== 'answered') return
-    await takeAll(answer.body['documents'] as unknown[])
-    parts.onChange()
-  }
-
-  async function takeAll(documents: readonly unknown[]): Promise<void> {
-    for (const document of documents) {
-      // A page of items takes some milliseconds: tags are looked up in between.
-      if (take(document) === 'items') await pause(platform.timers, 0)
-    }
-  }
-
-  /** Fetches what is newer than here, for a start without the many pages of items; false when the cloud did not answer. */
-  async function fetchDocuments(scope: 'all' | 'without items'): Promise<boolean> {
-    isDirty = false
-    let cursor: string | undefined
-    for (let page = 0; page < PAGES_LIMIT; page++) {
-      const answer = await session.call('fetchSignedDocuments', { have: scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }, ...(cursor !== undefined && { cursor }), ...where })
-      if (answer.kind === 'refused') return session.isOnline
-      if (answer.kind === 'unreachable') return false
-      await takeAll(answer.body['documents'] as unknown[])
-      const next = answer.body['nextCursor']
-      if (typeof next !== 'string') break
-      cursor = next
-    }
-    parts.onChange()
-    return true
   }
 
   async function bindDevices(): Promise<void> {
@@ -214,7 +173,7 @@ export function connect(parts: ConnectionParts): Connection {
   function takeMessage(topic: string, payload: string): void {
     if (topic === agentTopic(storeId, agentId, 'ack')) return sending.onAck(payload)
     const isCommand = topic === agentTopic(storeId, agentId, 'command')
-    const taken = isCommand ? undefined : take(payload)
+    const taken = isCommand ? undefined : documents.take(payload)
     if (!isCommand) parts.onChange()
     // Of commands only the one that may come unsigned is known so far: look now. Denials and items that were taken
     // are confirmed at once, by asking with what we have: a refund or a shopper waits for it.
@@ -231,7 +190,8 @@ export function connect(parts: ConnectionParts): Connection {
     await askTime()
     // With the cloud in reach the agent has bound its devices before it looks at the documents, which name them.
     await bindDevices()
-    if (!(await fetchDocuments('without items'))) return
+    isDirty = false
+    if (!(await documents.fetch('without items'))) return
     await openBroker(challenge)
     session.goOnline()
     cameOnline = true
@@ -248,7 +208,8 @@ export function connect(parts: ConnectionParts): Connection {
         await openBroker(renewed)
       }
       if (platform.clock.elapsed() - timeAskedAt >= ASK_TIME_MS) await askTime()
-      if (!(await fetchDocuments('all'))) return
+      isDirty = false
+      if (!(await documents.fetch('all'))) return
       sending.kick()
     }
   }
@@ -292,10 +253,7 @@ export function connect(parts: ConnectionParts): Connection {
     },
     ask: session.call,
     told: sending.told,
-    look() {
-      looking ??= lookOnce().finally(() => void (looking = undefined))
-      return looking
-    },
+    look: documents.look,
     start: () => void (running ??= run()),
     ready(limitMs) {
       if (session.isOnline || triesFailed > 0) return Promise.resolve(session.isOnline)

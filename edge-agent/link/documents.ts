@@ -1,0 +1,76 @@
+import { pause, type Platform } from '../../policy/platform.ts'
+import type { Trust } from '../trust/trust.ts'
+import type { CloudAnswer } from './cloud-link.ts'
+
+/** Brings signed documents from the cloud and hands them to those who check them. */
+export interface Documents {
+  /** What kind of document was taken; undefined when it was not. */
+  take(document: unknown): string | undefined
+  /** One look at what is newer; whoever asks meanwhile gets the same. */
+  look(): Promise<void>
+  /** Fetches all that is newer than here; a start can do without the many pages of items. False when the cloud did not answer. */
+  fetch(scope: 'all' | 'without items'): Promise<boolean>
+}
+
+export interface DocumentsParts {
+  platform: Platform
+  trust: Trust
+  session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
+  /** Told to the cloud with every look: where other agents reach this one. */
+  address: string | undefined
+  onTaken(): void
+  /** A document was refused: to be reported. */
+  onRefused(what: string): void
+}
+
+/** Pages that are fetched in one go. */
+const PAGES_LIMIT = 1_000
+
+/** The documents of this agent's store, over HTTP and from wherever else they come. */
+export function openDocuments({ platform, trust, session, address, onTaken, onRefused }: DocumentsParts): Documents {
+  const where = address === undefined ? {} : { address }
+  let looking: Promise<void> | undefined
+
+  function take(document: unknown): string | undefined {
+    const taken = typeof document === 'string' ? trust.accept(document) : undefined
+    if (taken && !taken.taken && taken.why === 'refused') onRefused(taken.detail)
+    return taken?.taken ? taken.kind : undefined
+  }
+
+  async function takeAll(documents: readonly unknown[]): Promise<void> {
+    for (const document of documents) {
+      // A page of items takes some milliseconds: tags are looked up in between.
+      if (take(document) === 'items') await pause(platform.timers, 0)
+    }
+  }
+
+  async function lookOnce(): Promise<void> {
+    const answer = await session.call('fetchSignedDocuments', { have: trust.have(), ...where })
+    if (answer.kind !== 'answered') return
+    await takeAll(answer.body['documents'] as unknown[])
+    onTaken()
+  }
+
+  return {
+    take,
+    look() {
+      looking ??= lookOnce().finally(() => void (looking = undefined))
+      return looking
+    },
+    async fetch(scope) {
+      let cursor: string | undefined
+      for (let page = 0; page < PAGES_LIMIT; page++) {
+        const have = scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }
+        const answer = await session.call('fetchSignedDocuments', { have, ...(cursor !== undefined && { cursor }), ...where })
+        if (answer.kind === 'refused') return session.isOnline
+        if (answer.kind === 'unreachable') return false
+        await takeAll(answer.body['documents'] as unknown[])
+        const next = answer.body['nextCursor']
+        if (typeof next !== 'string') break
+        cursor = next
+      }
+      onTaken()
+      return true
+    },
+  }
+}
