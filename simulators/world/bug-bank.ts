@@ -37,8 +37,8 @@ export const BUGS: readonly Bug[] = [
     name: 'release-before-ledger',
     what: 'the device moves before the claim is durable',
     changes: [
-      change('edge-agent/decisions/authorize.js', 'let eventId = grant.eventId ?? null;', 'let eventId = grant.eventId ?? null;\nconst result = await actuate(redemptionId, request.deviceId, 0);'),
-      change('edge-agent/decisions/authorize.js', 'const result = await actuate(redemptionId, request.deviceId);', ''),
+      change('edge-agent/decisions/authorize.js', 'let eventId = grant.eventId ?? null;', 'let eventId = grant.eventId ?? null;\nconst result = await actuate(redemptionId, ask, 0);'),
+      change('edge-agent/decisions/authorize.js', 'const result = await actuate(redemptionId, ask);', ''),
     ],
   },
   {
@@ -58,8 +58,8 @@ export const BUGS: readonly Bug[] = [
     name: 'nonces-forgotten-by-wall-clock',
     what: 'used nonces are cleared away by the wall clock, and no floor is kept',
     changes: [
-      change('edge-agent/runtime.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
-      change('edge-agent/runtime.js', 'ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END);', 'ledger.claims.prune(Math.floor(platform.clock.wall() / 1_000) - KEEP_AFTER_END);'),
+      change('edge-agent/housekeeping.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
+      change('edge-agent/runtime.js', 'keepTidy({ ledger, clock, ', 'keepTidy({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, '),
       change('edge-agent/ledger/claims.js', "writeMark.run('floor', String(before));", ''),
     ],
   },
@@ -67,8 +67,8 @@ export const BUGS: readonly Bug[] = [
     name: 'floor-by-wall-clock',
     what: 'the floor below which tokens are dead is raised by the wall clock',
     changes: [
-      change('edge-agent/runtime.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
-      change('edge-agent/runtime.js', 'ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END);', 'ledger.claims.prune(Math.floor(platform.clock.wall() / 1_000) - KEEP_AFTER_END);'),
+      change('edge-agent/housekeeping.js', 'const HOUSEKEEPING_MS = 600_000;', 'const HOUSEKEEPING_MS = 20_000;'),
+      change('edge-agent/runtime.js', 'keepTidy({ ledger, clock, ', 'keepTidy({ ledger, clock: { now: () => ({ nowMs: platform.clock.wall() }) }, '),
     ],
   },
   {
@@ -175,12 +175,12 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'lease-not-exclusive',
     what: 'a unit that one device holds a token for is lent to another as well',
-    changes: [change('cloud/protection/leases.js', "return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS };", "return { right: 'free' };")],
+    changes: [change('cloud/protection/leases.js', 'if (row.agent_id === null || row.voided_ms !== null)', 'if (row)')],
   },
   {
     name: 'freed-though-released',
     what: 'a failed release frees a unit that another one has released',
-    changes: [change('cloud/protection/evidence.js', 'else if (await wasUsedTwice(scope, key))', 'else if (!scope)')],
+    changes: [change('policy/unit-uses.js', 'return { use, failures', 'return { use: uses.length > standing.length ? null : use, failures')],
   },
   {
     name: 'paid-after-end',

@@ -258,7 +258,7 @@ onEveryDatabase('agents', (kind) => {
         agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-first', outcome: 'failed' } }),
       ])
       const { body } = await agent.call('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: gate.devices.pos_deactivator })
-      expect(body).toMatchObject({ deactivationAuthorized: false, authorizationToken: null, reason: 'manual_assistance_required' })
+      expect(body).toMatchObject({ deactivationAuthorized: false, authorizationToken: null, reason: 'already_redeemed' })
     })
 
     it('frees the lease of a token that the agent voids', async () => {
