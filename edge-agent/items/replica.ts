@@ -76,7 +76,8 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
 
   /** The end of the sequence as far as anybody has said. */
   let head = { epoch, ver }
-  let mustRestart = false
+  /** Set: we must begin anew, with a beginning that is at least as young as this floor. */
+  let restartFloor: number | undefined
 
   function addCategory(name: string): number {
     const known = numbers.get(name)
@@ -132,7 +133,7 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
     ;({ epoch, floor: base } = page)
     ver = 0
     confirmedMs = 0
-    mustRestart = false
+    restartFloor = undefined
     persisting(() => disk.clear(mark(0)))
   }
 
@@ -163,7 +164,7 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
   }
 
   function isBehind(): boolean {
-    return mustRestart || head.epoch > epoch || head.ver > ver
+    return restartFloor !== undefined || head.epoch > epoch || head.ver > ver
   }
 
   return {
@@ -174,9 +175,11 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
     take(page) {
       if (page.epoch < epoch) return 'rollback'
       noteHead(page)
-      if (page.epoch > epoch || isBelow(page.floor)) {
+      // Pages that were on their way may have brought us past the floor meanwhile: what was missed stays missed.
+      const isAwaited = restartFloor !== undefined && page.after === 0 && page.floor >= restartFloor
+      if (page.epoch > epoch || isBelow(page.floor) || isAwaited) {
         if (page.after !== 0) {
-          mustRestart = true
+          restartFloor = Math.max(restartFloor ?? 0, page.floor)
           return 'gap'
         }
         begin(page)
@@ -193,13 +196,13 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
     },
     hearHead(told, atMs) {
       noteHead(told)
-      if (told.epoch === epoch && isBelow(told.floor)) mustRestart = true
-      if (mustRestart || told.epoch !== epoch || told.ver !== ver || atMs <= confirmedMs) return
+      if (told.epoch === epoch && isBelow(told.floor)) restartFloor = Math.max(restartFloor ?? 0, told.floor)
+      if (restartFloor !== undefined || told.epoch !== epoch || told.ver !== ver || atMs <= confirmedMs) return
       confirmedMs = atMs
       isMarkDirty = true
       flushLater()
     },
-    have: () => (mustRestart ? [epoch, 0] : [epoch, ver]),
+    have: () => (restartFloor !== undefined ? [epoch, 0] : [epoch, ver]),
     get isBehind() {
       return isBehind()
     },

@@ -69,6 +69,25 @@ describe('the replica of the items', () => {
       return item ? [[epc, item.status] as const] : []
     }))
 
+  it('begins anew also when a page that was on its way brings it past the floor meanwhile', () => {
+    const cloud = registry()
+    const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
+    const give = (name: number) => cloud.change(0, 'sellable', name)
+    give(0)
+    replica.take(cloud.page(0, 5))
+    give(1)
+    const onItsWay = cloud.page(replica.have()[1], 5)
+    cloud.forget()
+    give(0)
+    const tooNew = cloud.page(cloud.head.ver - 1, 5)
+    expect(replica.take(tooNew)).toBe('gap')
+    replica.take(onItsWay)
+    replica.hearHead(cloud.head, 1)
+    for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.have()[1], 3))
+    expect([replica.isBehind, states(replica)]).toEqual([false, cloud.states()])
+    replica.close()
+  })
+
   it('is the registry in the end, whatever was lost, doubled or out of order, and whenever it was killed', async () => {
     const step = fc.oneof(
       { weight: 6, arbitrary: fc.record({ kind: fc.constant('change' as const), n: fc.nat(7), status: fc.constantFrom(...ITEM_STATUSES), name: fc.nat(NAMES - 1) }) },
