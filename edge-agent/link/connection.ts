@@ -90,7 +90,7 @@ export function connect(parts: ConnectionParts): Connection {
     parts.onChange()
   }
   const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused, onGreeting: parts.onGreeting })
-  const documents = openDocuments({ platform, trust, session, address: parts.address, onTaken: () => parts.onChange(), onRefused: parts.onRefused })
+  const documents = openDocuments({ platform, trust, session, address: parts.address, onTaken, onRefused: parts.onRefused })
   const renewal = keyRenewal({ agentId, key: parts.key, session, marks: parts.ledger, random: platform.random, nowMs, onRefused: parts.onRefused })
   const sending = sender({
     platform,
@@ -173,14 +173,23 @@ export function connect(parts: ConnectionParts): Connection {
   function takeMessage(topic: string, payload: string): void {
     if (topic === agentTopic(storeId, agentId, 'ack')) return sending.onAck(payload)
     const isCommand = topic === agentTopic(storeId, agentId, 'command')
-    const taken = isCommand ? undefined : documents.take(payload)
-    if (!isCommand) parts.onChange()
-    // Of commands only the one that may come unsigned is known so far: look now. Denials and items that were taken
-    // are confirmed at once, by asking with what we have: a refund or a shopper waits for it.
-    if (isCommand || taken === 'deny' || taken === 'items' || trust.isBehind) {
-      isDirty = true
-      wake()
+    if (!isCommand) {
+      documents.take(payload)
+      onTaken()
     }
+    // Of commands only the one that may come unsigned is known so far: look now.
+    if (isCommand || trust.isBehind) lookNow()
+  }
+
+  /** Denials and items are confirmed at once, by asking with what we have, whichever way they came. */
+  function onTaken(): void {
+    parts.onChange()
+    if (!documents.isConfirmed) lookNow()
+  }
+
+  function lookNow(): void {
+    isDirty = true
+    wake()
   }
 
   /** One life of a login; resolves when it is over. */

@@ -10,6 +10,8 @@ export interface Documents {
   look(): Promise<void>
   /** Fetches all that is newer than here; a start can do without the many pages of items. False when the cloud did not answer. */
   fetch(scope: 'all' | 'without items'): Promise<boolean>
+  /** Whether the cloud knows of the denials and items that are held here: a refund waits for that, and what a shopper is told. */
+  readonly isConfirmed: boolean
 }
 
 export interface DocumentsParts {
@@ -23,6 +25,8 @@ export interface DocumentsParts {
   onRefused(what: string): void
 }
 
+type Held = Omit<ReturnType<Trust['have']>, 'items'> & { items?: [number, number] | undefined }
+
 /** Pages that are fetched in one go. */
 const PAGES_LIMIT = 1_000
 
@@ -30,6 +34,14 @@ const PAGES_LIMIT = 1_000
 export function openDocuments({ platform, trust, session, address, onTaken, onRefused }: DocumentsParts): Documents {
   const where = address === undefined ? {} : { address }
   let looking: Promise<void> | undefined
+  /** The denials and items that the cloud was last told of. */
+  let told: string | undefined
+
+  async function ask(have: Held, cursor?: string): Promise<CloudAnswer> {
+    const answer = await session.call('fetchSignedDocuments', { have, ...(cursor !== undefined && { cursor }), ...where })
+    if (answer.kind === 'answered') told = heldOf(have)
+    return answer
+  }
 
   function take(document: unknown): string | undefined {
     const taken = typeof document === 'string' ? trust.accept(document) : undefined
@@ -45,7 +57,7 @@ export function openDocuments({ platform, trust, session, address, onTaken, onRe
   }
 
   async function lookOnce(): Promise<void> {
-    const answer = await session.call('fetchSignedDocuments', { have: trust.have(), ...where })
+    const answer = await ask(trust.have())
     if (answer.kind !== 'answered') return
     await takeAll(answer.body['documents'] as unknown[])
     onTaken()
@@ -61,7 +73,7 @@ export function openDocuments({ platform, trust, session, address, onTaken, onRe
       let cursor: string | undefined
       for (let page = 0; page < PAGES_LIMIT; page++) {
         const have = scope === 'all' ? trust.have() : { ...trust.have(), items: undefined }
-        const answer = await session.call('fetchSignedDocuments', { have, ...(cursor !== undefined && { cursor }), ...where })
+        const answer = await ask(have, cursor)
         if (answer.kind === 'refused') return session.isOnline
         if (answer.kind === 'unreachable') return false
         await takeAll(answer.body['documents'] as unknown[])
@@ -72,5 +84,12 @@ export function openDocuments({ platform, trust, session, address, onTaken, onRe
       onTaken()
       return true
     },
+    get isConfirmed() {
+      return told === heldOf(trust.have())
+    },
   }
+}
+
+function heldOf({ deny, items }: Held): string {
+  return JSON.stringify([deny, items])
 }

@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest'
+import { openDocuments } from '../../edge-agent/link/documents.ts'
+import type { Trust } from '../../edge-agent/trust/trust.ts'
+import type { Json } from '../support/cloud.ts'
+import { realPlatform } from '../../bin/platform.ts'
+
+/** An agent that takes any page `kind:n` in order, and a cloud that has these pages. */
+function open(pages: Record<'deny' | 'items', number>) {
+  const held = { deny: 0, items: 0 }
+  const told: Json[] = []
+  const trust = {
+    have: () => ({ deny: [0, held.deny] as [number, number], items: [1, held.items] as [number, number] }),
+    accept(document: string) {
+      const [kind, ver] = document.split(':') as ['deny' | 'items', string]
+      if (Number(ver) !== held[kind] + 1) return { taken: false, why: 'known' }
+      held[kind]++
+      return { taken: true, kind }
+    },
+  } as unknown as Trust
+  const unconfirmed: boolean[] = []
+  const documents = openDocuments({
+    platform: realPlatform(),
+    trust,
+    session: {
+      isOnline: true,
+      call(_operation, body) {
+        const { have } = body as Json
+        told.push(have)
+        const of = (kind: 'deny' | 'items') => (have[kind]?.[1] < pages[kind] ? [`${kind}:${have[kind][1] + 1}`] : [])
+        return Promise.resolve({ kind: 'answered', status: 200, body: { documents: [...of('deny'), ...of('items')] } } as never)
+      },
+    },
+    address: undefined,
+    onTaken: () => unconfirmed.push(!documents.isConfirmed),
+    onRefused: () => undefined,
+  })
+  return { documents, told, unconfirmed }
+}
+
+it.each(['fetch', 'look'] as const)('knows that the cloud has not heard yet of what came by the same answer (%s)', async (how) => {
+  const { documents, told, unconfirmed } = open({ deny: 1, items: 1 })
+  const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.look())
+  expect(documents.isConfirmed).toBe(false)
+  await ask()
+  expect(documents.isConfirmed).toBe(false)
+  await ask()
+  expect(documents.isConfirmed).toBe(true)
+  expect(unconfirmed).toEqual([true, false])
+  expect(told.map((have) => [have.deny[1], have.items[1]])).toEqual([[0, 0], [1, 1]])
+})
+
+it('knows it of what the broker brought, and when the items were left out of the question', async () => {
+  const { documents } = open({ deny: 0, items: 0 })
+  await documents.fetch('without items')
+  expect(documents.isConfirmed).toBe(false)
+  await documents.fetch('all')
+  expect(documents.isConfirmed).toBe(true)
+  documents.take('deny:1')
+  expect(documents.isConfirmed).toBe(false)
+})
