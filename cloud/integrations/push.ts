@@ -52,9 +52,11 @@ export async function push(work: Work, side: Side, input: PushInput, announce: A
     const errors = await pushWith(work, side, connector, credentials, input)
     const failed = new Set(errors.map(({ index }) => index)).size
     const result: Pushed = { isSandbox: false, pushed: input.records.length - failed, errors, warnings: [] }
-    await work.step(async (call) => {
+    // A successor of a call that died sends the same under the same keys, and tells nobody twice.
+    await work.once(async (call) => {
       call.changed(storeId)
       announce(call, storeId, result)
+      return {}
     })
     return result
   } catch (error) {

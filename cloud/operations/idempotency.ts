@@ -89,32 +89,41 @@ export async function findAnswer(db: Db, request: RequestIdentity, nowMs: number
   return { status: row.status, body: row.body }
 }
 
-/** Marks a request of several transactions as being carried out, until its lease ends. */
+/** Marks a request of several transactions as being carried out, until its lease ends. What an earlier life of it remembers stays. */
 export async function claimRunning(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
-  await keepAnswer(db, request, { status: RUNNING, body: '' }, { basis: [], untilMs: nowMs + RUNNING_LEASE_MS }, nowMs)
+  const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
+  const isSame = row?.status === RUNNING && row.request_hash === request.requestHash && row.created_ms > nowMs - IDEMPOTENCY_WINDOW_MS
+  await keepAnswer(db, request, { status: RUNNING, body: isSame ? row.body : '' }, { basis: [], untilMs: nowMs + RUNNING_LEASE_MS }, nowMs)
+}
+
+/**
+ * What this request, in whichever life, has noted; '' for nothing, undefined when another life of it has ended it. Takes the row
+ * for this transaction, so that a life that was only slow cannot do the same beside it.
+ */
+export async function takeMemory(db: Db, request: RequestIdentity, nowMs: number): Promise<string | undefined> {
+  const row = await ofRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs + RUNNING_LEASE_MS }), request).returning('body').executeTakeFirst()
+  return row?.body
+}
+
+/** Notes, in the transaction of what was done, what a successor must know to go on from there. */
+export async function noteMemory(db: Db, request: RequestIdentity, memory: string): Promise<void> {
+  await ofRunning(db.updateTable('idempotency').set({ body: memory }), request).execute()
 }
 
 /** The work goes on: its lease with it. */
 export async function renewRunning(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
-  await db
-    .updateTable('idempotency')
-    .set({ valid_until_ms: nowMs + RUNNING_LEASE_MS })
-    .where('tenant', '=', request.tenant)
-    .where('operation', '=', request.operation)
-    .where('key_hash', '=', request.keyHash)
-    .where('status', '=', RUNNING)
-    .execute()
+  await ofRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs + RUNNING_LEASE_MS }), request).execute()
 }
 
-/** The work has failed: the same key may try again. */
-export async function forgetRunning(db: Db, request: RequestIdentity): Promise<void> {
-  await db
-    .deleteFrom('idempotency')
-    .where('tenant', '=', request.tenant)
-    .where('operation', '=', request.operation)
-    .where('key_hash', '=', request.keyHash)
-    .where('status', '=', RUNNING)
-    .execute()
+/** The work has failed: the same key may try again at once. What was done once stays remembered. */
+export async function endRunning(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
+  await ofRunning(db.deleteFrom('idempotency'), request).where('body', '=', '').execute()
+  await ofRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs }), request).execute()
+}
+
+/** Of this request, while it is being carried out. */
+function ofRunning<Q extends { where(column: 'tenant' | 'operation' | 'key_hash' | 'status', op: '=', value: string | number): Q }>(query: Q, request: RequestIdentity): Q {
+  return query.where('tenant', '=', request.tenant).where('operation', '=', request.operation).where('key_hash', '=', request.keyHash).where('status', '=', RUNNING)
 }
 
 /** The kept answer to a request without key, if everything it rests on is as it was. */

@@ -98,6 +98,9 @@ export interface Call<C extends Caller = Caller> {
   afterCommit(task: () => void | Promise<void>): void
 }
 
+/** What a successor of a request that died is told. */
+export type Remembered = Readonly<Record<string, string | null>>
+
 /**
  * What an operation works with that is too long for one transaction, or that waits for more than the database. Each step is
  * durable by itself and sends its events; the whole may be begun again after a crash and must then do no harm.
@@ -112,6 +115,12 @@ export interface Work {
   read<T>(look: (call: Call) => Promise<T>): Promise<T>
   /** One transaction. */
   step<T>(change: (call: Call) => Promise<T>): Promise<T>
+  /**
+   * One transaction that a request makes once, however often it is repeated under its Idempotency-Key and whenever its process
+   * died: a successor gets the same result, and goes on from there. At most one in an operation; the result is kept as JSON, so
+   * it is ids. `isStill` false: what was done has come to nothing since, and is done anew.
+   */
+  once<T extends Remembered>(change: (call: Call) => Promise<T>, isStill?: (call: Call, made: T) => Promise<boolean>): Promise<T>
   /** Tells whoever listens how far it is. */
   progress(report: Readonly<Record<string, unknown>>): void
 }

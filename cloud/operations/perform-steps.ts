@@ -1,15 +1,16 @@
 import { assert } from '../../policy/assert.ts'
 import type { Database } from '../persistence/database.ts'
-import { claimRunning, findAnswer, forgetRunning, hashOf, keepAnswer, renewRunning, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
+import { claimRunning, endRunning, findAnswer, hashOf, keepAnswer, noteMemory, renewRunning, takeMemory, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
+import { Failure } from './failure.ts'
 import { keepRefusal } from './keep-refusal.ts'
-import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type ChangedEntity, type Performed, type Request } from './open-call.ts'
-import type { Services, Work } from './operation.ts'
+import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type ChangedEntity, type OpenCall, type Performed, type Request } from './open-call.ts'
+import type { Call, Remembered, Services, Work } from './operation.ts'
 
 /**
  *   [ kept answer? ─ else: running ] ─ step ─ step ─ … ─ [ audit ─ keep answer ]
  *
  * Work of several transactions. Who sends the same Idempotency-Key meanwhile is told to wait; after a crash the lease
- * runs out and a successor begins again.
+ * runs out and a successor begins again: what was to be done `once` it finds in the row, and goes on from there.
  */
 export async function performSteps(request: Request, input: unknown, database: Database, services: Services, report: Report): Promise<Performed> {
   const { operation } = request
@@ -27,7 +28,7 @@ export async function performSteps(request: Request, input: unknown, database: D
     })
     return { replayed: false, ...answer }
   } catch (error) {
-    if (identity) await database.write((db) => forgetRunning(db, identity))
+    if (identity) await database.write((db) => endRunning(db, identity, services.platform.clock.wall()))
     return keepRefusal(error, identity, request, database, services)
   }
 }
@@ -49,26 +50,50 @@ function openWork(
   report: Report,
 ): { work: Work; entity(): ChangedEntity | undefined } {
   let entity: ChangedEntity | undefined
+  let isDone = false
+
+  async function commit<T>(change: (opened: OpenCall) => Promise<T>): Promise<T> {
+    let after: OpenCall['after'] = []
+    const made = await database.write(async (db) => {
+      const nowMs = services.platform.clock.wall()
+      const opened = openCall(request, db, services)
+      const result = await change(opened)
+      await writeOutbox(db, request.caller, opened.events, nowMs, services)
+      if (identity) await renewRunning(db, identity, nowMs)
+      entity = opened.entity() ?? entity
+      after = opened.after
+      return result
+    })
+    await Promise.all(after.map((task) => task()))
+    return made
+  }
+
+  async function once<T extends Remembered>(opened: OpenCall, change: (call: Call) => Promise<T>, isStill?: (call: Call, made: T) => Promise<boolean>): Promise<T> {
+    const { call } = opened
+    if (!identity) return change(call)
+    const memory = await takeMemory(call.db, identity, call.nowMs)
+    if (memory === undefined) throw new Failure('already-exists', 'the same request is being carried out', { reason: 'idempotency_in_progress', retryAfter: 1 })
+    const known = memory === '' ? undefined : (JSON.parse(memory) as { made: T; entity?: ChangedEntity })
+    if (known && (isStill === undefined || (await isStill(call, known.made)))) {
+      entity = known.entity
+      return known.made
+    }
+    const made = await change(call)
+    await noteMemory(call.db, identity, JSON.stringify({ made, entity: opened.entity() }))
+    return made
+  }
+
   const work: Work = {
     operation: request.operation,
     caller: request.caller,
     services,
     repeatKey: identity && hashOf(`${identity.tenant}\0${identity.operation}\0${identity.keyHash}`),
     read: (look) => look(openCall(request, database.reads, services).call),
-    async step(change) {
-      let after: (() => void | Promise<void>)[] = []
-      const made = await database.write(async (db) => {
-        const nowMs = services.platform.clock.wall()
-        const opened = openCall(request, db, services)
-        const result = await change(opened.call)
-        await writeOutbox(db, request.caller, opened.events, nowMs, services)
-        if (identity) await renewRunning(db, identity, nowMs)
-        entity = opened.entity() ?? entity
-        after = opened.after
-        return result
-      })
-      await Promise.all(after.map((task) => task()))
-      return made
+    step: (change) => commit(({ call }) => change(call)),
+    once(change, isStill) {
+      assert(!isDone, `${request.operation.name} does more than one thing once`)
+      isDone = true
+      return commit((opened) => once(opened, change, isStill))
     },
     progress: report,
   }

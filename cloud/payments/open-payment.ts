@@ -1,7 +1,9 @@
+import { assert } from '../../policy/assert.ts'
 import { newId } from '../../policy/ids.ts'
 import { originOf } from '../config.ts'
 import { Failure, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
 import type { PaymentRow, PspConfigRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
@@ -69,9 +71,15 @@ export async function beginPayment(call: Call, purchase: PurchaseRow): Promise<P
   return payment
 }
 
+/** Whether a payment that was begun can still be opened, or was: one that nobody opened has ended, and its purchase with it. */
+export async function isStillOpened({ db }: Pick<Call, 'db'>, paymentId: string | null): Promise<boolean> {
+  return paymentId === null || (await findPayment(db, paymentId))?.state !== 'ended'
+}
+
 /** Opens the payment at the provider and answers it with its `url`. 503 when the provider does not: then the purchase is over. */
-export async function openPayment(run: Runner, payment: PaymentRow, purchase: PurchaseRow, store: StoreRow): Promise<PaymentRow> {
-  if (payment.state === 'open') return payment
+export async function openPayment(run: Runner, paymentId: string): Promise<PaymentRow> {
+  const { payment, purchase, store } = await run.read((db) => readPayment(db, paymentId))
+  if (payment.state !== 'asking') return payment
   let session: Session
   try {
     session = await ask(run, payment, purchase, store)
@@ -85,6 +93,14 @@ export async function openPayment(run: Runner, payment: PaymentRow, purchase: Pu
   const opened = await run.step((call) => noteOpened(call, payment.payment_id, session))
   if (!opened?.url) throw precondition('checkout_ended', 'the purchase ended while its payment was being opened')
   return opened
+}
+
+async function readPayment(db: Db, paymentId: string): Promise<{ payment: PaymentRow; purchase: PurchaseRow; store: StoreRow }> {
+  const payment = await findPayment(db, paymentId)
+  assert(payment, `payment ${paymentId} is gone`)
+  const purchase = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', payment.purchase_id).executeTakeFirstOrThrow()
+  const store = await db.selectFrom('store').selectAll().where('store_id', '=', payment.store_id).executeTakeFirstOrThrow()
+  return { payment, purchase, store }
 }
 
 async function ask(run: Runner, payment: PaymentRow, purchase: PurchaseRow, store: StoreRow): Promise<Session> {

@@ -8,7 +8,7 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'
 import { isTest } from '../scan-and-go/present.ts'
 import { PURCHASE_STATUSES, type PurchaseStatus } from '../scan-and-go/schema.ts'
-import { beginPayment, checkoutPageOf, openPayment } from './open-payment.ts'
+import { beginPayment, checkoutPageOf, isStillOpened, openPayment } from './open-payment.ts'
 import { openPaymentOf } from './queries.ts'
 import { runnerOf } from './runner.ts'
 
@@ -41,15 +41,19 @@ export const processPayment = operation({
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   emits: ['payment.created'],
   async steps(work, input) {
-    const { purchase, store, payment } = await work.step(async (call) => {
-      const whole = await ownPurchase(call, purchaseIdOf(input))
-      checkPayable(call, whole.purchase)
-      call.changed(whole.purchase.purchase_id)
-      return { ...whole, payment: await paymentOf(call, whole.purchase) }
-    })
-    const opened = payment && (await openPayment(runnerOf(work), payment, purchase, store))
+    const { purchaseId, paymentId } = await work.once(
+      async (call) => {
+        const { purchase } = await ownPurchase(call, purchaseIdOf(input))
+        checkPayable(call, purchase)
+        call.changed(purchase.purchase_id)
+        const payment = await paymentOf(call, purchase)
+        return { purchaseId: purchase.purchase_id, paymentId: payment?.payment_id ?? null }
+      },
+      (call, made) => isStillOpened(call, made.paymentId),
+    )
+    const opened = paymentId === null ? undefined : await openPayment(runnerOf(work), paymentId)
     return work.read(async (call) => {
-      const { purchase: now } = await ownPurchase(call, purchase.purchase_id)
+      const { purchase: now } = await ownPurchase(call, purchaseId)
       return {
         success: true as const,
         transactionId: now.purchase_id,

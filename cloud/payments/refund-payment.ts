@@ -47,16 +47,16 @@ export const refundPayment = operation({
   example: { purchaseId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', itemLineIds: ['lin_01KANX6Y7C3V9Q2M8R5T4W6Z1B'], reason: 'wrong size' },
   emits: ['payment.refunded'],
   async steps(work, input) {
-    const begun = await work.step(async (call) => {
+    const { purchaseId, refundId } = await work.once(async (call) => {
       const whole = await ownPurchase(call, purchaseIdOf(input))
       call.changed(whole.purchase.purchase_id)
       const refund = await beginRefund(call, whole, input)
-      return { purchaseId: whole.purchase.purchase_id, refund }
+      return { purchaseId: whole.purchase.purchase_id, refundId: refund?.refund_id ?? null }
     })
-    if (begun.refund?.state === 'due') await sendRefund(runnerOf(work), begun.refund.refund_id)
+    if (refundId !== null) await sendRefund(runnerOf(work), refundId)
     return work.read(async (call) => {
-      const refund = begun.refund && (await findRefund(call.db, begun.refund.refund_id))
-      return { success: true as const, ...toPurchase(await ownPurchase(call, begun.purchaseId), call), ...(refund && { refund: shown(refund) }) }
+      const refund = refundId === null ? undefined : await findRefund(call.db, refundId)
+      return { success: true as const, ...toPurchase(await ownPurchase(call, purchaseId), call), ...(refund && { refund: shown(refund) }) }
     })
   },
 })

@@ -28,15 +28,16 @@ export const approveCheckout = operation({
   response: Purchase.extend(Success),
   example: { transactionId: 'pur_01KANX6Y7C3V9Q2M8R5T4W6Z1B', operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async steps(work, input) {
-    const decided = await work.step(async (call) => {
+    const { purchaseId, paymentId } = await work.once(async (call) => {
       const { purchase, store } = await ownPurchase(call, purchaseIdOf(input))
       const approved = await decideApproval(call, purchase, input.operatorId, input.approved ?? true)
       call.changed(purchase.purchase_id)
       const isToPay = approved.status === 'CREATED' && !isTest(approved.tenant)
       if (isToPay && approved.total_cent === 0) await completePurchase(call, approved, store)
-      return { purchase: approved, store, payment: isToPay && approved.total_cent > 0 ? await beginPayment(call, approved) : undefined }
+      const payment = isToPay && approved.total_cent > 0 ? await beginPayment(call, approved) : undefined
+      return { purchaseId: approved.purchase_id, paymentId: payment?.payment_id ?? null }
     })
-    if (decided.payment) await openPayment(runnerOf(work), decided.payment, decided.purchase, decided.store)
-    return work.read(async (call) => ({ success: true as const, ...toPurchase(await ownPurchase(call, decided.purchase.purchase_id), call) }))
+    if (paymentId !== null) await openPayment(runnerOf(work), paymentId)
+    return work.read(async (call) => ({ success: true as const, ...toPurchase(await ownPurchase(call, purchaseId), call) }))
   },
 })

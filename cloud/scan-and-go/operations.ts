@@ -3,7 +3,7 @@ import { knownCaller } from '../operations/caller.ts'
 import { Failure, notFound, precondition } from '../operations/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
-import { beginPayment, checkoutPageOf, openPayment, pspOf } from '../payments/open-payment.ts'
+import { beginPayment, checkoutPageOf, isStillOpened, openPayment, pspOf } from '../payments/open-payment.ts'
 import { runnerOf } from '../payments/runner.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { cancelPurchase } from './cancel-purchase.ts'
@@ -52,7 +52,7 @@ export const startCheckout = operation({
   response: Purchase.extend({ ...Success, checkoutUrl: z.string() }),
   example: { sessionId: 'ses_01KANX6Y7C3V9Q2M8R5T4W6Z1B', items: [{ ean: '4012345678901', quantity: 1 }] },
   async steps(work, { sessionId, storeId, items, userId }) {
-    const started = await work.step(async (call) => {
+    const start = async (call: Call) => {
       const session = await ownSession(call, sessionId)
       if (storeId !== undefined && storeId !== session.store_id) throw notFound('session')
       const store = await ownStore(call, session.store_id)
@@ -62,13 +62,13 @@ export const startCheckout = operation({
       call.changed(purchase.purchase_id)
       if (isLive && purchase.total_cent === 0 && purchase.approval === null) await completePurchase(call, purchase, store)
       const payment = isLive && purchase.total_cent > 0 && purchase.approval === null ? await beginPayment(call, purchase) : undefined
-      return { purchase, store, payment }
-    })
-    const { purchase, store, payment } = started
-    const opened = payment && (await openPayment(runnerOf(work), payment, purchase, store))
+      return { purchaseId: purchase.purchase_id, paymentId: payment?.payment_id ?? null }
+    }
+    const { purchaseId, paymentId } = await work.once(start, (call, made) => isStillOpened(call, made.paymentId))
+    const opened = paymentId === null ? undefined : await openPayment(runnerOf(work), paymentId)
     return work.read(async (call) => {
-      const whole = await ownPurchase(call, purchase.purchase_id)
-      return { success: true as const, ...toPurchase(whole, call), checkoutUrl: opened?.url ?? checkoutPageOf(purchase, call) }
+      const whole = await ownPurchase(call, purchaseId)
+      return { success: true as const, ...toPurchase(whole, call), checkoutUrl: opened?.url ?? checkoutPageOf(whole.purchase, call) }
     })
   },
 })
