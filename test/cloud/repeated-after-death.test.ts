@@ -95,6 +95,19 @@ onEveryDatabase('a request whose process dies, sent once more under its key (P5)
     })
   })
 
+  it('approves once, and opens the payment', async () => {
+    const { policy } = await store.ok('fetchProtectionPolicy', { storeId: store.storeId })
+    const { operatorId } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Frau Petersen' })
+    await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy: { ...policy, spotCheckRate: 1 } })
+    const prepare = async () => ({ transactionId: (await store.start()).transactionId, operatorId })
+    await atEveryWrite('approveCheckout', prepare, async ({ transactionId, status }) => {
+      expect(status).toBe('PENDING_PAYMENT')
+      expect((await rows('payment', 'purchase_id', transactionId)).map((row) => row.state)).toEqual(['open'])
+      expect(await audits(transactionId, 'approveCheckout')).toBe(1)
+    })
+    await store.ok('updateProtectionPolicy', { storeId: store.storeId, policy: { ...policy, spotCheckRate: 0 } })
+  })
+
   it.each([
     ['an amount', (transactionId: string) => Promise.resolve({ purchaseId: transactionId, amount: 10 }), 1_000],
     ['a line', async (transactionId: string) => ({ purchaseId: transactionId, itemLineIds: [(await store.ok('fetchPurchase', { transactionId })).items[0].itemLineId] }), 3 * PRODUCT.priceCent],
