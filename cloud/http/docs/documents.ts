@@ -11,36 +11,38 @@ import { staticDocument, type StaticDocument } from '../static-document.ts'
 import { DocsPage } from './page.tsx'
 import { STYLE } from './style.ts'
 
-/** The documents about the API by their path: made once, out of the table of operations. */
+/** The documents about the API by their path, out of the table of operations. */
 export type ApiDocuments = Readonly<Record<string, StaticDocument>>
 
 type Config = Pick<CloudConfig, 'baseUrl' | 'rateLimit' | 'publishableRateLimit'>
 
-/** The last that were made: a process describes one API, tests the same one many times. */
-let last: { operations: ReadonlyMap<string, Operation>; config: string; documents: ApiDocuments } | undefined
+const ANYWHERE = { 'access-control-allow-origin': '*' }
+const PLAIN = 'text/plain; charset=utf-8'
 
-/** Makes every document about these operations. */
-export function apiDocuments(operations: ReadonlyMap<string, Operation>, { baseUrl, rateLimit, publishableRateLimit }: Config): ApiDocuments {
-  const config = JSON.stringify([baseUrl, rateLimit, publishableRateLimit])
-  if (last?.operations === operations && last.config === config) return last.documents
-  const documents = make(operations, { baseUrl, rateLimit, publishableRateLimit })
-  last = { operations, config, documents }
-  return documents
+/** Every document about these operations; each is made when it is asked for first, for a start must not wait for them. */
+export function apiDocuments(operations: ReadonlyMap<string, Operation>, config: Config): ApiDocuments {
+  const description = once(() => describeApi(operations, config.baseUrl))
+  const guide = once(() => guideSections(config))
+  return {
+    '/openapi.json': madeOnce(() => staticDocument(JSON.stringify(description().openApi), 'application/json', ANYWHERE)),
+    '/postman.json': madeOnce(() => staticDocument(JSON.stringify(postmanCollection(description())), 'application/json', ANYWHERE)),
+    '/llms.txt': madeOnce(() => staticDocument(llmsText(description(), guide()), PLAIN)),
+    '/llms-full.txt': madeOnce(() => staticDocument(llmsFullText(description(), guide()), PLAIN)),
+    '/docs': madeOnce(() => {
+      const script = readScript()
+      return staticDocument(`<!doctype html>${String(DocsPage({ description: description(), guide: guide(), script }))}`, 'text/html; charset=utf-8', pageHeaders(script))
+    }),
+  }
 }
 
-function make(operations: ReadonlyMap<string, Operation>, config: Config): ApiDocuments {
-  const description = describeApi(operations, config.baseUrl)
-  const guide = guideSections(config)
-  const script = readScript()
-  const page = `<!doctype html>${String(DocsPage({ description, guide, script }))}`
-  const anywhere = { 'access-control-allow-origin': '*' }
-  return {
-    '/openapi.json': staticDocument(JSON.stringify(description.openApi), 'application/json', anywhere),
-    '/postman.json': staticDocument(JSON.stringify(postmanCollection(description)), 'application/json', anywhere),
-    '/llms.txt': staticDocument(llmsText(description, guide), 'text/plain; charset=utf-8'),
-    '/llms-full.txt': staticDocument(llmsFullText(description, guide), 'text/plain; charset=utf-8'),
-    '/docs': staticDocument(page, 'text/html; charset=utf-8', pageHeaders(script)),
-  }
+function madeOnce(make: () => StaticDocument): StaticDocument {
+  const document = once(make)
+  return { answer: (c) => document().answer(c) }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined
+  return () => (made ??= { value: make() }).value
 }
 
 /** The page may run its one program and call the API of its own origin; nothing else. */
