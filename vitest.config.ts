@@ -1,5 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { makeMemoryFolder } from './test/support/memory-folder.ts'
+
+// Before the workers start: they and their children take it over.
+const folder = makeMemoryFolder()
+if (folder !== undefined) process.env['TMPDIR'] = folder
 
 export default defineConfig({
   test: {

@@ -1,6 +1,7 @@
 import type { TestProject } from 'vitest/node'
 import { NO_CHROMIUM } from './chromium.ts'
 import { NO_VPCD_PACKAGES } from '../device-drivers/vpcd-station.ts'
+import { removeFolder } from './memory-folder.ts'
 import { startPostgres } from './postgres-server.ts'
 
 declare module 'vitest' {
@@ -13,7 +14,7 @@ declare module 'vitest' {
  * One PostgreSQL server for the whole run; '' where there is none, and the tests that need it say so.
  * With `UNTAG_TEST_TOOLS=required` (CI) a missing tool ends the run instead.
  */
-export default async function setup({ provide }: TestProject): Promise<(() => Promise<void>) | void> {
+export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres()
   const missing = [server ? undefined : 'there is no PostgreSQL: install the package postgresql', NO_CHROMIUM, NO_VPCD_PACKAGES && `no virtual NFC reader: ${NO_VPCD_PACKAGES}`].filter((m) => typeof m === 'string')
   if (missing.length > 0 && process.env['UNTAG_TEST_TOOLS'] === 'required') {
@@ -21,5 +22,8 @@ export default async function setup({ provide }: TestProject): Promise<(() => Pr
     throw new Error(missing.join('; '))
   }
   provide('postgresUrl', server?.url ?? '')
-  return server?.stop
+  return async () => {
+    await server?.stop()
+    if (process.env['TMPDIR']?.endsWith(String(process.pid))) removeFolder(process.env['TMPDIR'])
+  }
 }

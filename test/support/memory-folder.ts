@@ -1,0 +1,40 @@
+import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * Where a test run keeps its files: in memory where the machine has room there. Every commit of ours waits for the disk, and a run
+ * makes hundreds of thousands; what survives a process that is killed is the same. What survives a power cut is shown by replay.
+ */
+
+const ROOT = '/dev/shm'
+const PREFIX = 'untag-test-'
+/** A run needs a fifth of that. */
+const ROOM_BYTES = 2 * 2 ** 30
+
+/** Makes the folder of this run; undefined where there is none to be had. Those of runs that died are cleared away. */
+export function makeMemoryFolder(): string | undefined {
+  if (!existsSync(ROOT)) return undefined
+  for (const name of readdirSync(ROOT)) {
+    if (name.startsWith(PREFIX) && !isAlive(Number(name.slice(PREFIX.length)))) removeFolder(join(ROOT, name))
+  }
+  const { bavail, bsize } = statfsSync(ROOT)
+  if (bavail * bsize < ROOM_BYTES) return undefined
+  const folder = join(ROOT, `${PREFIX}${process.pid}`)
+  // The user that PostgreSQL runs as must come through.
+  mkdirSync(folder, { recursive: true, mode: 0o755 })
+  return folder
+}
+
+/** Removes it with whatever tests have left in it. */
+export function removeFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
