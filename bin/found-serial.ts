@@ -1,5 +1,6 @@
 import { accessSync, constants, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
 
 /** A serial port that is plugged in, and what could be on it. */
 export interface FoundSerial {
@@ -79,8 +80,8 @@ function suggest(path: string, usbId: string | undefined): Record<string, unknow
   const link = { serial: path, baudRate: 9_600 }
   const isScanner = SCANNER_MAKERS.has(usbId?.slice(0, 4) ?? '')
   return isScanner
-    ? { deviceId: 'dev_…', driver: 'scanner', link, feeds: 'dev_…' }
-    : { deviceId: 'dev_…', driver: 'modbus', link, unit: 1, output: 0, confirmInput: 0, pulseMs: 200 }
+    ? { deviceId: UNNAMED_DEVICE, driver: 'scanner', link, feeds: UNNAMED_DEVICE }
+    : { deviceId: UNNAMED_DEVICE, driver: 'modbus', link, unit: 1, output: 0, confirmInput: 0, pulseMs: 200 }
 }
 
 /** The serial ports with stable names, at most 64, with what their plugs tell and what to write about them. Never throws. */

@@ -1,8 +1,9 @@
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SecretFiles } from '../policy/platform.ts'
+import { replaceFile } from './replace-file.ts'
 
-/** Files of mode 0600 in folders of mode 0700: a new file, flushed, put in place, and the folder flushed. */
+/** Files of mode 0600 in folders of mode 0700. */
 export const secretFiles: SecretFiles = {
   read(file) {
     if (!existsSync(file)) return undefined
@@ -11,19 +12,6 @@ export const secretFiles: SecretFiles = {
   },
   write(file, text) {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-    const fresh = `${file}.new`
-    flushed(fresh, 'w', (fd) => writeSync(fd, text))
-    renameSync(fresh, file)
-    flushed(dirname(file), 'r')
+    replaceFile(file, text, 0o600)
   },
-}
-
-function flushed(path: string, flags: 'w' | 'r', work?: (fd: number) => void): void {
-  const fd = openSync(path, flags, 0o600)
-  try {
-    work?.(fd)
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
 }

@@ -180,6 +180,8 @@ export const TRIGGER_OPTIONS = {
 export const DOCTOR_OPTIONS = {
   data: dataDir('var/edge'),
   config: text({ flag: 'config', env: 'UNTAG_EDGE_CONFIG', help: 'configuration file to check' }, 'FILE', undefined),
+  add: wholeNumber({ flag: 'add', env: 'UNTAG_DOCTOR_ADD', help: 'write the thing with this number in the list of what was found to the configuration file; 0: nothing' }, 'NUMBER', 0, 0, 1_000),
+  device: text({ flag: 'device', env: 'UNTAG_DOCTOR_DEVICE', help: 'the deviceId that it gets' }, 'ID', undefined),
   pcscdSocket,
   json,
 }

@@ -1,6 +1,7 @@
 import { greetReader } from '../device-drivers/drivers/llrp/greet.ts'
 import { listReaders, type ListedReader } from '../device-drivers/drivers/pcsc/list-readers.ts'
 import { openTcp } from '../device-drivers/transports/tcp.ts'
+import { UNNAMED_DEVICE } from '../edge-agent/setup/config-file.ts'
 import type { Attached, Surroundings } from '../edge-agent/setup/surroundings.ts'
 import type { Platform } from '../policy/platform.ts'
 import { foundSerial, type FoundSerial } from './found-serial.ts'
@@ -12,7 +13,7 @@ export const titleOf = ({ path, vendor, product, usbId }: FoundSerial): string =
 
 /** The entry for a reader that pcscd sees. */
 export function readerEntry({ stableName }: ListedReader): Record<string, unknown> {
-  return { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: stableName } }
+  return { deviceId: UNNAMED_DEVICE, driver: 'pcsc', link: { pcsc: stableName } }
 }
 
 /** Looks around on this machine: serial ports by their stable names, readers of pcscd, LLRP readers at an address. */
@@ -33,7 +34,7 @@ export function surroundings(pcscdSocket: string, platform: Platform): Surroundi
       const at = `${host}:${port ?? LLRP_PORT}`
       try {
         const refusal = await greetReader((signal) => openTcp(host, Number(port ?? LLRP_PORT), signal), platform)
-        const entry = { deviceId: 'dev_…', driver: 'llrp', link: { tcp: at }, antennas: { inside: [1], outside: [2] }, siren: { gpo: 1, seconds: 5 } }
+        const entry = { deviceId: UNNAMED_DEVICE, driver: 'llrp', link: { tcp: at }, antennas: { inside: [1], outside: [2] }, siren: { gpo: 1, seconds: 5 } }
         return { found: { kind: 'llrp', name: 'LLRP', at, ...(refusal !== null && { fix: refusal }), entry } }
       } catch (error) {
         return { fault: (error as Error).message }

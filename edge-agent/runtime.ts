@@ -32,6 +32,7 @@ import { outbox } from './link/outbox.ts'
 import { refusals } from './link/refusals.ts'
 import type { Log } from './log.ts'
 import { checkDevice } from './setup/check-device.ts'
+import type { ConfigFile } from './setup/config-file.ts'
 import type { Surroundings } from './setup/surroundings.ts'
 import { openAgentKey } from './trust/agent-key.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
@@ -63,6 +64,7 @@ export interface Agent {
   /** Connects a device anew and answers what was found; undefined: it is not configured here. */
   check(deviceId: string): Promise<DeviceStatus | undefined>
   readonly surroundings: Surroundings | undefined
+  readonly configFile: ConfigFile | undefined
   /** Resolves once the cloud was heard, or after `limitMs`. */
   ready(limitMs: number): Promise<boolean>
   stop(): Promise<void>
@@ -81,6 +83,8 @@ export interface AgentParts {
   mqttUrl?: string
   /** How the set-up page looks around; without it finds nothing. */
   surroundings?: Surroundings
+  /** Where the set-up page writes devices down; without it only shows what to write. */
+  configFile?: ConfigFile
   /** Where other agents of the store reach this one, `http://host:port`. */
   address?: string
   /** How device links are opened; by default the real ones. */
@@ -280,6 +284,7 @@ export function startAgent(parts: AgentParts): Agent {
     status,
     check: async (deviceId) => supervisor && checkDevice(supervisor, platform, deviceId),
     surroundings: parts.surroundings,
+    configFile: parts.configFile,
     ready: link.ready,
     async stop() {
       stopTidying()

@@ -3,8 +3,9 @@ import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { listReaders, type ListedReader } from '../../device-drivers/drivers/pcsc/list-readers.ts'
 import { readIdentity } from '../../edge-agent/trust/identity.ts'
+import { configFile } from '../config-file.ts'
 import { foundSerial, type FoundSerial } from '../found-serial.ts'
-import type { Values } from '../options.ts'
+import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import { readerEntry, titleOf } from '../surroundings.ts'
@@ -28,7 +29,7 @@ interface Suggestion {
  * Looks at this machine and says what is missing or wrong, each with its fix, and what could be written about the
  * devices that it finds; exit code 1 when something is wrong.
  */
-export async function runDoctor({ data, config, pcscdSocket, json }: Values<typeof DOCTOR_OPTIONS>): Promise<void> {
+export async function runDoctor({ data, config, pcscdSocket, json, add, device }: Values<typeof DOCTOR_OPTIONS>): Promise<void> {
   const ports = foundSerial()
   const readers = await seeReaders(pcscdSocket)
   const findings = [
@@ -42,6 +43,7 @@ export async function runDoctor({ data, config, pcscdSocket, json }: Values<type
     ...(config === undefined ? [] : [checkConfig(config)]),
   ]
   const suggestions = [...ports.map((port) => ({ for: titleOf(port), entry: port.suggestion })), ...('readers' in readers ? readers.readers.map((reader) => ({ for: reader.name, entry: readerEntry(reader) })) : [])]
+  if (add > 0) return addFound(suggestions[add - 1], config, device)
   if (findings.some((f) => f.state === 'wrong')) process.exitCode = 1
   if (json) process.stdout.write(`${JSON.stringify({ findings, suggestions })}\n`)
   else print(findings, suggestions)
@@ -52,7 +54,17 @@ function print(findings: readonly Finding[], suggestions: readonly Suggestion[])
   for (const { what, state, detail } of findings) process.stdout.write(`${marks[state]} ${what.padEnd(18)} ${detail}\n`)
   if (suggestions.length === 0) return
   process.stdout.write('\nFor "devices" of the configuration file, to be completed:\n')
-  for (const suggestion of suggestions) process.stdout.write(`  ${suggestion.for}\n    ${JSON.stringify(suggestion.entry)}\n`)
+  for (const [i, suggestion] of suggestions.entries()) process.stdout.write(`  ${i + 1}. ${suggestion.for}\n     ${JSON.stringify(suggestion.entry)}\n`)
+  process.stdout.write('Write one down: untag doctor --config FILE --add NUMBER --device ID\n')
+}
+
+/** Writes what was found into the configuration file, under the id by which the cloud knows it. */
+function addFound(suggestion: Suggestion | undefined, config: string | undefined, device: string | undefined): void {
+  if (config === undefined || device === undefined) throw new WrongUsage(['--add needs --config FILE and --device ID'])
+  if (!suggestion) throw new WrongUsage(['--add: nothing with this number was found; untag doctor lists what was'])
+  const added = configFile(config).add({ ...suggestion.entry, deviceId: device })
+  if (!added.ok) throw new Error([`${config} stays as it is:`, ...added.faults.map((fault) => `  ${fault}`)].join('\n'))
+  process.stdout.write(`${suggestion.for} is ${device} in ${config}; it counts once the agent is started again\n`)
 }
 
 async function checkSqlite(): Promise<Finding> {

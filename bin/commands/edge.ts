@@ -15,6 +15,7 @@ import type { Log } from '../../edge-agent/log.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import type { Platform } from '../../policy/platform.ts'
+import { configFile } from '../config-file.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { listen } from '../http-server.ts'
 import { newLog } from '../log.ts'
@@ -139,6 +140,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       openLink: (link, signal) => ('push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal)),
       log,
       surroundings: surroundings(settings.pcscdSocket, platform),
+      ...(settings.config !== undefined && { configFile: configFile(settings.config) }),
       ...(settings.mqttUrl !== undefined && { mqttUrl: settings.mqttUrl }),
       onFatal(why) {
         log.error({ err: why }, 'the ledger cannot be trusted: this process ends, and looks again when it is started')

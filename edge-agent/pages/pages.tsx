@@ -23,7 +23,7 @@ import type { Texts } from './texts/texts.ts'
  *
  * The screens at the station and at the gate. They work with the cloud away, as everything comes from this agent.
  */
-export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'surroundings'> {
+export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | 'surroundings' | 'configFile'> {
   platform: Pick<Platform, 'clock' | 'random'>
   trust: { readonly policy: PolicyClaims | undefined }
   lanes: Pick<Lanes, 'operatorAt'>
@@ -103,7 +103,7 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
     if (!isLoopback(c)) return show(c, () => <NotHere texts={texts} />, 401)
     const { attached, notes } = (await agent.surroundings?.look()) ?? { attached: [], notes: [] }
     const src = `/assets/${assets.build}/browser/setup.js`
-    return show(c, (nonce) => <SetupPage texts={texts} devices={agent.status().devices} attached={attached} notes={notes} script={{ src, nonce }} />)
+    return show(c, (nonce) => <SetupPage texts={texts} devices={agent.status().devices} configFile={agent.configFile?.name} attached={attached} notes={notes} script={{ src, nonce }} />)
   })
 
   app.get('/assets/:build/:folder/:file', (c) => {

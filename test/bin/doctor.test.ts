@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { loadConfig } from '../../bin/commands/edge.ts'
 import { foundSerial } from '../../bin/found-serial.ts'
 import { LinkFault } from '../../device-drivers/transports/byte-link.ts'
 import { socketLink } from '../../device-drivers/transports/socket-link.ts'
@@ -44,6 +45,19 @@ describe('untag doctor', () => {
       { for: ACR, entry: { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: 'ACS ACR1552 1S CL Reader PICC [000123]' } } },
       ...TWINS.map((name) => ({ for: name, entry: { deviceId: 'dev_…', driver: 'pcsc', link: { pcsc: name } } })),
     ])
+  })
+
+  it('writes what it found into the configuration, under the id that it is given', async () => {
+    const socket = join(folder, 'pcscd.comm')
+    await pcscdAt(socket)
+    const { suggestions } = JSON.parse((await doctor(socket, '--json')).stdout) as { suggestions: { for: string }[] }
+    const number = String(suggestions.findIndex((each) => each.for === ACR) + 1)
+    const config = join(folder, 'edge.json')
+    expect(await doctor(socket, '--add', number)).toMatchObject({ code: 2, stderr: expect.stringContaining('--config') })
+    expect(await doctor(socket, '--config', config, '--device', 'dev_a', '--add', '999')).toMatchObject({ code: 2, stderr: expect.stringContaining('number') })
+    expect(await doctor(socket, '--config', config, '--device', 'dev_a', '--add', number)).toMatchObject({ code: 0, stdout: expect.stringContaining(ACR) })
+    expect(loadConfig(config).devices).toMatchObject([{ deviceId: 'dev_a', driver: 'pcsc' }])
+    expect(await doctor(socket, '--config', config, '--device', 'dev_a', '--add', number)).toMatchObject({ code: 1, stderr: expect.stringContaining('stays as it is') })
   })
 
   it('says which package is missing where there is no pcscd', async () => {

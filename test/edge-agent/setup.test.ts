@@ -1,4 +1,7 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { configFile } from '../../bin/config-file.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { surroundings } from '../../bin/surroundings.ts'
 import { readConfig } from '../../edge-agent/config.ts'
@@ -10,6 +13,7 @@ import { violations } from '../support/axe.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'
 import type { Json } from '../support/cloud.ts'
+import { temporaryFolder } from '../support/databases.ts'
 import { openStore, type TestStore } from '../support/store.ts'
 import { getPage, pagesBench, servePages, STATION, type PagesBench, type ServedPages } from './pages-agent.ts'
 
@@ -60,6 +64,42 @@ describe('the set-up page', () => {
   })
 })
 
+describe('writing devices down', () => {
+  let folder: string
+  beforeAll(() => void (folder = temporaryFolder('setup')))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const ask = (bench: PagesBench, body: Json) => {
+    const app = localApp(bench.agent, { hosts: () => ['kasse'], log: { info: () => undefined, warn: () => undefined, error: () => undefined } })
+    const text = JSON.stringify(body)
+    const headers = { host: 'kasse', 'content-type': 'application/json', 'content-length': String(text.length) }
+    return app.request('/v1/setup/devices', { method: 'POST', headers, body: text }, { incoming: { socket: { remoteAddress: '127.0.0.1' } } })
+  }
+
+  it('adds to the file what has no fault, keeps what stands in it, and changes nothing otherwise', async () => {
+    const path = join(folder, 'edge.json')
+    const bench = setUpBench(twoThings)
+    expect((await ask(bench, { entry: SERIAL })).status).toBe(404)
+    Object.assign(bench.agent, { configFile: configFile(path) })
+    const said = async (entry: Json) => {
+      const answer = await ask(bench, { entry })
+      return [answer.status, ((await answer.json()) as Json).error]
+    }
+    expect(await said(SERIAL)).toEqual([400, expect.stringContaining('deviceId')])
+    expect(await said({ ...SERIAL, deviceId: 'dev_1' })).toEqual([200, undefined])
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), language: 'en', hosts: ['kasse1.local:8090'] }))
+    const before = readFileSync(path, 'utf8')
+    for (const [entry, fault] of [[{ ...SERIAL, deviceId: 'dev_1' }, 'dev_1'], [{ ...SERIAL, deviceId: 'dev_2', output: -1 }, 'output'], [{ ...SERIAL, deviceId: 'dev_2', driver: 'x' }, 'driver']] as const) {
+      expect(await said(entry)).toEqual([400, expect.stringContaining(fault)])
+    }
+    expect(readFileSync(path, 'utf8')).toBe(before)
+    expect(await said({ deviceId: 'dev_2', driver: 'pcsc', link: { pcsc: 'ACS ACR1552' } })).toEqual([200, undefined])
+    expect(readConfig(readFileSync(path, 'utf8'))).toMatchObject({ ok: true, config: { language: 'en', hosts: ['kasse1.local:8090'], devices: [{ deviceId: 'dev_1' }, { deviceId: 'dev_2' }] } })
+    writeFileSync(path, '{')
+    expect(await said({ ...SERIAL, deviceId: 'dev_3' })).toEqual([400, expect.stringContaining('JSON')])
+    expect(readFileSync(path, 'utf8')).toBe('{')
+  })
+})
+
 describe('a check of a configured device', () => {
   let store: TestStore
   afterAll(() => store.stop())
@@ -100,18 +140,23 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
   let chromium: TestBrowser
   let served: ServedPages
   let service: TcpService
+  let folder: string
   beforeAll(async () => {
     ensureBuilt()
     const platform = realPlatform()
     const reader = llrpReader({ platform })
     service = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
     chromium = await startChromium()
-    served = await servePages(setUpBench(twoThings, surroundings('/nonexistent', platform).llrpAt))
+    const bench = setUpBench(twoThings, surroundings('/nonexistent', platform).llrpAt)
+    folder = temporaryFolder('setup')
+    Object.assign(bench.agent, { configFile: configFile(join(folder, 'edge.json')) })
+    served = await servePages(bench)
   })
   afterAll(async () => {
     await chromium?.close()
     await served?.close()
     await service?.close()
+    rmSync(folder, { recursive: true, force: true })
   })
 
   it.each([['de', 'dark', 1280], ['en', 'light', 390]] as const)('checks a device and finds a reader, for everybody, in %s', async (lang, colorScheme, width) => {
@@ -122,11 +167,20 @@ describe.skipIf(NO_CHROMIUM)(`the set-up page in a browser (${NO_CHROMIUM ?? 'in
     await page.locator(`[data-found="${STATION}"]`).filter({ hasText: 'Modbus TCP unit 1' }).waitFor()
     await page.fill('#address', `127.0.0.1:${service.port}`)
     await page.keyboard.press('Enter')
-    await page.locator('[data-slot="llrp-entry"]').filter({ hasText: '"driver":"llrp"' }).waitFor()
+    const found = page.locator('[data-slot="llrp-entry"]')
+    await found.locator('textarea').waitFor()
+    const entry = JSON.parse(await found.locator('textarea').inputValue()) as Json
+    expect(entry).toMatchObject({ driver: 'llrp' })
+    await found.locator('button').click()
+    await found.locator('[data-told]').filter({ hasText: 'deviceId' }).waitFor()
+    await found.locator('textarea').fill(JSON.stringify({ ...entry, deviceId: `dev_${lang}`, link: { tcp: `10.0.0.7:${width}` } }))
+    await found.locator('button').click()
+    await found.locator('[data-told]').filter({ hasText: lang === 'de' ? 'Neustart' : 'started again' }).waitFor()
+    expect(readFileSync(join(folder, 'edge.json'), 'utf8')).toContain(`"dev_${lang}"`)
     expect(await violations(page)).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true)
-    const folder = process.env['UNTAG_SCREENSHOTS']
-    if (folder) await page.screenshot({ path: `${folder}/setup-${lang}.png`, fullPage: true })
+    const screenshots = process.env['UNTAG_SCREENSHOTS']
+    if (screenshots) await page.screenshot({ path: `${screenshots}/setup-${lang}.png`, fullPage: true })
     await page.close()
   })
 })

@@ -3,7 +3,7 @@ import { call } from './api.ts'
 import { placeOfPage } from './place.ts'
 import { slot, write } from './slots.ts'
 
-/** The program of the set-up page: checks a device, and looks for a reader at an address. */
+/** The program of the set-up page: checks a device, looks for a reader at an address, and writes down what was found. */
 const { texts } = placeOfPage()
 
 async function check(button: HTMLButtonElement, deviceId: string): Promise<void> {
@@ -23,10 +23,40 @@ async function look(address: string): Promise<void> {
   if (!answer.ok || !answer.body.found) return write('llrp-told', (answer.ok && answer.body.fault) || texts.setup.failed)
   const { at, fix, entry } = answer.body.found
   write('llrp-told', `${texts.setup.kinds.llrp}: ${at}${fix === undefined ? '' : ` (${fix})`}`)
-  write('llrp-entry', JSON.stringify(entry))
+  const place = slot('llrp-entry').querySelector<HTMLElement>('[data-entry]')
+  if (place instanceof HTMLTextAreaElement) place.value = JSON.stringify(entry)
+  else if (place) place.textContent = JSON.stringify(entry)
   slot('llrp-entry').hidden = false
 }
 
+/** Writes down what stands in the field; what is wrong with it is said beside it. */
+async function writeDown(form: HTMLFormElement): Promise<void> {
+  const [field, told, button] = [form.querySelector('textarea'), form.querySelector('[data-told]'), form.querySelector('button')]
+  if (!field || !told || !button) return
+  const entry = parsed(field.value)
+  if (entry === undefined) return void (told.textContent = texts.setup.noEntry)
+  button.disabled = true
+  const answer = await call<{ file: string }>('POST', '/v1/setup/devices', { entry })
+  told.textContent = answer.ok ? texts.setup.written : answer.error || texts.setup.failed
+  // Once is enough: the next press would be refused for the same deviceId.
+  button.disabled = answer.ok
+}
+
+function parsed(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+for (const form of document.querySelectorAll<HTMLFormElement>('[data-write]')) {
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    void writeDown(form)
+  })
+}
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-check]')) {
   button.addEventListener('click', () => void check(button, button.dataset['check'] ?? ''))
 }

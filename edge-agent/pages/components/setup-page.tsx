@@ -9,12 +9,14 @@ export interface SetupPageProps {
   script?: FrameProps['script']
   devices: readonly (PageDevice & { identity?: { description: string; firmwareVersion?: string } })[]
   attached: readonly Attached[]
+  /** The file that devices can be written to from here. */
+  configFile: string | undefined
   /** Why something could not be looked for. */
   notes: readonly string[]
 }
 
 /** For whoever sets a lane up: what is configured and whether it answers, and what else is there to be written down. */
-export function SetupPage({ texts, script, devices, attached, notes }: SetupPageProps) {
+export function SetupPage({ texts, script, devices, attached, configFile, notes }: SetupPageProps) {
   const { setup } = texts
   return (
     <Frame title={`${setup.title} · untag`} texts={texts} kind="list" script={script}>
@@ -42,7 +44,7 @@ export function SetupPage({ texts, script, devices, attached, notes }: SetupPage
           ))}
         </ul>
         <h2>{setup.attached}</h2>
-        <p class="soft">{attached.length === 0 ? setup.nothingAttached : setup.entryHint}</p>
+        <p class="soft">{attached.length === 0 ? setup.nothingAttached : configFile === undefined ? setup.entryHint : setup.writeHint(configFile)}</p>
         <ul class="devices">
           {attached.map(({ kind, name, at, fix, entry }) => (
             <li>
@@ -51,7 +53,7 @@ export function SetupPage({ texts, script, devices, attached, notes }: SetupPage
               </h3>
               <p class="ids">{at}</p>
               {fix === undefined ? null : <p>{fix}</p>}
-              <pre tabindex={0} aria-label={setup.entry}>{JSON.stringify(entry)}</pre>
+              <Entry texts={texts} text={JSON.stringify(entry)} isWritable={configFile !== undefined} />
             </li>
           ))}
         </ul>
@@ -67,7 +69,9 @@ export function SetupPage({ texts, script, devices, attached, notes }: SetupPage
           </div>
         </form>
         <p role="status" data-slot="llrp-told" />
-        <pre data-slot="llrp-entry" tabindex={0} aria-label={setup.entry} hidden />
+        <div data-slot="llrp-entry" hidden>
+          <Entry texts={texts} text="" isWritable={configFile !== undefined} />
+        </div>
         <p class="row">
           <a class="button" href={`/station?${new URLSearchParams({ lang: texts.language })}`}>
             {texts.chooseDevice}
@@ -75,5 +79,27 @@ export function SetupPage({ texts, script, devices, attached, notes }: SetupPage
         </p>
       </main>
     </Frame>
+  )
+}
+
+/** What to write about something that was found: to be completed and written down here, or to be copied. */
+function Entry({ texts: { setup }, text, isWritable }: { texts: Texts; text: string; isWritable: boolean }) {
+  if (!isWritable) {
+    return (
+      <pre data-entry tabindex={0} aria-label={setup.entry}>
+        {text}
+      </pre>
+    )
+  }
+  return (
+    <form data-write method="post">
+      <textarea data-entry aria-label={setup.entry} rows={4} maxlength={4_000} autocomplete="off" autocapitalize="none" spellcheck={false}>
+        {text}
+      </textarea>
+      <p class="row">
+        <button type="submit">{setup.write}</button>
+      </p>
+      <p role="status" data-told />
+    </form>
   )
 }

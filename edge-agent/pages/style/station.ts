@@ -77,10 +77,14 @@ dialog::backdrop { background: rgb(0 0 0 / .7) }
   .pad { gap: .3rem; margin: .4rem 0 }
 }
 
-.list form { display: grid; gap: .5rem } .list form .row { flex-wrap: nowrap } .list input { flex: 1; min-width: 0 }
+.list form { display: grid; grid-template-columns: minmax(0, 1fr); gap: .5rem } .list form .row { flex-wrap: nowrap } .list input { flex: 1; min-width: 0 }
 .list h2 { font-size: 1.2rem; margin-top: .6rem } .list h3 { font-size: 1rem; margin: 0 } .list pre {
   margin: .3rem 0 0; padding: .6rem .8rem; border: 1px solid var(--line); border-radius: 10px; font-size: .72rem; white-space: pre-wrap;
   overflow-wrap: anywhere; user-select: all
+}
+.list textarea {
+  width: 100%; margin: .3rem 0 0; padding: .6rem .8rem; border: 2px solid var(--line); border-radius: 10px; font: .85rem/1.4 ui-monospace, monospace;
+  color: inherit; background: var(--paper); overflow-wrap: anywhere
 }
 .list main { max-width: 44rem; width: 100%; margin: 0 auto; padding: 1.2rem; gap: .8rem; flex: none } .list h1 { font-size: 1.8rem }
 .devices { display: grid; gap: .8rem }

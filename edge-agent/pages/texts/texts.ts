@@ -107,6 +107,10 @@ export interface Texts {
     nothingAttached: string
     entryHint: string
     entry: string
+    writeHint(file: string): string
+    write: string
+    written: string
+    noEntry: string
     kinds: Record<'serial' | 'nfc' | 'llrp', string>
     llrp: string
     address: string
