@@ -7,6 +7,7 @@ import type { Platform } from '../../policy/platform.ts'
 import type { DenyReason, Outcome, RightClass } from '../../policy/vocabulary.ts'
 import type { GrantAnswer } from '../ledger/home-grants.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { ledgerDoubt } from '../trust/ledger-doubt.ts'
 import type { Trust } from '../trust/trust.ts'
 import { askingLimit } from './asking-limit.ts'
 import { httpClient, type Fetch } from './http-client.ts'
@@ -138,7 +139,9 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
       if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
       const { jti, redemptionId, cti, rightClass, candidates, all, receiptExp: exp, outcome } = checked.data
       const given = await commits.durably((): GrantAnswer | undefined => {
-        if (outcome === undefined && trust.isImporting(exp)) return { ordinals: [], remaining: 0, reason: 'manual_assistance_required' }
+        // A ledger that was put back has forgotten what it gave; of one that exists twice the other copy gives too.
+        const isUnsure = trust.isImporting(exp) || ledgerDoubt(ledger, nowMs()) !== undefined
+        if (outcome === undefined && isUnsure) return { ordinals: [], remaining: 0, reason: 'manual_assistance_required' }
         if (outcome === undefined) return homeGrants.grant({ agentId: asker, redemptionId, cti, rightClass, candidates, all, exp, nowMs: nowMs() })
         if (outcome === 'failed') homeGrants.giveBack(asker, redemptionId)
         return { ordinals: [], remaining: 0 }

@@ -27,6 +27,16 @@ onEveryDatabase('alarms and devices', (kind) => {
       expect(rows).toEqual([expect.objectContaining({ disposition: 'unintentional', operator_id: 'op-8', recovered_cent: null })])
     })
 
+    it('shows in the list of events what each alarm was, who said so and when', async () => {
+      await raise('alarm-3')
+      await raise('alarm-4')
+      const said = await shop.ok('disposeAlarm', { eventId: 'alarm-3', disposition: 'real', operatorId: 'op-9', recoveredValue: 12.5 })
+      const { events } = await shop.ok('fetchProtectionEvents', { storeId: shop.storeId, type: 'protection.exception.raised', deviceId: shop.devices.exit_gate, limit: 500 })
+      const alarmOf = (eventId: string) => events.find((event: Json) => event.eventId === eventId).alarm
+      expect(alarmOf('alarm-3')).toEqual({ disposition: 'real', operatorId: 'op-9', recoveredValue: 12.5, disposedAt: said.disposedAt })
+      expect(alarmOf('alarm-4')).toBeUndefined()
+    })
+
     it('knows alarms only, of the own account only, and no value of a phantom', async () => {
       await raise('no-alarm', { reason: 'late_reads' })
       await raise('alarm-2')

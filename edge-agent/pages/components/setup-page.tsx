@@ -9,17 +9,24 @@ export interface SetupPageProps {
   script?: FrameProps['script']
   devices: readonly (PageDevice & { identity?: { description: string; firmwareVersion?: string } })[]
   attached: readonly Attached[]
+  /** What nobody may overlook about the agent itself. */
+  warning: string | undefined
   /** Why something could not be looked for. */
   notes: readonly string[]
 }
 
 /** For whoever sets a lane up: what is configured and whether it answers, and what else is there to be written down. */
-export function SetupPage({ texts, script, devices, attached, notes }: SetupPageProps) {
+export function SetupPage({ texts, script, devices, attached, warning, notes }: SetupPageProps) {
   const { setup } = texts
   return (
     <Frame title={`${setup.title} · untag`} texts={texts} kind="list" script={script}>
       <main>
         <h1>{setup.title}</h1>
+        {warning === undefined ? null : (
+          <p class="banner" role="alert" data-tone="bad">
+            {warning}
+          </p>
+        )}
         <h2>{setup.configured}</h2>
         <p class="soft">{devices.length === 0 ? texts.noDevices : setup.checkHint}</p>
         <ul class="devices">
