@@ -82,7 +82,7 @@ export function startJobs(database: Database, services: Services, { refresh, cut
     await database.write((db) => pruneDecisions(db, nowMs))
   })
   every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
-  every(SETTLING_MS, 'moving devices', () => endDueMoves(database, services))
+  every(HOUSEKEEPING_MS, 'moving devices', () => endDueMoves(database, services))
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
   every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
