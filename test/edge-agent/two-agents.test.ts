@@ -86,6 +86,26 @@ describe('a token that is taken back', () => {
   })
 })
 
+it('a refund waits for the agents to have taken the denial; goods that left meanwhile are told', async () => {
+  store = await openStore()
+  const [{ purchase, receipt }, { purchase: kept, receipt: keptReceipt }] = [await buy(), await buy()]
+  await offline()
+  for (const { transactionId } of [purchase, kept]) await ok('markPurchaseCancelled', { transactionId })
+  await store.world.advance(10_000)
+  const statusOf = async (transactionId: string) => (await ok('fetchPurchase', { transactionId })).refundStatus
+  expect(await statusOf(purchase.transactionId)).toBe('pending')
+  // It has not heard: what a shopper with the paper gets is bounded by the network being away.
+  expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', receipt })).toMatchObject({ authorized: true, offline: true })
+  await online()
+  for (const { transactionId } of [purchase, kept]) await store.until('the refund', async () => (await store.shop.ok('fetchPurchase', { transactionId })).refundStatus === 'done', 20_000)
+  const [agent] = (await ok('fetchAgents', { storeId: store.shop.storeId })).agents
+  const { deny_seq: denied } = await store.shop.cloud.db.database.reads.selectFrom('purchase').select('deny_seq').where('purchase_id', '=', kept.transactionId).executeTakeFirstOrThrow()
+  expect(agent.denyVersion).toBeGreaterThanOrEqual(denied ?? Infinity)
+  expect(await raised()).toEqual(['redeemed_after_revocation'])
+  await offline()
+  expect(await store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', receipt: keptReceipt })).toMatchObject({ authorized: false, reason: 'token_revoked', offline: true })
+})
+
 it('a lease goes to the device of another agent that asks, within the question, unless its holder used it or is out of reach', async () => {
   store = await openStore({ broker: true })
   const second = await register('pos_deactivator')
