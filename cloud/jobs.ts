@@ -9,6 +9,7 @@ import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
 import { pruneDecisions } from './protection/decisions.ts'
+import { endDueMoves } from './protection/due-moves.ts'
 import { pruneGone } from './protection/item-sequence.ts'
 import type { AgentMessages } from './messaging/agent-messages.ts'
 import { startDuePayments } from './payments/due-payments.ts'
@@ -81,6 +82,7 @@ export function startJobs(database: Database, services: Services, { refresh, cut
     await database.write((db) => pruneDecisions(db, nowMs))
   })
   every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
+  every(HOUSEKEEPING_MS, 'moving devices', () => endDueMoves(database, services))
   every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
   every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))

@@ -5,6 +5,7 @@ import { supervise, type Supervisor, type SupervisorOptions } from '../device-dr
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer } from './decisions/authorize.ts'
+import { givingUp } from './decisions/give-up.ts'
 import { verifyPickupCode } from './decisions/pickup-code.ts'
 import { openFeed, type Feed } from './feed.ts'
 import { countPerson, newCounters, type Counters } from './health/metrics.ts'
@@ -22,6 +23,7 @@ import { openLedger, type Ledger, type OpenLedgerFile } from './ledger/ledger.ts
 import { watchReleases } from './lanes/release-watch.ts'
 import { wiringOf } from './lanes/wiring.ts'
 import { recover } from './ledger/recovery.ts'
+import { commandTaker } from './link/commands.ts'
 import { connect, type Connection } from './link/connection.ts'
 import { openHome, type Home } from './link/home.ts'
 import { ledgerGreeting } from './link/ledger-greeting.ts'
@@ -151,6 +153,7 @@ export function startAgent(parts: AgentParts): Agent {
   const key = openAgentKey(identity, (changed) => parts.keepIdentity(changed))
   const greeting = ledgerGreeting(ledger, log)
   const messages = messagesOf(identity, greeting.view, key.signer)
+  const giveUp = givingUp({ ledger, timers: platform.timers, nowMs, log })
   const tellRefusal = refusals({ platform, ledger, storeId: identity.storeId, nowMs, log })
   const link = connect({
     platform,
@@ -175,6 +178,10 @@ export function startAgent(parts: AgentParts): Agent {
     onChange: () => changed(),
     onRefused: tellRefusal,
     onGreeting: greeting.take,
+    onForked(isForked) {
+      if (greeting.takeForked(isForked)) changed()
+    },
+    onCommand: commandTaker({ agentId: identity.agentId, trust, clock, giveUp: giveUp.now }),
   })
   tellCloud = link.kick
 
@@ -189,6 +196,7 @@ export function startAgent(parts: AgentParts): Agent {
     link,
     items,
     home,
+    giveUp,
     log,
     execute,
   })
@@ -288,6 +296,7 @@ export function startAgent(parts: AgentParts): Agent {
     ready: link.ready,
     async stop() {
       stopTidying()
+      giveUp.stop()
       statusTimer?.()
       feed.close()
       lanes.stop()

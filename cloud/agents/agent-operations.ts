@@ -8,6 +8,8 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { homeGoneFrom } from '../protection/bind-device.ts'
 import { storeDocumentChanged } from '../protection/device-operations.ts'
+import { waitNoMoreFor } from '../protection/home-move.ts'
+import { callOffMovesTo } from '../protection/move-device.ts'
 import { acknowledgeAbout } from '../protection/exceptions.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { endFork, forkSubject, listAgents, stateOf, writeRevoked } from './agent-queries.ts'
@@ -92,7 +94,9 @@ export const resolveAgentFork = operation({
   area: 'agents',
   minimumPackage: 'GROW',
   summary: 'Decides about an agent whose ledger exists twice: the copy that the cloud follows goes on, or both end.',
-  description: '`trust`: only after the other copy was taken away; when it reports again, `agent_fork` is raised again. `revoke`: as revokeAgent.',
+  description:
+    '`trust`: only after the other copy was taken away; when it reports again, `agent_fork` is raised again. `revoke`: as revokeAgent. ' +
+    'Until then the agent releases nothing without the cloud’s yes, and says so at the station.',
   refusals: ['no_fork', 'agent_revoked'],
   changes: true,
   request: z.strictObject({ agentId: Id, decision: z.enum(['trust', 'revoke']) }),
@@ -107,6 +111,7 @@ export const resolveAgentFork = operation({
     if (decision === 'revoke') return { success: true as const, ...describe(await revoke(call, agent, store)) }
     await endFork(call.db, agentId)
     call.changed(agentId)
+    call.afterCommit(() => call.services.agents.tell({ storeId: store.store_id, agentId }, { command: 'sync' }))
     return { success: true as const, ...describe({ ...agent, fork_ms: null }) }
   },
 })
@@ -119,6 +124,8 @@ async function ownAgent(call: Call, agentId: string): Promise<{ agent: AgentRow;
 
 async function revoke(call: Call, agent: AgentRow, store: StoreRow): Promise<AgentRow> {
   await writeRevoked(call.db, agent.agent_id, call.nowMs)
+  await callOffMovesTo(call, agent.agent_id)
+  await waitNoMoreFor(call, agent.agent_id)
   await homeGoneFrom(call, store, agent.agent_id)
   await storeDocumentChanged(call, store.store_id)
   call.changed(agent.agent_id)

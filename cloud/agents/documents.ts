@@ -7,6 +7,7 @@ import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { deviceFacts, listDevices } from '../protection/device-queries.ts'
+import { isAnyoneWaitedFor } from '../protection/home-move.ts'
 import { itemsHead } from './item-pages.ts'
 import { policyOf } from '../protection/policy.ts'
 
@@ -58,7 +59,10 @@ async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClai
 
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {
   const row = await db.selectFrom('home_move').selectAll().where('store_id', '=', storeId).executeTakeFirst()
-  return row ? { homeMove: { atS: row.moved_s, denySeq: row.deny_seq } } : {}
+  if (!row) return {}
+  // Nobody knows yet how far the list will go: further than any list does.
+  const denySeq = (await isAnyoneWaitedFor(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
+  return { homeMove: { atS: row.moved_s, denySeq } }
 }
 
 /** The heads of everything a store's agents should have, with the time. */

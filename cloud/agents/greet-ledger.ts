@@ -20,6 +20,8 @@ import { knownHash } from './ingest.ts'
 export interface LedgerGreeting {
   generation: number
   onlineOnlyUntil?: string
+  /** Its ledger exists twice: each claim needs our yes until resolveAgentFork. */
+  forked?: true
 }
 
 /** As long as a token and its guard can live, twice over, ms. */
@@ -34,27 +36,28 @@ export async function greetLedger(call: Call, agent: AgentRow, { generation, seq
   if (seq === undefined || head === undefined) return greetingOf(agent, call.nowMs)
   if (generation < agent.generation) {
     // Nothing was told in the new generation yet: the answer that began it may have been lost.
-    if (generation < agent.generation - 1 || agent.last_seq > 0) await raiseFork(call, agent)
-    return greetingOf(agent, call.nowMs)
+    const isFork = generation < agent.generation - 1 || agent.last_seq > 0
+    return greetingOf(isFork ? await raiseFork(call, agent) : agent, call.nowMs)
   }
   if (seq > agent.last_seq) return greetingOf(agent, call.nowMs)
   const known = seq === 0 ? genesisHash(agent.ledger_id, agent.generation) : await knownHash(call, agent, seq)
-  if (known !== head) {
-    await raiseFork(call, agent)
-    return greetingOf(agent, call.nowMs)
-  }
+  if (known !== head) return greetingOf(await raiseFork(call, agent), call.nowMs)
   return greetingOf(seq < agent.last_seq ? await beginAnew(call, agent, seq) : agent, call.nowMs)
 }
 
-function greetingOf({ generation, online_only_until_ms: until }: AgentRow, nowMs: number): LedgerGreeting {
-  return { generation, ...(until !== null && until > nowMs && { onlineOnlyUntil: iso(until) }) }
+function greetingOf({ generation, online_only_until_ms: until, fork_ms: forkMs }: AgentRow, nowMs: number): LedgerGreeting {
+  return { generation, ...(until !== null && until > nowMs && { onlineOnlyUntil: iso(until) }), ...(forkMs !== null && { forked: true as const }) }
 }
 
-async function raiseFork(call: Call, { agent_id, tenant, store_id }: AgentRow): Promise<void> {
+async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
+  const { agent_id, tenant, store_id } = agent
   const forkMs = await noteFork(call.db, agent_id, call.nowMs)
   const detail = 'two copies of one ledger report: until resolveAgentFork each of its claims needs the cloud'
   const scope = { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, { storeId: store_id, kind: 'agent_fork', subject: forkSubject(agent_id, forkMs), detail })
+  // The other copy may be the one that listens.
+  call.afterCommit(() => call.services.agents.tell({ storeId: store_id, agentId: agent_id }, { command: 'sync' }))
+  return { ...agent, fork_ms: forkMs }
 }
 
 async function beginAnew(call: Call, agent: AgentRow, seq: number): Promise<AgentRow> {

@@ -11,6 +11,7 @@ import type { Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { applyClaim, applyOutcome, applyVoid, type EvidenceScope, type Witness } from '../protection/evidence.ts'
 import { raiseException } from '../protection/exceptions.ts'
+import { endMoves } from '../protection/move-device.ts'
 import { storeAgentEvent } from './agent-event.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
 import { forkSubject, noteFork } from './agent-queries.ts'
@@ -46,6 +47,8 @@ export async function ingestBatch(call: Call, caller: AgentCaller, batch: string
       })
       .execute()
   }
+  // A device on its way to another agent may have waited for this.
+  if (fresh.some(({ body }) => body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
   const last = fresh.at(-1)
   const head = last ? { last_seq: last.seq, head_hash: last.hash } : { last_seq: agent.last_seq, head_hash: agent.head_hash }
   await call.db
@@ -83,12 +86,13 @@ async function checkChain(call: Call, agent: AgentRow, claims: EventBatchClaims)
   const overlap = claims.events.find((row) => row.seq === agent.last_seq)
   if ((known !== undefined && known !== claims.after) || (overlap && overlap.hash !== agent.head_hash)) {
     const { tenant, store_id: storeId, agent_id: agentId } = agent
-    const { platform } = call.services
+    const { platform, agents } = call.services
     throw precondition('ledger_fork', 'the ledger says something else than before: it exists twice', {
       afterRefusal: async (db) => {
         const forkMs = await noteFork(db, agentId, call.nowMs)
         const detail = 'two copies of one ledger report: until resolveAgentFork each of its claims needs the cloud'
         await raiseException({ db, tenant, platform, nowMs: call.nowMs }, { storeId, kind: 'agent_fork', subject: forkSubject(agentId, forkMs), detail })
+        return () => agents.tell({ storeId, agentId }, { command: 'sync' })
       },
     })
   }

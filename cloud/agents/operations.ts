@@ -12,7 +12,10 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import { noteAddress } from './agent-address.ts'
+import { noteHasTold } from '../protection/home-move.ts'
+import { endMoves } from '../protection/move-device.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
+import { openCommands } from './commands.ts'
 import { denyPage, freshDocument, policyDocument } from './documents.ts'
 import { ITEMS_EPOCH, itemPage, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
@@ -99,9 +102,9 @@ export const agentLogin = operation({
     expiresAt: z.string().optional(),
     mqttChallenge: z.string().optional(),
     ledger: z
-      .strictObject({ generation: z.int(), onlineOnlyUntil: z.string().optional() })
+      .strictObject({ generation: z.int(), onlineOnlyUntil: z.string().optional(), forked: z.literal(true).optional() })
       .optional()
-      .describe('The generation that the ledger goes on with; a higher one than its own says that it was put back and begins anew.'),
+      .describe('The generation that the ledger goes on with; a higher one than its own says that it was put back and begins anew. `forked`: it exists twice.'),
   }),
   example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { agentId, assertion }) {
@@ -154,13 +157,24 @@ export const fetchSignedDocuments = operation({
     have: z.strictObject({ keys: Version.optional(), policy: Version.optional(), deny: Version.optional(), items: Version.optional() }).optional().describe('[epoch, version] of each kind.'),
     address: z.string().max(200).regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+$/).optional().describe('Where other agents of the store reach this one.'),
     cursor: z.string().regex(/^\d{1,15}(\.\d{1,15})?$/).optional(),
+    ledgerSeq: z.int().min(0).optional().describe('The end of its ledger, read after `have`: shows when a former home has told all.'),
   }),
-  response: z.strictObject({ ...Success, documents: z.array(z.string()), nextCursor: z.string().optional() }),
+  response: z.strictObject({
+    ...Success,
+    documents: z.array(z.string()),
+    nextCursor: z.string().optional(),
+    commands: z.array(z.string()).optional().describe('cmd+jwt: what it was asked for and has not answered.'),
+    forked: z.literal(true).optional().describe('Its ledger exists twice: each claim needs the cloud’s yes until resolveAgentFork.'),
+  }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
-  async run(call, { have, cursor, address }) {
+  async run(call, { have, cursor, address, ledgerSeq }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
     if (address !== undefined) await noteAddress(call, caller.agentId, address)
+    const agent = await findAgent(call.db, caller.agentId)
+    const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
+    if (agent && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq) await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
+    await endMoves(call, caller.storeId)
     const store = await ownStore(call, caller.storeId)
     const { keySet } = call.services.authority.keysOf(caller.tenant)
     const documents: string[] = []
@@ -176,7 +190,14 @@ export const fetchSignedDocuments = operation({
     if (have?.items && have.items[0] === ITEMS_EPOCH) await noteItemSeq(call, caller.agentId, have.items[1])
     const more = (page && page.ver < store.deny_seq) || items?.more
     const reached = page?.ver ?? from.deny
-    return { success: true as const, documents, ...(more && { nextCursor: items ? `${reached}.${items.reached}` : String(reached) }) }
+    const commands = await openCommands(call, caller.agentId)
+    return {
+      success: true as const,
+      documents,
+      ...(more && { nextCursor: items ? `${reached}.${items.reached}` : String(reached) }),
+      ...(commands.length > 0 && { commands }),
+      ...(agent && agent.fork_ms !== null && { forked: true as const }),
+    }
   },
 })
 

@@ -1,3 +1,5 @@
+import type { AgentAddress } from '../../policy/topics.ts'
+
 /** What operations may ask of the way to the agents. It is a hint only: whatever matters can also be fetched. */
 export interface AgentChannel {
   /** Something that the agents of this store are told has changed: they should look soon. */
@@ -8,7 +10,14 @@ export interface AgentChannel {
   keysChanged(): void
   /** The agent was revoked: its line is cut. */
   agentRevoked(agentId: string): void
+  /** Asks an agent to look now, or to give up a token of its own. */
+  tell(agent: AgentAddress, command: AgentCommand): void
+  /** Whether its line ends here and is open. */
+  isConnected(agentId: string): boolean
 }
 
+/** What an agent can be asked for at once. */
+export type AgentCommand = { command: 'sync' } | { command: 'void'; nonce: string }
+
 /** Nobody is told anything: agents find out when they ask. */
-export const NO_CHANNEL: AgentChannel = { storeChanged: () => undefined, itemsChanged: () => Promise.resolve(), keysChanged: () => undefined, agentRevoked: () => undefined }
+export const NO_CHANNEL: AgentChannel = { storeChanged: () => undefined, itemsChanged: () => Promise.resolve(), keysChanged: () => undefined, agentRevoked: () => undefined, tell: () => undefined, isConnected: () => false }

@@ -1,6 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import { agentTopic, parseTopic, storeTopic, type AgentAddress } from '../../policy/topics.ts'
 import { assertAgent } from '../agents/operations.ts'
+import { commandDocument } from '../agents/commands.ts'
 import { denyPage, freshDocument, policyDocument } from '../agents/documents.ts'
 import { itemPage } from '../agents/item-pages.ts'
 import { findAgent } from '../agents/sessions.ts'
@@ -15,7 +16,7 @@ import { reportProtectionEvents } from '../protection/event-operations.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { itemHead } from '../protection/item-sequence.ts'
 import { findStore } from '../stores/queries.ts'
-import type { AgentChannel } from './agent-channel.ts'
+import type { AgentChannel, AgentCommand } from './agent-channel.ts'
 import type { Broker, BrokerHooks } from './embedded-broker.ts'
 
 /**
@@ -115,6 +116,11 @@ export function agentMessages(database: Database, services: () => Services): Age
     )
   }
 
+  function tell({ storeId, agentId }: AgentAddress, command: AgentCommand): void {
+    if (!broker || services().authority.clock.doubt() !== null) return
+    broker.publish({ topic: agentTopic(storeId, agentId, 'command'), payload: commandDocument(agentId, command, services()), retain: false })
+  }
+
   async function refresh(): Promise<void> {
     const stores = new Set([...(broker?.connected().values() ?? [])].map((agent) => agent.storeId))
     for (const storeId of stores) await publishStore(storeId)
@@ -136,7 +142,14 @@ export function agentMessages(database: Database, services: () => Services): Age
   }
 
   return {
-    channel: { storeChanged, itemsChanged, keysChanged: () => void track(refresh()), agentRevoked: (agentId) => broker?.disconnect(agentId) },
+    channel: {
+      storeChanged,
+      itemsChanged,
+      keysChanged: () => void track(refresh()),
+      agentRevoked: (agentId) => broker?.disconnect(agentId),
+      tell,
+      isConnected: (agentId) => broker?.connected().has(agentId) ?? false,
+    },
     attach: (attached) => void (broker = attached),
     refresh,
     async cutRevoked() {

@@ -35,8 +35,8 @@ export interface FailureExtras {
   retryAt?: string
   /** Seconds after which it may work. */
   retryAfter?: number
-  /** What remains of a refused call: runs in a transaction of its own after the call's was rolled back. */
-  afterRefusal?: (db: Db) => Promise<void>
+  /** What remains of a refused call: runs in a transaction of its own after the call's was rolled back; what it answers is run once that is durable. */
+  afterRefusal?: (db: Db) => Promise<void | (() => void)>
 }
 
 /** A refusal that the caller is told; everything else that is thrown becomes `internal`. */

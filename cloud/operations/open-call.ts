@@ -3,6 +3,7 @@ import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accounts.ts'
+import { AskFirst } from './ask-first.ts'
 import { actorOf, type Caller, type Tenant } from './caller.ts'
 import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
 import type { Basis, Call, Operation, OutgoingEvent, Services } from './operation.ts'
@@ -64,8 +65,8 @@ export interface OpenCall {
   rests(): { basis: Basis[]; untilMs: number | undefined }
 }
 
-/** Opens the call of a request on this transaction. */
-export function openCall({ operation, caller, requestId }: Request, db: Db, services: Services): OpenCall {
+/** Opens the call of a request on this transaction. `mayAsk`: it can be run once more. */
+export function openCall({ operation, caller, requestId }: Request, db: Db, services: Services, mayAsk = false): OpenCall {
   const events: OutgoingEvent[] = []
   const after: (() => void | Promise<void>)[] = []
   const basis = new Map<string, Basis>()
@@ -85,6 +86,9 @@ export function openCall({ operation, caller, requestId }: Request, db: Db, serv
     restsOn: (row) => void basis.set(`${row.kind} ${row.id}`, row),
     trueUntil: (ms) => void (untilMs = Math.min(untilMs ?? ms, ms)),
     afterCommit: (task) => void after.push(task),
+    askFirst(ask) {
+      if (mayAsk) throw new AskFirst(ask)
+    },
   }
   return { call, events, after, entity: () => entity, rests: () => ({ basis: [...basis.values()], untilMs }) }
 }

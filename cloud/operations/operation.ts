@@ -12,6 +12,7 @@ import type { Db } from '../persistence/database.ts'
 import type { Caller, Tenant } from './caller.ts'
 import type { Package } from './packages.ts'
 import type { Answerable } from './raw-json.ts'
+import type { WaitForIt } from './ask-first.ts'
 import type { Signal } from './signal.ts'
 
 export const AREAS = [
@@ -96,6 +97,11 @@ export interface Call<C extends Caller = Caller> {
    * promises is waited for before the answer is given; it does not reject.
    */
   afterCommit(task: () => void | Promise<void>): void
+  /**
+   * Before anybody is refused: undoes this transaction, makes `ask` durable in one of its own, waits as that says, and
+   * runs the operation once more. That second time, and in steps and jobs, it does nothing.
+   */
+  askFirst(ask: (db: Db) => Promise<WaitForIt>): void
 }
 
 /** What a successor of a request that died is told. */

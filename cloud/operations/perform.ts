@@ -1,5 +1,6 @@
 import type { Database, Db } from '../persistence/database.ts'
 import type { Caller } from './caller.ts'
+import { AskFirst } from './ask-first.ts'
 import { Failure } from './failure.ts'
 import { findAnswer, findTrueAnswer, keepAnswer, openAnswer, sealAnswer, type KeptAnswer, type RequestIdentity } from './idempotency.ts'
 import { answerOf, identityOf, openCall, writeAudit, writeOutbox, type Performed, type Request } from './open-call.ts'
@@ -54,7 +55,7 @@ export function packageMissing(what: string, needed: Package, have: string): Fai
   return new Failure('permission-denied', `${what} needs the package ${needed}`, { reason: 'package_too_low', requiredUpgrade: needed, currentPackage: have })
 }
 
-async function performChange(request: Request, input: unknown, database: Database, services: Services): Promise<Performed> {
+async function performChange(request: Request, input: unknown, database: Database, services: Services, mayAsk = true): Promise<Performed> {
   const { operation } = request
   const identity = identityOf(request)
   const { random } = services.platform
@@ -68,7 +69,7 @@ async function performChange(request: Request, input: unknown, database: Databas
         const open = operation.secretAnswer && request.idempotencyKey !== undefined
         return { replayed: true, ...(open ? openAnswer(kept, request.idempotencyKey ?? '', random) : kept) }
       }
-      const opened = openCall(request, db, services)
+      const opened = openCall(request, db, services, mayAsk)
       const answer: KeptAnswer = { status: 200, body: answerOf(operation, await operation.run(opened.call, input), services) }
       if (operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
       await writeOutbox(db, request.caller, opened.events, nowMs, services)
@@ -82,7 +83,12 @@ async function performChange(request: Request, input: unknown, database: Databas
     await Promise.all(after.map((task) => task()))
     return performed
   } catch (error) {
-    if (error instanceof Failure && error.extras.afterRefusal) await database.write(error.extras.afterRefusal)
+    if (error instanceof AskFirst) {
+      const wait = await database.write(error.ask)
+      await wait(database.reads)
+      return performChange(request, input, database, services, false)
+    }
+    if (error instanceof Failure && error.extras.afterRefusal) (await database.write(error.extras.afterRefusal))?.()
     return keepRefusal(error, identity, request, database, services)
   }
 }

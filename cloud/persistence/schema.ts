@@ -1,6 +1,6 @@
 import type { ColumnType } from 'kysely'
 import type { AccountRow, ApiKeyRow, AuditEntryRow, AuditHeadRow, IdempotencyRow, InstallationRow, OutboxEventRow, RegistrationRow, SealRow } from './tables/accounts.ts'
-import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, HomeMoveRow, OperatorRow } from './tables/agents.ts'
+import type { AgentChallengeRow, AgentRow, AgentSessionRow, DeviceRow, EnrolmentCodeRow, HomeMoveRow, HomeMoveWaitRow, OperatorRow } from './tables/agents.ts'
 import type { FollowerRow, OfferFavoriteRow, StoreClosingRow, StoreDayRow, StoreDayVatRow } from './tables/analytics.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from './tables/assistance.ts'
 import type { SealedSecretRow, SignedDocumentRow, SigningKeyRow } from './tables/authority.ts'
@@ -81,6 +81,7 @@ export interface Schema {
   protection_exception: ProtectionExceptionRow
   deny_entry: DenyEntryRow
   home_move: HomeMoveRow
+  home_move_wait: HomeMoveWaitRow
   signing_key: SigningKeyRow
   sealed_secret: SealedSecretRow
   signed_document: SignedDocumentRow

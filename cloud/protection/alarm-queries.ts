@@ -17,6 +17,13 @@ export async function findAlarm(db: Db, tenant: string, eventId: string): Promis
   return reason !== undefined && ALARMS.has(reason) ? row : undefined
 }
 
+/** What staff have said of these alarms, by the event's id. */
+export async function dispositionsOf(db: Db, eventIds: readonly string[]): Promise<Map<string, AlarmDispositionRow>> {
+  if (eventIds.length === 0) return new Map()
+  const rows = await db.selectFrom('alarm_disposition').selectAll().where('event_id', 'in', [...eventIds]).execute()
+  return new Map(rows.map((row) => [row.event_id, row]))
+}
+
 /** What was said of an alarm; the last word counts. */
 export async function writeDisposition(db: Db, row: AlarmDispositionRow): Promise<void> {
   const { disposition, operator_id, recovered_cent, disposed_ms } = row

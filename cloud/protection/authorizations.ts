@@ -103,6 +103,7 @@ export async function issueAuthorization(call: Call, tenant: Tenant, grant: Gran
     exp: iat + TOKEN_LIFE,
     revoked_ms: null,
     voided_ms: null,
+    void_asked_ms: null,
     operator_id: grant.operatorId,
     rev: 1,
   }

@@ -3,16 +3,26 @@ import type { Call } from '../operations/operation.ts'
 import type { DeviceRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { raiseDocumentVersion } from '../stores/queries.ts'
+import { beginHomeMove } from './home-move.ts'
 import { policyOf } from './policy.ts'
 
 /** A device belongs to the first agent of its store that reports it (contracts §2); moving it is an operation of its own. */
 export async function bindToAgent(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
-  if (device.agent_id === agentId) return
+  // One that is on its way here comes by itself.
+  if (device.agent_id === agentId || device.moving_to === agentId) return
   if (device.agent_id !== null) {
-    throw precondition('device_of_another_agent', `device ${device.device_id} belongs to another agent of this store: decommission it and register it anew for this one`)
+    throw precondition('device_of_another_agent', `device ${device.device_id} belongs to another agent of this store: give it to this one with updateDevice`)
   }
-  await call.db.updateTable('device').set({ agent_id: agentId }).where('device_id', '=', device.device_id).execute()
-  if (device.device_type === 'exit_gate' && policyOf(store).home === 'cloud') await makeHome(call, store, agentId)
+  await placeAt(call, device, store, agentId)
+}
+
+/** Writes where a device is from now on. */
+export async function placeAt(call: Call, device: DeviceRow, store: StoreRow, agentId: string): Promise<void> {
+  await call.db.updateTable('device').set({ agent_id: agentId, moving_to: null }).where('device_id', '=', device.device_id).execute()
+  if (device.device_type === 'exit_gate' && policyOf(store).home === 'cloud') {
+    await beginHomeMove(call, store, agentId)
+    await makeHome(call, store, agentId)
+  }
   await raiseDocumentVersion(call.db, store.store_id)
   call.changed(device.device_id)
   call.afterCommit(() => call.services.agents.storeChanged(store.store_id))

@@ -31,6 +31,7 @@ export const Device = z.strictObject({
   laneId: z.string().optional(),
   gateId: z.string().optional(),
   agentId: z.string().optional(),
+  movingToAgentId: z.string().optional().describe('It goes to this agent once the present one has given up the tokens that it holds for it.'),
   firmwareVersion: z.string().optional(),
   ...Capabilities,
   supportedTechnologies: z.array(z.enum(PROTECTION_TECHNOLOGIES)),
@@ -53,6 +54,7 @@ export function toDevice(row: DeviceRow, store: StoreRow): z.infer<typeof Device
       laneId: row.lane_id,
       gateId: row.gate_id,
       agentId: row.agent_id,
+      movingToAgentId: row.moving_to,
       firmwareVersion: row.firmware_version,
       decommissionedAt: row.revoked_ms === null ? null : iso(row.revoked_ms),
     }),
@@ -114,6 +116,7 @@ export const registerDevice = operation({
       registered_ms: call.nowMs,
       last_seen_ms: null,
       revoked_ms: null,
+      moving_to: null,
     }
     await call.db.insertInto('device').values(row).execute()
     await storeDocumentChanged(call, storeId)
@@ -132,10 +135,10 @@ async function assertRoom({ db }: Call, storeId: string): Promise<void> {
   if (Number(count) >= DEVICES_LIMIT) throw invalid('storeId', `has ${DEVICES_LIMIT} devices, which is the most`, 'too_many_devices')
 }
 
-/** The agent must be one of the store: 404 otherwise. */
+/** The agent must be one of the store that was not revoked: 404 otherwise. */
 export async function assertAgentOf({ db }: Call, storeId: string, agentId: string): Promise<void> {
-  const agent = await db.selectFrom('agent').select('store_id').where('agent_id', '=', agentId).executeTakeFirst()
-  if (agent?.store_id !== storeId) throw notFound('agent')
+  const agent = await db.selectFrom('agent').select(['store_id', 'revoked_ms']).where('agent_id', '=', agentId).executeTakeFirst()
+  if (agent?.store_id !== storeId || agent.revoked_ms !== null) throw notFound('agent')
 }
 
 /** The signed policy names the devices: agents are told that there is a new one. */

@@ -5,11 +5,30 @@ import { knownCaller } from '../operations/caller.ts'
 import { invalid, notFound } from '../operations/failure.ts'
 import { centsOf, Euros, eurosOf, Id, iso, present, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
+import type { AlarmDispositionRow } from '../persistence/tables/protection.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
 import { findAlarm, writeDisposition } from './alarm-queries.ts'
 
 /** What staff found: goods were taken, somebody had forgotten to pay, or there was nothing. */
 const DISPOSITIONS = ['real', 'unintentional', 'phantom'] as const
+
+/** What staff found behind an alarm, who, and when. */
+export const Disposition = z.strictObject({
+  disposition: z.enum(DISPOSITIONS),
+  operatorId: z.string(),
+  recoveredValue: z.number().optional(),
+  disposedAt: z.string(),
+})
+
+/** A kept disposition as it is answered. */
+export function toDisposition(row: AlarmDispositionRow): z.infer<typeof Disposition> {
+  return {
+    disposition: row.disposition as (typeof DISPOSITIONS)[number],
+    operatorId: row.operator_id,
+    ...(row.recovered_cent !== null && { recoveredValue: eurosOf(row.recovered_cent) }),
+    disposedAt: iso(row.disposed_ms),
+  }
+}
 
 const Alarm = z.strictObject({
   eventId: z.string(),
@@ -19,10 +38,7 @@ const Alarm = z.strictObject({
   epc: z.string().optional(),
   itemStatus: z.enum(ITEM_STATUSES).optional(),
   occurredAt: z.string(),
-  disposition: z.enum(DISPOSITIONS),
-  operatorId: z.string(),
-  recoveredValue: z.number().optional(),
-  disposedAt: z.string(),
+  ...Disposition.shape,
 })
 
 export const disposeAlarm = operation({
@@ -46,7 +62,7 @@ export const disposeAlarm = operation({
     if (!row) throw notFound('alarm')
     const store = await ownStoreOf(call, row.store_id, 'alarm')
     if (disposition === 'phantom' && recoveredValue !== undefined && recoveredValue > 0) throw invalid('recoveredValue', 'goes with no phantom: nothing was there to be recovered')
-    await writeDisposition(call.db, {
+    const said: AlarmDispositionRow = {
       event_id: eventId,
       tenant,
       store_id: store.store_id,
@@ -54,7 +70,8 @@ export const disposeAlarm = operation({
       operator_id: operatorId,
       recovered_cent: recoveredValue === undefined ? null : centsOf(recoveredValue),
       disposed_ms: call.nowMs,
-    })
+    }
+    await writeDisposition(call.db, said)
     call.changed(eventId)
     const event = JSON.parse(row.body) as ProtectionEvent
     return {
@@ -64,10 +81,7 @@ export const disposeAlarm = operation({
       reason: event.reason ?? 'gate_alarm',
       ...present({ deviceId: event.deviceId ?? null, epc: event.epc ?? null, itemStatus: event.itemStatus ?? null }),
       occurredAt: event.occurredAt,
-      disposition,
-      operatorId,
-      ...(recoveredValue !== undefined && { recoveredValue: eurosOf(centsOf(recoveredValue)) }),
-      disposedAt: iso(call.nowMs),
+      ...toDisposition(said),
     }
   },
 })

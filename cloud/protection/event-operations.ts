@@ -7,6 +7,8 @@ import { Failure, invalid } from '../operations/failure.ts'
 import { Id, iso, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { ownStore } from '../stores/own-store.ts'
+import { dispositionsOf } from './alarm-queries.ts'
+import { Disposition, toDisposition } from './dispose-alarm.ts'
 import { storeEvent } from './events.ts'
 import { noteReported } from './exceptions.ts'
 
@@ -93,7 +95,7 @@ export const fetchProtectionEvents = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Lists the protection events of a store, oldest first.',
-  description: 'Ask again with `nextCursor` to follow what happens.',
+  description: 'Ask again with `nextCursor` to follow what happens. An alarm that staff have looked at (disposeAlarm) says in `alarm` what it was, who said so and when.',
   changes: false,
   request: z.strictObject({
     storeId: Id,
@@ -104,7 +106,7 @@ export const fetchProtectionEvents = operation({
     limit: Limit.optional(),
     cursor: z.string().max(300).optional(),
   }),
-  response: z.strictObject({ ...Success, events: z.array(ProtectionEvent), nextCursor: z.string().optional() }),
+  response: z.strictObject({ ...Success, events: z.array(ProtectionEvent.extend({ alarm: Disposition.optional() })), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', type: 'protection.action.completed' },
   async run(call, input) {
     await ownStore(call, input.storeId)
@@ -121,7 +123,11 @@ export const fetchProtectionEvents = operation({
     const rows = await query.orderBy('processed_ms').orderBy('event_id').limit(limit + 1).execute()
     const items = rows.slice(0, limit)
     const last = items.at(-1)
-    const events = items.map((row) => JSON.parse(row.body) as ProtectionEvent)
+    const said = await dispositionsOf(call.db, items.map((row) => row.event_id))
+    const events = items.map((row) => {
+      const alarm = said.get(row.event_id)
+      return { ...(JSON.parse(row.body) as ProtectionEvent), ...(alarm && { alarm: toDisposition(alarm) }) }
+    })
     return { success: true as const, events, ...(rows.length > limit && last && { nextCursor: writeCursor(last) }) }
   },
 })

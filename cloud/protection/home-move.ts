@@ -1,13 +1,17 @@
 import type { RightClass } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { findStore, raiseDocumentVersion } from '../stores/queries.ts'
 import { denyRights } from './deny-list.ts'
+import { policyOf } from './policy.ts'
 
 /** What a new home of receipts must know before it honours those from before. */
 
 const GUARD_SECONDS = 60
 
 /** Puts every used right of the store's receipts that still live on its deny list. */
-export async function tellUsedRights(call: Call, storeId: string): Promise<void> {
+async function tellUsedRights(call: Call, storeId: string): Promise<void> {
   const nowS = Math.floor(call.nowMs / 1_000)
   const used = await call.db
     .selectFrom('unit_right')
@@ -32,12 +36,60 @@ export async function tellUsedRights(call: Call, storeId: string): Promise<void>
   }
 }
 
-/** Until the home has taken the deny list this far, receipts from before now are for staff. */
-export async function noteHomeMove({ db, nowMs }: Call, storeId: string, denySeq: number): Promise<void> {
-  const row = { moved_s: Math.ceil(nowMs / 1_000), deny_seq: denySeq }
+/** The home moves: the new one must have taken the deny list as it is now, and all former ones must have told what they redeemed. Call it before the policy names the new home. */
+export async function beginHomeMove(call: Call, store: StoreRow, home: string): Promise<void> {
+  const { db } = call
+  const { store_id: storeId } = store
+  await tellUsedRights(call, storeId)
+  await noteHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))
+  const former = policyOf(store).home
+  if (former !== 'cloud') {
+    // The next version of the documents names the new home.
+    const waiting = { policy_ver: ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1 }
+    await db
+      .insertInto('home_move_wait')
+      .values({ store_id: storeId, agent_id: former, ...waiting })
+      .onConflict((c) => c.columns(['store_id', 'agent_id']).doUpdateSet(waiting))
+      .execute()
+  }
+  // What it has redeemed itself it knows.
+  await db.deleteFrom('home_move_wait').where('store_id', '=', storeId).where('agent_id', '=', home).execute()
+}
+
+/** Until the home has taken the deny list as it is now, receipts from before then are for staff. */
+async function noteHomeMove({ db }: Call, storeId: string, movedS: number): Promise<void> {
+  const { deny_seq } = await db.selectFrom('store').select('deny_seq').where('store_id', '=', storeId).executeTakeFirstOrThrow()
+  const row = { moved_s: movedS, deny_seq }
   await db
     .insertInto('home_move')
     .values({ store_id: storeId, ...row })
     .onConflict((c) => c.column('store_id').doUpdateSet(row))
     .execute()
+}
+
+/** A former home has the policy that says so, and the cloud has every row of its ledger: what it redeemed is on the deny list. */
+export async function noteHasTold(call: Call, agentId: string, policyVer: number): Promise<void> {
+  const done = await call.db.deleteFrom('home_move_wait').where('agent_id', '=', agentId).where('policy_ver', '<=', policyVer).returning('store_id').execute()
+  for (const { store_id: storeId } of done) await endWaiting(call, storeId)
+}
+
+/** An agent is gone for good and tells nothing more: nobody waits for it. */
+export async function waitNoMoreFor(call: Call, agentId: string): Promise<void> {
+  await noteHasTold(call, agentId, Number.MAX_SAFE_INTEGER)
+}
+
+async function endWaiting(call: Call, storeId: string): Promise<void> {
+  const { db, services } = call
+  if (await isAnyoneWaitedFor(db, storeId)) return
+  const move = await db.selectFrom('home_move').select('moved_s').where('store_id', '=', storeId).executeTakeFirst()
+  if (!move) return
+  await tellUsedRights(call, storeId)
+  await noteHomeMove(call, storeId, move.moved_s)
+  await raiseDocumentVersion(db, storeId)
+  call.afterCommit(() => services.agents.storeChanged(storeId))
+}
+
+/** Whether a former home may still have redeemed what nobody knows of. */
+export async function isAnyoneWaitedFor(db: Db, storeId: string): Promise<boolean> {
+  return (await db.selectFrom('home_move_wait').select('agent_id').where('store_id', '=', storeId).limit(1).executeTakeFirst()) !== undefined
 }

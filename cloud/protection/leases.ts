@@ -1,9 +1,11 @@
 import type { DecisionFacts } from '../../policy/decide.ts'
 import type { ProtectionAction } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
+import type { DeviceRow } from '../persistence/tables/agents.ts'
 import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import { findAuthorization, mayRepeat, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
 import { denyNonce } from './deny-list.ts'
+import { moveEndsAt } from './outstanding.ts'
 import { touchSubjects } from './touch.ts'
 import { settleRight } from './redemptions.ts'
 import { findRight, type RightView, type UnitKey } from './rights.ts'
@@ -18,17 +20,28 @@ export interface LeaseView {
   takeable?: ProtectionAuthorizationRow
   /** Seconds since 1970 after which a lease that cannot be taken has ended, guard included. */
   endsAt?: number
+  /** One that an agent holds and can be asked to give up. */
+  held?: ProtectionAuthorizationRow
 }
 
 const GUARD_SECONDS = 60
 
-/** At most one lease lives: the same device gets its own again, another one only what can be taken at once (contracts §4). */
-export async function viewLease(call: Call, right: RightView, deviceId: string, action: ProtectionAction): Promise<LeaseView> {
-  if (right.state !== 'leased') return { right: right.state }
+/**
+ * At most one lease lives: the same device gets its own again, another one only what can be taken at once (contracts §4).
+ * `right`: absent for what uses nothing up. A device on its way to another agent gets nothing new until it is there.
+ */
+export async function viewLease(call: Call, right: RightView | undefined, device: DeviceRow, action: ProtectionAction): Promise<LeaseView> {
+  if (device.moving_to !== null && action !== 'verify_item_status' && right?.state !== 'used') {
+    return { right: 'leased_elsewhere', endsAt: await moveEndsAt(call.db, device, call.nowMs) }
+  }
+  if (right?.state !== 'leased') return { right: right?.state ?? 'free' }
+  const { device_id: deviceId } = device
   const row = await findAuthorization(call.db, right.nonce)
   if (!row) return { right: 'free' }
   const isLive = row.exp * 1_000 > call.nowMs && row.revoked_ms === null && row.voided_ms === null
   const isOwn = row.device_id === deviceId && row.action === action
+  // Its agent may have given it up already.
+  if (isOwn && isLive && row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS, held: row }
   if (isOwn && isLive && !(await mayRepeat(call, row))) {
     // Somebody may decide about the agent at any moment.
     call.trueUntil(call.nowMs)
@@ -37,15 +50,20 @@ export async function viewLease(call: Call, right: RightView, deviceId: string, 
   if (isOwn) return isLive ? { right: 'free', own: row } : { right: 'free', takeable: row }
   // A device that nobody can reach may still hold its token; one without an agent asks us before it acts.
   if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', takeable: row }
-  return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS }
+  return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS, held: row }
 }
 
 /** Takes an authorization back and frees the rights of its steps that were not used. */
 export async function revoke(call: Call, row: ProtectionAuthorizationRow, reason: string): Promise<ProtectionAuthorizationRow> {
   if (row.revoked_ms !== null) return row
-  const revoked = await updateAuthorization(call.db, row, { revoked_ms: call.nowMs })
-  if (row.agent_id === null) await freeUnused(call, row)
-  else await denyNonce(call, row)
+  const { store_id: storeId, agent_id: agentId, nonce } = row
+  const revoked = await updateAuthorization(call.db, row, { revoked_ms: call.nowMs, ...(agentId !== null && { void_asked_ms: row.void_asked_ms ?? call.nowMs }) })
+  if (agentId === null) await freeUnused(call, row)
+  else {
+    await denyNonce(call, row)
+    // Every agent is told by the list; the one that may hold it answers for it.
+    call.afterCommit(() => call.services.agents.tell({ storeId, agentId }, { command: 'void', nonce }))
+  }
   call.services.log.info({ nonce: row.nonce.slice(0, 8), reason }, 'an authorization was revoked')
   return revoked
 }

@@ -3,10 +3,9 @@ import { notFound } from '../operations/failure.ts'
 import { Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { ownStore } from '../stores/own-store.ts'
-import { findStore } from '../stores/queries.ts'
 import { findAgent } from '../agents/sessions.ts'
 import { storeDocumentChanged } from './device-operations.ts'
-import { noteHomeMove, tellUsedRights } from './home-move.ts'
+import { beginHomeMove } from './home-move.ts'
 import { policyOf } from './policy.ts'
 
 export const moveReceiptHome = operation({
@@ -14,7 +13,9 @@ export const moveReceiptHome = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Moves the place where a store’s receipts are redeemed to another agent, or to the cloud.',
-  description: 'Every right that is known to be used goes to the new home first. Until it has them all, receipts from before the move need staff there.',
+  description:
+    'Every right that is known to be used goes to the new home first. Until it has them all, what the former home redeemed unheard included, receipts ' +
+    'from before the move need staff there while the cloud is away: a day at most, as long as a receipt lives, or until the former home is revoked.',
   changes: true,
   request: z.strictObject({ storeId: Id, home: Id.describe('An agentId of the store, or `cloud`.') }),
   response: z.strictObject({ ...Success, home: z.string(), homeEpoch: z.int() }),
@@ -26,8 +27,7 @@ export const moveReceiptHome = operation({
     call.changed(storeId)
     if (policy.home === home) return { success: true as const, home, homeEpoch: policy.homeEpoch }
     const moved = { ...policy, home, homeEpoch: policy.homeEpoch + 1 }
-    await tellUsedRights(call, storeId)
-    await noteHomeMove(call, storeId, (await findStore(call.db, storeId))?.deny_seq ?? store.deny_seq)
+    await beginHomeMove(call, store, home)
     await call.db.updateTable('store').set({ policy: JSON.stringify(moved), policy_version: store.policy_version + 1 }).where('store_id', '=', storeId).execute()
     await storeDocumentChanged(call, storeId)
     return { success: true as const, home, homeEpoch: moved.homeEpoch }

@@ -7,10 +7,11 @@ import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchas
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { readLines } from '../scan-and-go/queries.ts'
 import { describeAuthorization, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import { askHolders } from './ask-void.ts'
 import type { Asked, Metadata } from './asking.ts'
 import { issueAuthorization, redemptionsOf, type GrantedUnit } from './authorizations.ts'
 import { readItem } from './item-queries.ts'
-import { revoke, viewLease } from './leases.ts'
+import { revoke, viewLease, type LeaseView } from './leases.ts'
 import { policyOf } from './policy.ts'
 import { receiptRights, tellHome } from './receipt-rights.ts'
 import { isPaid, itemFacts, lineFacts, openUnits } from './subject.ts'
@@ -38,12 +39,14 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   const facts = baseFacts(asked, action, token)
   const units: GrantedUnit[] = []
   const taken = new Map<string, ProtectionAuthorizationRow>()
+  const held = new Map<string, ProtectionAuthorizationRow>()
   let own: ProtectionAuthorizationRow | undefined
   let endsAt: number | undefined
   let decision: Decision | undefined
   const lines = new Map(purchase ? (await readLines(call.db, purchase.purchase_id)).map((l) => [l.line_id, l]) : [])
   for (const unit of open) {
-    const lease = await viewLease(call, unit.right, device?.row.device_id ?? '', action)
+    const lease: LeaseView = device ? await viewLease(call, unit.right, device.row, action) : { right: unit.right.state === 'leased' ? 'leased_elsewhere' : unit.right.state }
+    if (lease.held) held.set(lease.held.nonce, lease.held)
     const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase)
     const unitFact = { ...facts, item, right: lease.right }
     looked.push(unitFact)
@@ -60,7 +63,10 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     looked.push({ ...facts, item: emptyFacts(purchase, device?.row.store_id), right: wasPaid(purchase) ? 'used' : 'free' })
     decision = decide(looked[0] as DecisionFacts, policy)
   }
-  if (!decision.allowed) return { decision, answer: await denied(call, asked, about, decision.reason, endsAt) }
+  if (!decision.allowed) {
+    if (decision.reason === 'authorization_outstanding') askHolders(call, [...held.values()])
+    return { decision, answer: await denied(call, asked, about, decision.reason, endsAt) }
+  }
   if (own) {
     return { decision, answer: { authorized: true, ...describeAuthorization(call, own, await redemptionsOf(call.db, own.nonce)), eventId: own.event_id } }
   }

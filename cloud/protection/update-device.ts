@@ -5,12 +5,12 @@ import { invalid, precondition } from '../operations/failure.ts'
 import { Id, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import type { DeviceRow } from '../persistence/tables/agents.ts'
-import { bindToAgent } from './bind-device.ts'
+import { giveToAgent } from './move-device.ts'
 import { deviceFacts } from './device-queries.ts'
 import { assertAgentOf, Device, optionalCapabilities, ownDevice, storeDocumentChanged, toDevice } from './device-operations.ts'
 
 /** What the system sets: sent back as it is, it is passed over (decisions §1). */
-const SYSTEM_FIELDS = ['storeId', 'deviceType', 'registeredAt', 'lastSeenAt', 'decommissionedAt'] as const
+const SYSTEM_FIELDS = ['storeId', 'deviceType', 'registeredAt', 'lastSeenAt', 'decommissionedAt', 'movingToAgentId'] as const
 const systemFields = Object.fromEntries(SYSTEM_FIELDS.map((name) => [name, z.string().nullable().optional()])) as {
   [K in (typeof SYSTEM_FIELDS)[number]]: z.ZodOptional<z.ZodNullable<z.ZodString>>
 }
@@ -21,8 +21,11 @@ export const updateDevice = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Changes what is known of a device.',
-  description: 'What is left out stays. `agentId` gives a device to the agent that drives it; one that another agent has is refused.',
-  refusals: ['device_of_another_agent', 'device_revoked'],
+  description:
+    'What is left out stays. `agentId` gives a device to the agent that drives it. One that another agent has moves: its live tokens are revoked, ' +
+    'it is given no more, and it changes over once that agent has given them up, or a minute after the last has ended. Until then `movingToAgentId` ' +
+    'names where it goes, and naming the present agent calls it off. The home of the store’s receipts stays where it is (moveReceiptHome).',
+  refusals: ['device_revoked'],
   changes: true,
   request: z.strictObject({
     deviceId: Id,
@@ -39,10 +42,10 @@ export const updateDevice = operation({
   }),
   response: Device.extend(Success),
   example: { deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Ausgang Nord', gateId: 'gate-north' },
-  async run(call, { deviceId, name, zoneId, laneId, gateId, firmwareVersion, workflowType, agentId, storeId, deviceType, registeredAt, lastSeenAt, decommissionedAt, ...stated }) {
+  async run(call, { deviceId, name, zoneId, laneId, gateId, firmwareVersion, workflowType, agentId, storeId, deviceType, registeredAt, lastSeenAt, decommissionedAt, movingToAgentId, ...stated }) {
     const { row, store } = await ownDevice(call, deviceId)
     const shown = toDevice(row, store)
-    for (const [field, value] of Object.entries({ storeId, deviceType, registeredAt, lastSeenAt, decommissionedAt })) {
+    for (const [field, value] of Object.entries({ storeId, deviceType, registeredAt, lastSeenAt, decommissionedAt, movingToAgentId })) {
       if (value !== undefined && value !== (shown[field as keyof typeof shown] ?? null)) throw invalid(field, 'is set by the system and cannot be changed', 'system_field')
     }
     if (row.revoked_ms !== null) throw precondition('device_revoked', 'the device was taken out of service: register another')
@@ -60,12 +63,12 @@ export const updateDevice = operation({
       technologies: JSON.stringify(supportedTechnologies),
     }
     await call.db.updateTable('device').set(set).where('device_id', '=', deviceId).execute()
-    if (agentId !== undefined && agentId !== row.agent_id) {
-      await assertAgentOf(call, row.store_id, agentId)
-      await bindToAgent(call, row, store, agentId)
-    }
+    // Read and sent back as it was, the present agent calls nothing off.
+    const isMeant = agentId !== undefined && !(agentId === row.agent_id && movingToAgentId === row.moving_to)
+    if (isMeant && agentId !== row.agent_id) await assertAgentOf(call, row.store_id, agentId)
+    const placed = isMeant ? await giveToAgent(call, row, store, agentId) : {}
     await storeDocumentChanged(call, row.store_id)
     call.changed(deviceId)
-    return { success: true as const, ...toDevice({ ...row, ...set, agent_id: agentId ?? row.agent_id }, store) }
+    return { success: true as const, ...toDevice({ ...row, ...set, ...placed }, store) }
   },
 })

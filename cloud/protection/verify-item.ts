@@ -7,6 +7,7 @@ import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
 import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import { askHolders } from './ask-void.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
 import { issueAuthorization, redemptionsOf } from './authorizations.ts'
 import { revoke, viewLease, type LeaseView } from './leases.ts'
@@ -45,7 +46,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     device && store
       ? await findSubject({ db: call.db, tenant: asked.caller.tenant, storeId: device.row.store_id, device: device.facts, action, identifiers, purchase, nowMs: call.nowMs })
       : undefined
-  const lease = subject?.unit && device ? await viewLease(call, subject.unit.right, device.row.device_id, action) : ({ right: 'free' } satisfies LeaseView)
+  const lease: LeaseView = device && subject ? await viewLease(call, subject.unit?.right, device.row, action) : { right: 'free' }
   const policy = store ? policyOf(store) : DEFAULT_POLICY
   const facts = factsOf(asked, request, identifiers, subject, lease, token)
   const decision = decide(facts, policy)
@@ -61,7 +62,10 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     facts: [facts],
   }
   const common = { protectionAction: action, itemStatus: about.itemStatus, ...extras(asked, decision, request.explain) }
-  if (!decision.allowed) return { ...common, ...(await denied(call, asked, about, decision, lease)) }
+  if (!decision.allowed) {
+    if (decision.reason === 'authorization_outstanding' && lease.held) askHolders(call, [lease.held])
+    return { ...common, ...(await denied(call, asked, about, decision, lease)) }
+  }
   if (action === 'verify_item_status' || asked.isPast || !device || !store || !subject) {
     return { authorized: true, ...common, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) }
   }

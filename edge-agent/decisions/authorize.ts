@@ -12,10 +12,12 @@ import type { CloudLink } from '../link/cloud-link.ts'
 import type { Home, HomeWish } from '../link/home.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/clock.ts'
+import { ledgerDoubt } from '../trust/ledger-doubt.ts'
 import type { Trust } from '../trust/trust.ts'
 import { decideByItem } from './by-item.ts'
 import { decideByReceipt, type HomeView } from './by-receipt.ts'
 import { decideByToken } from './by-token.ts'
+import type { GiveUp } from './give-up.ts'
 import { decideOnline } from './online.ts'
 import type { Ask, AuthorizeAnswer, AuthorizeRequest, Grant, Verdict } from './request.ts'
 
@@ -35,13 +37,13 @@ export interface AuthorizeParts {
   items: Pick<Replica, 'find' | 'confirmedMs'>
   /** The other agent where receipts are redeemed, if so. */
   home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'ask' | 'giveBack'>
+  /** What was fetched and not used is given up. */
+  giveUp: Pick<GiveUp, 'unlessUsed'>
   log: Log
   /** Moves a device; never throws. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
 }
 
-/** The mark until when nothing is decided alone, trusted ms: the ledger was put back and may have forgotten. */
-export const ONLINE_ONLY = 'online_only_until'
 /** The answer comes when the outcome is known, ms at most (contracts §6). */
 const OUTCOME_WITHIN_MS = 10_000
 /** How long a request waits for the cloud to take what happened just before it, ms. */
@@ -59,10 +61,19 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   async function decideFor(ask: Ask): Promise<{ verdict: Verdict; offline: boolean }> {
     const tokenParts = { trust, clock, ledger }
     const { request } = ask
-    if (request.token !== undefined) return { verdict: decideByToken(tokenParts, ask, request.token, false), offline: !link.isOnline }
+    const doubt = () => ledgerDoubt(ledger, clock.now().nowMs)
+    const forStaff: Verdict = { granted: false, reason: 'manual_assistance_required' }
+    if (request.token !== undefined) {
+      // The other copy of a ledger that exists twice may have used it: only what the cloud gives for this very request counts.
+      const verdict = doubt() === 'forked' ? forStaff : decideByToken(tokenParts, ask, request.token, false)
+      return { verdict, offline: !link.isOnline }
+    }
     const online = link.isOnline ? await decideOnline(tokenParts, link, ask) : undefined
-    if (online) return { verdict: online, offline: false }
-    if (Number(ledger.marks.get(ONLINE_ONLY) ?? 0) > clock.now().nowMs) return { verdict: { granted: false, reason: 'manual_assistance_required' }, offline: true }
+    if (online) {
+      if (online.granted && online.grant?.source === 'token') parts.giveUp.unlessUsed(online.grant.nonce)
+      return { verdict: online, offline: false }
+    }
+    if (doubt()) return { verdict: forStaff, offline: true }
     if (request.receipt !== undefined) return { verdict: await decideWithHome(ask, request.receipt), offline: true }
     return { verdict: decideByItem(tokenParts, parts.items, ask), offline: true }
   }

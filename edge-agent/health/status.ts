@@ -7,6 +7,7 @@ import type { Doors } from '../lanes/doors.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from '../trust/clock.ts'
 import type { Identity } from '../trust/identity.ts'
+import { ledgerDoubt, type LedgerDoubt } from '../trust/ledger-doubt.ts'
 import type { Trust } from '../trust/trust.ts'
 
 /** The agent as a person at the station should see it. */
@@ -27,6 +28,8 @@ export interface AgentStatus {
   /** Trusted time, ISO. */
   now: string
   isHome: boolean
+  /** Why nothing is released without the cloud: there are two copies of the ledger, or it was put back; null: it is trusted. */
+  ledgerDoubt: LedgerDoubt | null
   /** The replica of the store's items: how many names it holds, and how old it is; null: never complete. */
   items: { known: number; ageSeconds: number | null }
   devices: (DeviceStatus & { name: string | null; deviceType: string | null; door?: DoorState | null })[]
@@ -63,6 +66,7 @@ export function agentStatus({ identity, clock, trust, items, link, ledger, doors
     clock: clockTrust,
     now: new Date(now).toISOString(),
     isHome: trust.policy?.policy.home === identity.agentId,
+    ledgerDoubt: ledgerDoubt(ledger, now) ?? null,
     items: { known: items.size, ageSeconds: items.confirmedMs === 0 ? null : Math.max(0, Math.round((now - items.confirmedMs) / 1_000)) },
     devices: devices.map((device) => {
       const known = trust.policy?.devices.find((d) => d.deviceId === device.deviceId)

@@ -8,6 +8,7 @@ import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
 import { classify } from '../decisions/scan.ts'
 import { metricsText } from '../health/metrics.ts'
 import { LedgerFailure, LedgerFull } from '../ledger/commit.ts'
+import { askingLimit } from '../link/asking-limit.ts'
 import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
 import { liveEvent } from '../pages/live-event.ts'
@@ -18,6 +19,8 @@ import { setupRoutes } from './setup-routes.ts'
 /** The agent's own HTTP (contracts §6): for the pages at the station and for programs beside it. */
 
 const BODY_LIMIT = 16 * 1024
+/** Questions to the home from one address that turned out to be none. */
+const REFUSED_QUESTIONS = { perSecond: 5, burst: 50 }
 
 const Id = z.string().min(1).max(128)
 const AuthorizeBody = z.strictObject({
@@ -50,6 +53,7 @@ export interface LocalAppOptions {
 /** The agent's own HTTP API and pages (contracts §6). */
 export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions): Hono {
   const app = new Hono()
+  const strangers = askingLimit(agent.platform.clock, REFUSED_QUESTIONS)
 
   app.use('*', async (c, next) => {
     // A page from elsewhere must not reach the agent through the browser that stands beside it.
@@ -97,10 +101,17 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   })
 
   app.post('/v1/home/redeem', async (c) => {
+    // Whoever sends what is not genuine is sent away before its signatures are looked at.
+    const from = addressOf(c) ?? ''
+    const wait = strangers.wait(from)
+    if (wait > 0) return tooMany(c, wait)
     const body = await read(c, HomeBody)
     if (body instanceof Response) return body
-    const answer = await agent.home.answer(body.question)
-    return answer === undefined ? fail(c, 403, 'not_home', 'this agent is not the home of the receipts that were asked for, or does not know who asks') : c.json({ answer })
+    const reply = await agent.home.answer(body.question)
+    if (reply.kind === 'answer') return c.json({ answer: reply.answer })
+    if (reply.kind === 'too_many_questions') return tooMany(c, reply.retryAfterSeconds)
+    strangers.take(from)
+    return fail(c, 403, 'not_home', 'this agent is not the home of the receipts that were asked for, or does not know who asks')
   })
 
   /** What was typed or read by a keyboard-wedge scanner into the page. */
@@ -205,10 +216,17 @@ function fail(c: Context, status: 400 | 401 | 403 | 404 | 413 | 415 | 429 | 500 
   return c.json({ error, code }, status)
 }
 
+function tooMany(c: Context, seconds: number): Response {
+  c.header('retry-after', String(seconds))
+  return fail(c, 429, 'too_many_questions', `too much is asked: wait ${seconds} s`)
+}
+
+function addressOf(c: Context): string | undefined {
+  return (c.env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming?.socket?.remoteAddress
+}
+
 function isLoopback(c: Context): boolean {
-  const incoming = (c.env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming
-  const address = incoming?.socket?.remoteAddress
+  const address = addressOf(c)
   // In-process calls of tests have no socket.
   return address === undefined || address === '::1' || /^(::ffff:)?127\./.test(address)
 }
-

@@ -7,8 +7,10 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentKey } from '../trust/agent-key.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { CloudLink } from './cloud-link.ts'
+import type { CommandTaken } from './commands.ts'
 import { openDocuments } from './documents.ts'
 import type { HttpClient } from './http-client.ts'
+import type { Greeting } from './ledger-greeting.ts'
 import type { Messages } from './messages.ts'
 import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
 import type { Outbox } from './outbox.ts'
@@ -45,7 +47,7 @@ export interface ConnectionParts {
   outbox: Outbox
   trust: Trust
   key: AgentKey
-  ledger: Pick<Ledger, 'marks' | 'commits'>
+  ledger: Pick<Ledger, 'marks' | 'commits' | 'journal'>
   log: Log
   /** Where the broker is, when it is not where enrolment said. */
   mqttUrl: string | undefined
@@ -60,7 +62,11 @@ export interface ConnectionParts {
   /** A document or a batch was refused: to be reported. */
   onRefused(what: string): void
   /** What the cloud says of our ledger, at each login. */
-  onGreeting(ledger: { generation: number; onlineOnlyUntilMs: number | null }): void
+  onGreeting(ledger: Greeting): void
+  /** Whether the cloud knows of two copies of our ledger, with every look. */
+  onForked(isForked: boolean): void
+  /** The cloud asks for something. */
+  onCommand(command: string): CommandTaken
 }
 
 const FIRST_RETRY_MS = 250
@@ -90,7 +96,7 @@ export function connect(parts: ConnectionParts): Connection {
     parts.onChange()
   }
   const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused, onGreeting: parts.onGreeting })
-  const documents = openDocuments({ platform, trust, session, address: parts.address, onTaken, onRefused: parts.onRefused })
+  const documents = openDocuments({ platform, trust, session, ledger: parts.ledger, address: parts.address, onTaken, onForked: parts.onForked, onCommand: parts.onCommand, onRefused: parts.onRefused })
   const renewal = keyRenewal({ agentId, key: parts.key, session, marks: parts.ledger, random: platform.random, nowMs, onRefused: parts.onRefused })
   const sending = sender({
     platform,
@@ -104,7 +110,11 @@ export function connect(parts: ConnectionParts): Connection {
     },
     report: (batch) => session.call('reportProtectionEvents', { batch }),
     onChange: parts.onChange,
-    onRefused: parts.onRefused,
+    onRefused(what) {
+      parts.onRefused(what)
+      // It may be that there are two of this ledger: the cloud says so to who looks.
+      lookNow()
+    },
   })
 
   /** Signed time that cannot be an old copy, as it answers our own nonce. */
@@ -172,13 +182,13 @@ export function connect(parts: ConnectionParts): Connection {
 
   function takeMessage(topic: string, payload: string): void {
     if (topic === agentTopic(storeId, agentId, 'ack')) return sending.onAck(payload)
-    const isCommand = topic === agentTopic(storeId, agentId, 'command')
-    if (!isCommand) {
-      documents.take(payload)
-      onTaken()
+    if (topic === agentTopic(storeId, agentId, 'command')) {
+      if (parts.onCommand(payload) === 'look') lookNow()
+      return
     }
-    // Of commands only the one that may come unsigned is known so far: look now.
-    if (isCommand || trust.isBehind) lookNow()
+    documents.take(payload)
+    onTaken()
+    if (trust.isBehind) lookNow()
   }
 
   /** Denials and items are confirmed at once, by asking with what we have, whichever way they came. */

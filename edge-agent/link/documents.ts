@@ -1,4 +1,5 @@
 import { pause, type Platform } from '../../policy/platform.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { CloudAnswer } from './cloud-link.ts'
 
@@ -20,7 +21,11 @@ export interface DocumentsParts {
   session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
   /** Told to the cloud with every look: where other agents reach this one. */
   address: string | undefined
+  ledger: Pick<Ledger, 'commits' | 'journal'>
   onTaken(): void
+  /** Whether the cloud knows of two copies of our ledger. */
+  onForked(isForked: boolean): void
+  onCommand(command: string): unknown
   /** A document was refused: to be reported. */
   onRefused(what: string): void
 }
@@ -31,16 +36,26 @@ type Held = Omit<ReturnType<Trust['have']>, 'items'> & { items?: [number, number
 const PAGES_LIMIT = 1_000
 
 /** The documents of this agent's store, over HTTP and from wherever else they come. */
-export function openDocuments({ platform, trust, session, address, onTaken, onRefused }: DocumentsParts): Documents {
+export function openDocuments({ platform, trust, session, ledger, address, onTaken, onForked, onCommand, onRefused }: DocumentsParts): Documents {
   const where = address === undefined ? {} : { address }
   let looking: Promise<void> | undefined
   /** The denials and items that the cloud was last told of. */
   let told: string | undefined
 
   async function ask(have: Held, cursor?: string): Promise<CloudAnswer> {
-    const answer = await session.call('fetchSignedDocuments', { have, ...(cursor !== undefined && { cursor }), ...where })
-    if (answer.kind === 'answered') told = heldOf(have)
+    const end = await ledgerEnd()
+    const answer = await session.call('fetchSignedDocuments', { have, ...(cursor !== undefined && { cursor }), ...where, ...(end !== undefined && { ledgerSeq: end }) })
+    if (answer.kind !== 'answered') return answer
+    told = heldOf(have)
+    const { commands, forked } = answer.body
+    onForked(forked === true)
+    for (const command of Array.isArray(commands) ? (commands as unknown[]) : []) if (typeof command === 'string') onCommand(command)
     return answer
+  }
+
+  /** Behind everything that was decided by what we have: a claim that is under way comes before it. Undefined: the disk is full. */
+  function ledgerEnd(): Promise<number | undefined> {
+    return ledger.commits.durably(() => ledger.journal.head.seq).catch(() => undefined)
   }
 
   function take(document: unknown): string | undefined {

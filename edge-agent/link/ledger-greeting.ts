@@ -1,17 +1,34 @@
-import { ONLINE_ONLY } from '../decisions/authorize.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
+import { noteForked, noteOnlineOnly } from '../trust/ledger-doubt.ts'
 import type { LedgerView } from './messages.ts'
+
+/** What the cloud says of our ledger, at each login. */
+export interface Greeting {
+  generation: number
+  onlineOnlyUntilMs: number | null
+  forked: boolean
+}
 
 /** What the agent says of its ledger at each login, and what it does on the answer (contracts §5, rollback). */
 export interface LedgerGreetings {
   readonly view: LedgerView
-  take(answer: { generation: number; onlineOnlyUntilMs: number | null }): void
+  take(answer: Greeting): void
+  /** There are two of this ledger, or no longer; answers whether that is new. */
+  takeForked(isForked: boolean): boolean
 }
 
 /** Greets for this ledger. */
 export function ledgerGreeting(ledger: Ledger, log: Log): LedgerGreetings {
   let greeted = false
+
+  function takeForked(isForked: boolean): boolean {
+    if (!noteForked(ledger, isForked)) return false
+    if (isForked) log.warn({ ledger: ledger.ledgerId }, 'there are two copies of this ledger: nothing is released without the cloud’s yes until somebody decides (resolveAgentFork)')
+    else log.info({ ledger: ledger.ledgerId }, 'this ledger is trusted again')
+    return true
+  }
+
   return {
     view: {
       get generation() {
@@ -22,12 +39,13 @@ export function ledgerGreeting(ledger: Ledger, log: Log): LedgerGreetings {
         return greeted ? ledger.journal.head : ledger.openedAt
       },
     },
-    take({ generation, onlineOnlyUntilMs }) {
+    takeForked,
+    take({ generation, onlineOnlyUntilMs, forked }) {
       greeted = true
       if (generation > ledger.generation) log.warn({ generation }, 'the ledger had been put back: it goes on as a new generation')
       ledger.adopt(generation)
-      const until = String(onlineOnlyUntilMs ?? 0)
-      if ((ledger.marks.get(ONLINE_ONLY) ?? '0') !== until) ledger.commits.now(() => ledger.marks.set(ONLINE_ONLY, until))
+      noteOnlineOnly(ledger, onlineOnlyUntilMs)
+      takeForked(forked)
     },
   }
 }

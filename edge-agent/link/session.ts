@@ -3,6 +3,7 @@ import type { Log } from '../log.ts'
 import type { Identity } from '../trust/identity.ts'
 import type { CloudAnswer } from './cloud-link.ts'
 import type { HttpClient } from './http-client.ts'
+import type { Greeting } from './ledger-greeting.ts'
 import type { Messages } from './messages.ts'
 
 /** The login at the cloud, and whether the cloud is there. */
@@ -31,7 +32,7 @@ export interface SessionParts {
   onChange(): void
   onRefused(what: string): void
   /** What the cloud says of our ledger, at each login. */
-  onGreeting(ledger: { generation: number; onlineOnlyUntilMs: number | null }): void
+  onGreeting(ledger: Greeting): void
 }
 
 /** How long one call may take: a person waits at the station. */
@@ -56,10 +57,10 @@ export function openSession(parts: SessionParts): Session {
   }
 
   function greet(ledger: unknown): void {
-    const { generation, onlineOnlyUntil } = (ledger ?? {}) as { generation?: unknown; onlineOnlyUntil?: unknown }
+    const { generation, onlineOnlyUntil, forked } = (ledger ?? {}) as { generation?: unknown; onlineOnlyUntil?: unknown; forked?: unknown }
     if (!Number.isSafeInteger(generation)) return
     const untilMs = typeof onlineOnlyUntil === 'string' ? Date.parse(onlineOnlyUntil) : NaN
-    parts.onGreeting({ generation: generation as number, onlineOnlyUntilMs: Number.isNaN(untilMs) ? null : untilMs })
+    parts.onGreeting({ generation: generation as number, onlineOnlyUntilMs: Number.isNaN(untilMs) ? null : untilMs, forked: forked === true })
   }
 
   return {

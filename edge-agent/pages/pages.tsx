@@ -103,7 +103,9 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
     if (!isLoopback(c)) return show(c, () => <NotHere texts={texts} />, 401)
     const { attached, notes } = (await agent.surroundings?.look()) ?? { attached: [], notes: [] }
     const src = `/assets/${assets.build}/browser/setup.js`
-    return show(c, (nonce) => <SetupPage texts={texts} devices={agent.status().devices} configFile={agent.configFile?.name} attached={attached} notes={notes} script={{ src, nonce }} />)
+    const { devices, ledgerDoubt } = agent.status()
+    const warning = ledgerDoubt === null ? undefined : texts.ledgerDoubts[ledgerDoubt]
+    return show(c, (nonce) => <SetupPage texts={texts} devices={devices} configFile={agent.configFile?.name} attached={attached} warning={warning} notes={notes} script={{ src, nonce }} />)
   })
 
   app.get('/assets/:build/:folder/:file', (c) => {

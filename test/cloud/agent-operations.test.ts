@@ -49,6 +49,9 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(await fork(agent)).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
     await fork(agent)
     expect(await seen()).toMatchObject({ state: 'forked' })
+    // Whichever copy looks is told.
+    expect((await agent.call('fetchSignedDocuments', {})).body).toMatchObject({ forked: true })
+    expect((await agent.login()).ledger).toEqual({ generation: 1, forked: true })
     expect(await openForks()).toHaveLength(1)
     const other = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     expect((await ask(other)).authorizationToken).toBeTypeOf('string')
@@ -59,6 +62,7 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(JSON.parse(Buffer.from(forTill.authorizationToken.split('.')[1], 'base64url').toString()).led).toBe('cloud')
 
     expect(await resolve('trust')).toMatchObject({ status: 200, body: { state: 'active' } })
+    expect((await agent.call('fetchSignedDocuments', {})).body).not.toHaveProperty('forked')
     expect(await openForks()).toEqual([])
     expect((await ask(other)).authorizationToken).toBeTypeOf('string')
     expect((await agent.report([agent.row({})])).body).toMatchObject({ accepted: 1 })
@@ -81,7 +85,7 @@ onEveryDatabase('operations about agents', (kind) => {
     // The answer was lost, and asked for again.
     expect(await hello(1, 1, other.hashBefore(2))).toEqual(healed)
     expect(await seen(other.agentId)).toMatchObject({ state: 'active', generation: 2, ledgerSeq: 0 })
-    expect(await hello(2, 0, 'x'.repeat(43))).toEqual(healed)
+    expect(await hello(2, 0, 'x'.repeat(43))).toEqual({ ...healed, forked: true })
     expect(await seen(other.agentId)).toMatchObject({ state: 'forked' })
   })
 

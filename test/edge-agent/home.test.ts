@@ -10,6 +10,9 @@ import { localApp } from '../../edge-agent/http/local-app.ts'
 import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import type { Fetch } from '../../edge-agent/link/http-client.ts'
 import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { signer } from '../../policy/documents/keys.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
@@ -256,5 +259,39 @@ describe('the home of a store’s receipts', () => {
     expect(await leave(home, free.text)).toMatchObject({ authorized: true, offline: true })
     expect(await leave(other, free.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(sent.at(-1)?.url).toContain(`:${other.port}/`)
+  })
+
+  it('bounds what one agent may ask, before it costs the home anything, and never holds up its own lanes', async () => {
+    const [mine, theirs] = [await receipt(), await receipt()]
+    await cutCloud()
+    const { agentId, x, secret } = readIdentity(other.folder, secretFiles) as Identity
+    const iat = Math.floor(Date.now() / 1_000)
+    const claims = { aud: home.agent.identity.agentId, iat, exp: iat + 60, iss: agentId, homeEpoch: 1, rightClass: 'exit' as const, candidates: [0], all: true, receiptExp: iat + 3_600 }
+    const questions = Array.from({ length: 250 }, (_, i) => {
+      const cti = i.toString(16).padStart(32, '0')
+      return signDocument(DOCUMENT_KINDS.homeQuestion, { ...claims, jti: cti, redemptionId: `flood-${i}`, cti }, signer(x, Buffer.from(secret, 'base64url')))
+    })
+    const flood = Promise.all(questions.map((question) => home.agent.home.answer(question)))
+    const leaves = leave(home, mine.text)
+    const kinds = (await flood).map(({ kind }) => kind)
+    expect(kinds.slice(0, 60)).toEqual(Array.from({ length: 60 }, () => 'answer'))
+    expect(kinds.filter((kind) => kind === 'too_many_questions').length).toBeGreaterThan(100)
+    expect(await leaves).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    // It is told so over HTTP, and does not take it for a home that is away: nothing is claimed alone.
+    let round = 0
+    await until('it is told so', async () => {
+      for (const question of questions.slice(0, 100)) void home.agent.home.answer(question)
+      const wish = { cti: (1_000 + round++).toString(16).padStart(32, '0'), rightClass: 'exit' as const, candidates: [0], all: true, exp: iat + 3_600, deviceId: other.deviceId }
+      const told = await other.agent.home.ask(wish)
+      return told !== 'unreachable' && told.reason === 'limit_exceeded'
+    })
+    expect(sent.at(-1)?.answer).toContain('too_many_questions')
+    expect(other.agent.ledger.claims.isolatedCount).toBe(0)
+    await until('it may ask again', async () => (await leave(other, theirs.text)).authorized === true)
+    // Who asks with no key of the store is sent away at last.
+    const answers: number[] = []
+    for (let i = 0; i < 60; i++) answers.push((await fetch(`http://127.0.0.1:${home.port}/v1/home/redeem`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ question: 'a.b.c' }) })).status)
+    expect(answers.slice(0, 50)).toEqual(Array.from({ length: 50 }, () => 403))
+    expect(answers).toContain(429)
   })
 })

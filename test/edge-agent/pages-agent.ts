@@ -81,6 +81,7 @@ export function newStatus(): AgentStatus {
     clock: 'signed',
     now: new Date(0).toISOString(),
     isHome: true,
+    ledgerDoubt: null,
     items: { known: 0, ageSeconds: null },
     devices: [
       { ...device, deviceId: STATION, deviceType: 'pos_deactivator' },

@@ -1,38 +1,71 @@
 import type { Cloud } from '../../cloud/cloud.ts'
 import type { Broker } from '../../cloud/messaging/embedded-broker.ts'
+import type { AgentAddress } from '../../policy/topics.ts'
 import type { MqttLineOptions, OpenMqttLine } from '../../edge-agent/link/mqtt-line.ts'
 
-/** A broker in memory between one cloud and one agent: it keeps what is retained and hands everything on at once. */
-export function memoryBroker(cloud: Cloud, agent: { storeId: string; agentId: string }): OpenMqttLine {
+interface Line {
+  agent: AgentAddress
+  options: MqttLineOptions
+  topics: Set<string>
+}
+
+interface MemoryBroker extends Broker {
+  readonly lines: Map<string, Line>
+  readonly retained: Map<string, string>
+}
+
+const brokers = new WeakMap<Cloud, MemoryBroker>()
+
+/** The broker of a cloud in memory: it keeps what is retained and hands everything on at once. All agents of the cloud share it. */
+function brokerOf(cloud: Cloud): MemoryBroker {
+  const known = brokers.get(cloud)
+  if (known) return known
+  const lines = new Map<string, Line>()
   const retained = new Map<string, string>()
-  let line: { options: MqttLineOptions; topics: Set<string> } | undefined
-  const deliver = (topic: string, payload: string) => {
-    if (line?.topics.has(topic)) line.options.onMessage(topic, payload)
-  }
-  const broker: Broker = {
+  const broker: MemoryBroker = {
     port: 0,
+    lines,
+    retained,
     publish({ topic, payload, retain }) {
       if (retain) retained.set(topic, payload)
-      deliver(topic, payload)
+      for (const line of lines.values()) if (line.topics.has(topic)) line.options.onMessage(topic, payload)
     },
-    connected: () => new Map(line ? [[agent.agentId, agent]] : []),
-    disconnect: () => line?.options.onClosed('cut'),
+    connected: () => new Map([...lines].map(([agentId, { agent }]) => [agentId, agent])),
+    disconnect: (agentId) => lines.get(agentId)?.options.onClosed('cut'),
     close: () => Promise.resolve(),
   }
+  brokers.set(cloud, broker)
   cloud.attachBroker(broker)
+  return broker
+}
+
+/** A line of this agent to the broker of its cloud. */
+export function memoryBroker(cloud: Cloud, { storeId, agentId }: AgentAddress, isUp: () => boolean = () => true): OpenMqttLine {
+  const agent = { storeId, agentId }
+  const { lines, retained } = brokerOf(cloud)
   return (options) => {
-    line = { options, topics: new Set() }
+    if (!isUp()) return Promise.reject(new Error('the network is cut'))
+    const line: Line = { agent, options, topics: new Set() }
+    lines.set(agentId, line)
     cloud.messages.hooks.onConnected(agent)
     return Promise.resolve({
-      publish: (topic, payload) => cloud.messages.hooks.onMessage(agent, topic, payload),
+      publish: (topic, payload) => void (isUp() && cloud.messages.hooks.onMessage(agent, topic, payload)),
       subscribe(topics) {
         for (const topic of topics) {
-          line?.topics.add(topic)
+          line.topics.add(topic)
           const kept = retained.get(topic)
-          if (kept !== undefined) deliver(topic, kept)
+          if (kept !== undefined) options.onMessage(topic, kept)
         }
       },
-      close: () => void (line = undefined),
+      close: () => void (lines.get(agentId) === line && lines.delete(agentId)),
     })
   }
+}
+
+/** Whoever listened hears that the line is gone. */
+export function cutLine(cloud: Cloud, agentId: string): void {
+  const broker = brokerOf(cloud)
+  const line = broker.lines.get(agentId)
+  broker.lines.delete(agentId)
+  line?.options.onClosed('cut')
 }

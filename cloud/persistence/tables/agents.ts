@@ -31,6 +31,14 @@ export interface HomeMoveRow {
   deny_seq: number
 }
 
+/** A former home that may still have redeemed what nobody knows of. */
+export interface HomeMoveWaitRow {
+  store_id: string
+  agent_id: string
+  /** The version of the store’s documents that tells it that it is no home any more. */
+  policy_ver: number
+}
+
 export interface EnrolmentCodeRow {
   code_hash: string
   tenant: string
@@ -70,6 +78,8 @@ export interface DeviceRow {
   registered_ms: number
   last_seen_ms: number | null
   revoked_ms: number | null
+  /** The agent that it goes to once the present one has given up its tokens. */
+  moving_to: string | null
 }
 
 export interface OperatorRow {

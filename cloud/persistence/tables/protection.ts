@@ -94,6 +94,8 @@ export interface ProtectionAuthorizationRow {
   exp: number
   revoked_ms: number | null
   voided_ms: number | null
+  /** Since when its agent is asked to give it up. */
+  void_asked_ms: number | null
   operator_id: string | null
   rev: number
 }

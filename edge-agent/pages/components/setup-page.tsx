@@ -11,17 +11,24 @@ export interface SetupPageProps {
   attached: readonly Attached[]
   /** The file that devices can be written to from here. */
   configFile: string | undefined
+  /** What nobody may overlook about the agent itself. */
+  warning: string | undefined
   /** Why something could not be looked for. */
   notes: readonly string[]
 }
 
 /** For whoever sets a lane up: what is configured and whether it answers, and what else is there to be written down. */
-export function SetupPage({ texts, script, devices, attached, configFile, notes }: SetupPageProps) {
+export function SetupPage({ texts, script, devices, attached, configFile, warning, notes }: SetupPageProps) {
   const { setup } = texts
   return (
     <Frame title={`${setup.title} · untag`} texts={texts} kind="list" script={script}>
       <main>
         <h1>{setup.title}</h1>
+        {warning === undefined ? null : (
+          <p class="banner" role="alert" data-tone="bad">
+            {warning}
+          </p>
+        )}
         <h2>{setup.configured}</h2>
         <p class="soft">{devices.length === 0 ? texts.noDevices : setup.checkHint}</p>
         <ul class="devices">

@@ -42,7 +42,7 @@ export function statusView(status: PageStatus, deviceId: string, texts: Texts, n
       ...deviceBadge(device, texts),
       ...doorBadge(device, texts),
     ],
-    banners: [...fault(status, texts), ...deviceBanner(device, texts), ...doorBanner(device, texts)],
+    banners: [...fault(status, texts), ...doubt(status, texts), ...deviceBanner(device, texts), ...doorBanner(device, texts)],
   }
 }
 
@@ -96,6 +96,10 @@ function doorBanner(device: PageDevice | undefined, texts: Texts): Banner[] {
 
 function fault({ fault: why }: PageStatus, texts: Texts): Banner[] {
   return why === null ? [] : [{ tone: 'bad', text: texts.fault(why) }]
+}
+
+function doubt({ ledgerDoubt }: PageStatus, texts: Texts): Banner[] {
+  return ledgerDoubt === null ? [] : [{ tone: ledgerDoubt === 'forked' ? 'bad' : 'warn', text: texts.ledgerDoubts[ledgerDoubt] }]
 }
 
 function deviceBanner(device: PageDevice | undefined, texts: Texts): Banner[] {

@@ -14,6 +14,8 @@ export interface PageStatus {
   policyVersion: number | null
   stage: 'fresh' | 'stale' | 'expired'
   clock: 'signed' | 'rtc' | 'none'
+  /** There are two copies of its memory, or it was put back; null: neither. */
+  ledgerDoubt: 'forked' | 'put_back' | null
   devices: PageDevice[]
   fault: string | null
 }

@@ -48,6 +48,10 @@ export const de: Texts = {
   doors: { shut: 'Tür zu', open: 'Tür offen', forced: 'Tür aufgebrochen', left_open: 'Tür steht offen' },
   deviceAway: (detail) => `Das Gerät löst gerade nichts aus: ${detail}`,
   fault: (why) => `Es wird nichts freigegeben: ${why}`,
+  ledgerDoubts: {
+    forked: 'Diesen Agenten gibt es zweimal. Ohne Verbindung wird nichts freigegeben, bis jemand entschieden hat, welcher bleibt.',
+    put_back: 'Das Gedächtnis dieses Agenten wurde zurückgesetzt. Ohne Verbindung wird einige Minuten nichts freigegeben.',
+  },
   lost: { what: 'Agent nicht erreichbar', todo: 'Diese Seite hat die Verbindung zum Agenten verloren und versucht es weiter.' },
 
   busy: 'Wird geprüft …',

@@ -48,6 +48,10 @@ export const en: Texts = {
   doors: { shut: 'Door shut', open: 'Door open', forced: 'Door forced', left_open: 'Door left open' },
   deviceAway: (detail) => `The device releases nothing at the moment: ${detail}`,
   fault: (why) => `Nothing is released: ${why}`,
+  ledgerDoubts: {
+    forked: 'This agent exists twice. Nothing is released without a connection until somebody has decided which one stays.',
+    put_back: 'This agent’s memory was put back. For some minutes nothing is released without a connection.',
+  },
   lost: { what: 'Agent out of reach', todo: 'This page has lost the agent and keeps trying.' },
 
   busy: 'Checking …',

@@ -1,0 +1,36 @@
+import type { CommandClaims } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { signDocument } from '../../policy/documents/signed-document.ts'
+import type { AgentCommand } from '../messaging/agent-channel.ts'
+import type { Call, Services } from '../operations/operation.ts'
+
+/** What an agent is asked to do now: told over the broker, and answered to whoever fetches its documents. */
+
+const COMMAND_LIFE = 60
+/** How long after its end a clock that is behind may still honour a token, seconds. */
+const GUARD_SECONDS = 60
+/** Voids in one answer; the next look brings the rest. */
+const VOIDS_AT_ONCE = 50
+
+/** `cmd+jwt` for this agent. */
+export function commandDocument(agentId: string, command: AgentCommand, { authority, platform }: Pick<Services, 'authority' | 'platform'>): string {
+  const iat = Math.floor(authority.clock.nowMs() / 1_000)
+  const jti = Buffer.from(platform.random.bytes(16)).toString('base64url')
+  const claims: CommandClaims = { aud: agentId, iat, exp: iat + COMMAND_LIFE, jti, ...command }
+  return signDocument(DOCUMENT_KINDS.command, claims, authority.freshnessSigner)
+}
+
+/** What the agent was asked for and has not answered yet. */
+export async function openCommands({ db, nowMs, services }: Call, agentId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('protection_authorization')
+    .select('nonce')
+    .where('agent_id', '=', agentId)
+    .where('void_asked_ms', 'is not', null)
+    .where('voided_ms', 'is', null)
+    .where('exp', '>', Math.floor(nowMs / 1_000) - GUARD_SECONDS)
+    .orderBy('exp')
+    .limit(VOIDS_AT_ONCE)
+    .execute()
+  return rows.map(({ nonce }) => commandDocument(agentId, { command: 'void', nonce }, services))
+}

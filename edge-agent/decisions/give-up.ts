@@ -1,0 +1,64 @@
+import type { Cancel, Timers } from '../../policy/platform.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Log } from '../log.ts'
+
+/**
+ * Giving tokens up: a row of the ledger that refuses one for ever, and the word to the cloud that frees what it leased
+ * (contracts §4). Steps that were used before stay used.
+ */
+export interface GiveUp {
+  /** Gives it up now. Said again, nothing more happens. */
+  now(nonce: string): void
+  /** It was fetched for a scan: it is given up unless it is used soon. */
+  unlessUsed(nonce: string): void
+  stop(): void
+}
+
+/** What was fetched for a scan and not used by then is given up, ms. */
+const UNUSED_MS = 30_000
+/** As long as any token can live, with the guard, seconds. */
+const LONGEST_LIFE = 660
+/** Nonces that are remembered; to give one up twice does no harm. */
+const REMEMBERED = 1_000
+/** Timers at once; a token beyond them ends by itself. */
+const WATCHED = 1_000
+
+/** Gives up tokens of this ledger. */
+export function givingUp({ ledger, timers, nowMs, log }: { ledger: Pick<Ledger, 'commits' | 'claims' | 'journal'>; timers: Timers; nowMs(): number; log: Log }): GiveUp {
+  const done = new Set<string>()
+  const watched = new Map<string, Cancel>()
+
+  function voidIt(nonce: string, onlyUnused: boolean): void {
+    ledger.commits
+      .durably(() => {
+        const used = ledger.claims.claimedSteps(nonce)
+        if (done.has(nonce) || (onlyUnused && used > 0)) return false
+        const atMs = nowMs()
+        ledger.claims.deny(nonce, Math.floor(atMs / 1_000) + LONGEST_LIFE)
+        // A claim of the same moment came before it.
+        ledger.journal.append({ atMs: Math.floor(atMs) + (used > 0 ? 1 : 0), evidence: { kind: 'void', nonce } })
+        return true
+      })
+      .then((isGivenUp) => {
+        if (done.size >= REMEMBERED) done.clear()
+        if (isGivenUp) done.add(nonce)
+      })
+      .catch((error: unknown) => log.error({ err: error }, 'a token could not be given up: it ends by itself'))
+  }
+
+  return {
+    now: (nonce) => voidIt(nonce, false),
+    unlessUsed(nonce) {
+      if (watched.has(nonce) || watched.size >= WATCHED) return
+      const cancel = timers.after(UNUSED_MS, () => {
+        watched.delete(nonce)
+        voidIt(nonce, true)
+      })
+      watched.set(nonce, cancel)
+    },
+    stop() {
+      for (const cancel of watched.values()) cancel()
+      watched.clear()
+    },
+  }
+}

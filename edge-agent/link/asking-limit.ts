@@ -1,0 +1,38 @@
+import type { Clock } from '../../policy/platform.ts'
+
+/** How often each of several may ask: a bucket of tokens for each name. */
+export interface AskingLimit {
+  /** Takes one from the bucket of `name`; answers 0, or after how many seconds there is one again. */
+  take(name: string): number
+  /** The same without taking it. */
+  wait(name: string): number
+}
+
+/** Names that are remembered; beyond them the oldest is forgotten. */
+const NAMES_LIMIT = 1_000
+
+/** `burst` at once, then `perSecond`. */
+export function askingLimit(clock: Pick<Clock, 'elapsed'>, { perSecond, burst }: { perSecond: number; burst: number }): AskingLimit {
+  const buckets = new Map<string, { tokens: number; atMs: number }>()
+
+  function tokensOf(name: string): number {
+    const bucket = buckets.get(name)
+    return bucket ? Math.min(burst, bucket.tokens + ((clock.elapsed() - bucket.atMs) * perSecond) / 1_000) : burst
+  }
+
+  const secondsUntilOne = (tokens: number) => (tokens >= 1 ? 0 : Math.max(1, Math.ceil((1 - tokens) / perSecond)))
+
+  return {
+    take(name) {
+      const tokens = tokensOf(name)
+      const seconds = secondsUntilOne(tokens)
+      if (seconds > 0) return seconds
+      buckets.delete(name)
+      const [oldest] = buckets.keys()
+      if (buckets.size >= NAMES_LIMIT && oldest !== undefined) buckets.delete(oldest)
+      buckets.set(name, { tokens: tokens - 1, atMs: clock.elapsed() })
+      return 0
+    },
+    wait: (name) => secondsUntilOne(tokensOf(name)),
+  }
+}

@@ -1,0 +1,28 @@
+import { CommandClaims } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { openDocument } from '../../policy/documents/signed-document.ts'
+import type { AgentClock } from '../trust/clock.ts'
+import type { Trust } from '../trust/trust.ts'
+
+/** `look`: whatever it is, something may be new, which anybody may say. */
+export type CommandTaken = 'done' | 'look'
+
+export interface CommandParts {
+  agentId: string
+  trust: Pick<Trust, 'keys'>
+  clock: Pick<AgentClock, 'now'>
+  /** Gives a token up for ever. */
+  giveUp(nonce: string): void
+}
+
+/** Takes what the cloud asks for, by whichever way it came: only what is signed and of now does more than look. */
+export function commandTaker({ agentId, trust, clock, giveUp }: CommandParts): (text: string) => CommandTaken {
+  return (text) => {
+    const { nowMs, trust: clockTrust } = clock.now()
+    const opened = openDocument<CommandClaims>(text, DOCUMENT_KINDS.command, { keys: trust.keys, audience: agentId, ...(clockTrust !== 'none' && { now: nowMs / 1_000 }) })
+    const command = opened.ok ? CommandClaims.safeParse(opened.claims).data : undefined
+    if (command?.command !== 'void' || command.nonce === undefined) return 'look'
+    giveUp(command.nonce)
+    return 'done'
+  }
+}

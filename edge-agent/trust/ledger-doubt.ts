@@ -1,0 +1,35 @@
+import type { Ledger } from '../ledger/ledger.ts'
+
+/**
+ * Why this ledger alone does not tell what was used: there are two of it, or it was put back. While that is so each
+ * claim needs the cloud's yes (contracts §5).
+ */
+export type LedgerDoubt = 'forked' | 'put_back'
+
+/** The mark until when nothing is decided alone, trusted ms: the ledger was put back and may have forgotten. */
+const ONLINE_ONLY = 'online_only_until'
+const FORKED = 'forked'
+
+type Kept = Pick<Ledger, 'marks' | 'commits'>
+
+/** The doubt about this ledger as the cloud last told it; kept over restarts. */
+export function ledgerDoubt({ marks }: Pick<Kept, 'marks'>, nowMs: number): LedgerDoubt | undefined {
+  if (marks.get(FORKED) === '1') return 'forked'
+  return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs ? 'put_back' : undefined
+}
+
+/** Keeps that the cloud says that there are two of this ledger, or no longer. Answers whether that is new. */
+export function noteForked(ledger: Kept, isForked: boolean): boolean {
+  return note(ledger, FORKED, isForked ? '1' : '0')
+}
+
+/** Keeps until when nothing is decided alone; null: not at all. */
+export function noteOnlineOnly(ledger: Kept, untilMs: number | null): void {
+  note(ledger, ONLINE_ONLY, String(untilMs ?? 0))
+}
+
+function note({ marks, commits }: Kept, name: string, value: string): boolean {
+  if ((marks.get(name) ?? '0') === value) return false
+  commits.now(() => marks.set(name, value))
+  return true
+}

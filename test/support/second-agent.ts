@@ -1,0 +1,92 @@
+import { cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { secretFiles } from '../../bin/secret-files.ts'
+import { result, type ProtectionDevice } from '../../device-drivers/drivers/device.ts'
+import { readConfig } from '../../edge-agent/config.ts'
+import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
+import type { Fetch } from '../../edge-agent/link/http-client.ts'
+import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
+import { readIdentity, writeIdentity } from '../../edge-agent/trust/identity.ts'
+import type { AuthorizeAnswer } from '../../edge-agent/decisions/request.ts'
+import type { ProtectionAction } from '../../policy/vocabulary.ts'
+import { temporaryFolder } from './databases.ts'
+import { cutLine, memoryBroker } from './memory-broker.ts'
+import type { TestStore } from './store.ts'
+
+/** Another agent in a test store, with a network of its own that can be cut; its devices do whatever they are told. */
+export interface SecondAgent {
+  agent: Agent
+  network(isUp: boolean): void
+  ask(request: { deviceId: string; action: ProtectionAction; receipt?: string; token?: string }): Promise<AuthorizeAnswer>
+  stop(): Promise<void>
+}
+
+/** `copyOf`: it runs on a copy of that folder, as a cloned card does, and without broker. */
+export async function addAgent(store: TestStore, deviceIds: readonly string[], options: { copyOf?: string; broker?: boolean } = {}): Promise<SecondAgent> {
+  const { world, shop } = store
+  const { cloud } = shop.cloud
+  const folder = temporaryFolder('second')
+  let isUp = true
+  const fetch: Fetch = async (url, init) => {
+    if (!isUp) throw new Error('the network is cut')
+    const answer = await cloud.app.request(url.replace('https://shop.example', ''), { method: init.method, headers: init.headers, ...(init.body !== undefined && { body: init.body }) })
+    const text = await answer.text()
+    if (!isUp) throw new Error('the network is cut')
+    return { status: answer.status, text: () => Promise.resolve(text) }
+  }
+  if (options.copyOf === undefined) {
+    const { code } = await store.drive(shop.ok('createEnrolmentCode', { storeId: shop.storeId }))
+    const enrolled = await store.drive(enrol({ cloud: shop.cloud.baseUrl, code, platform: world, fetch }))
+    if (!enrolled.ok) throw new Error(enrolled.why)
+    keepFirstDocuments(join(folder, 'ledger.db'), enrolled.identity, enrolled.documents, world)
+    writeIdentity(folder, enrolled.identity, secretFiles)
+  } else cpSync(options.copyOf, folder, { recursive: true })
+  const identity = readIdentity(folder, secretFiles)
+  if (!identity) throw new Error('not enrolled')
+  const devices = deviceIds.map((deviceId, i) => ({ deviceId, driver: 'modbus', link: { tcp: `10.1.0.${i}:502` }, output: 0 }))
+  const checked = readConfig(JSON.stringify({ devices }))
+  if (!checked.ok) throw new Error(checked.faults.join())
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+  const agent = startAgent({
+    platform: world,
+    dataDir: folder,
+    identity,
+    keepIdentity: (changed) => writeIdentity(folder, changed, secretFiles),
+    config: checked.config,
+    fetch,
+    openLine: options.broker ? memoryBroker(cloud, identity, () => isUp) : () => Promise.reject(new Error('no broker')),
+    openLink: () => Promise.reject(new Error('no link')),
+    openDevice: obedientDevice,
+    log,
+    onFatal: () => undefined,
+  })
+  await store.until('the second agent', () => agent.link.isOnline && agent.status().devices.every((d) => d.state === 'ready'))
+  return {
+    agent,
+    network(up) {
+      isUp = up
+      if (!up && options.broker) cutLine(cloud, identity.agentId)
+    },
+    ask: (request) => store.drive(agent.lanes.request({ identifiers: {}, ...request })),
+    async stop() {
+      await store.drive(agent.stop())
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function obedientDevice(): ProtectionDevice {
+  let end: () => void = () => undefined
+  const ended = new Promise<void>((resolve) => (end = resolve))
+  return {
+    connect: () => Promise.resolve(),
+    identify: () => Promise.resolve({ description: 'a device' }),
+    untilLost: () => new Promise(() => undefined),
+    execute: () => Promise.resolve(result('confirmed', true, 'acknowledged')),
+    events: (async function* () {
+      await ended
+      yield* []
+    })(),
+    close: () => Promise.resolve(end()),
+  }
+}
