@@ -28,6 +28,9 @@ export interface Authority {
   readonly freshnessSigner: Signer
   /** The epoch of the versions of policies: raised when a key that signs them was revoked. */
   readonly documentEpoch: number
+  /** 1, and after a restore from a backup its time; `restoredMs` is 0 while there was none. */
+  readonly cloudGeneration: number
+  readonly restoredMs: number
   /** Looks whether keys were changed, by whatever process; answers the number of the last change. */
   look(): Promise<number>
   /** Retires and follows up keys whose time has come. */
@@ -100,7 +103,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
       ring: keyRing(records),
       reading: keyRing(readable.map(({ record }) => ({ ...record, state: 'retiring' }))),
       records,
-      keySet: await currentKeySet(db, tenant, records),
+      keySet: await currentKeySet(db, tenant, records, common.marks.keySetEpoch),
       receiptSecret: await tenantSecret(db, `receipt-identity/${tenant}`),
     }
     return { shared: common, keys: loaded }
@@ -117,10 +120,10 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
   }
 
   /** The signed key set: the kept one while it says the same and lives long enough, else the next version. */
-  async function currentKeySet(db: Db, tenant: Tenant, records: KeyRecord[]): Promise<TenantKeys['keySet']> {
+  async function currentKeySet(db: Db, tenant: Tenant, records: KeyRecord[], epoch: number): Promise<TenantKeys['keySet']> {
     const kept = await db.selectFrom('signed_document').selectAll().where('kind', '=', 'keys').where('aud', '=', tenant).executeTakeFirst()
     const iat = Math.floor(nowMs() / 1_000)
-    const content = { aud: tenant, epoch: kept?.epoch ?? 0, ver: kept?.ver ?? 1, keys: records }
+    const content = { aud: tenant, epoch: Math.max(kept?.epoch ?? 0, epoch), ver: kept?.ver ?? 1, keys: records }
     const isSame = kept?.hash === contentHash({ ...content, iat: 0, exp: 0 })
     if (kept && isSame && iat - kept.iat < KEY_SET_LIFE - RENEW_BEFORE) return kept
     const next = { ...content, ver: kept ? kept.ver + 1 : 1 }
@@ -154,6 +157,12 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     },
     get documentEpoch() {
       return shared.marks.documentEpoch
+    },
+    get cloudGeneration() {
+      return shared.marks.cloudGeneration
+    },
+    get restoredMs() {
+      return shared.marks.restoredMs
     },
     async look() {
       if ((await readKeyMarks(database.reads)).generation !== shared.marks.generation) shared = await database.write(loadShared)

@@ -20,6 +20,7 @@ import { ITEM_SEQUENCE } from './migrations/0017-item-sequence.ts'
 import { REFUNDS_UNDER_WAY } from './migrations/0018-refunds-under-way.ts'
 import { RECONCILIATION } from './migrations/0020-reconciliation.ts'
 import { KEYS_AND_HOMES } from './migrations/0021-keys-and-homes.ts'
+import { RESTORES } from './migrations/0022-restores.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -44,6 +45,7 @@ const MIGRATIONS: readonly Migration[] = [
   REFUNDS_UNDER_WAY,
   RECONCILIATION,
   KEYS_AND_HOMES,
+  RESTORES,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

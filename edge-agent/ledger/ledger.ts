@@ -7,6 +7,7 @@ import { commits, type Commits, type LedgerFailure } from './commit.ts'
 import { openLedgerFile } from './database.ts'
 import { openHomeGrants, type HomeGrants } from './home-grants.ts'
 import { openJournal, type Journal } from './journal.ts'
+import { openCloudGeneration, RESYNC_UNTIL, type CloudGeneration } from './cloud-generation.ts'
 import { openMarks, type Marks } from './marks.ts'
 
 /**
@@ -26,6 +27,7 @@ export interface Ledger {
   readonly claims: Claims
   readonly homeGrants: HomeGrants
   readonly marks: Marks
+  readonly cloudGeneration: CloudGeneration
   readonly commits: Commits
   /** Uses rights up, with the event that goes with it. Resolves when that is durable. */
   claim(request: ClaimRequest, event: (claimed: Claimed & { ok: true }) => ProtectionEvent | undefined): Promise<Claimed>
@@ -76,23 +78,28 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
     openedAt,
     adopt(next) {
       if (next <= current) return
-      work.now(() => journal.restart(next))
+      work.now(() => {
+        journal.restart(next)
+        // Rows that were acknowledged are no longer here: what is told again to a restored cloud is what waits anyway.
+        if (marks.get(RESYNC_UNTIL) !== undefined) marks.set(RESYNC_UNTIL, String(journal.head.seq))
+      })
       current = next
     },
     journal,
     claims,
     homeGrants: openHomeGrants(db, claims),
     marks,
+    cloudGeneration: openCloudGeneration(marks, journal),
     commits: work,
     claim: (request, event) =>
       work.durably(() => {
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
-        const { redemptionId, nonce, source, rightClass, deviceId, operatorId } = request
+        const { redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt } = request
         const told = event(claimed)
         const seq = journal.append({
           atMs: request.nowMs,
-          evidence: { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals: claimed.ordinals, deviceId, ...(operatorId !== undefined && { operatorId }) },
+          evidence: { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals: claimed.ordinals, deviceId, ...(operatorId !== undefined && { operatorId }), ...receiptOf(receipt, claimed.ordinals) },
           ...(told && { event: told }),
         })
         if (request.isolated) claims.countedIn(seq)
@@ -109,4 +116,10 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
       db.close()
     },
   }
+}
+
+/** Which rights of a receipt a token's claim has used, for a cloud that should have forgotten the token. */
+function receiptOf(receipt: ClaimRequest['receipt'], claimed: readonly number[]): { receipt?: { cti: string; ordinals: number[] } } {
+  const ordinals = claimed.flatMap((step) => receipt?.ordinals[step] ?? [])
+  return receipt && ordinals.length > 0 && ordinals.length === claimed.length ? { receipt: { cti: receipt.cti, ordinals } } : {}
 }

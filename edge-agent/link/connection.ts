@@ -45,7 +45,7 @@ export interface ConnectionParts {
   outbox: Outbox
   trust: Trust
   key: AgentKey
-  ledger: Pick<Ledger, 'marks' | 'commits'>
+  ledger: Pick<Ledger, 'marks' | 'commits' | 'cloudGeneration'>
   log: Log
   /** Where the broker is, when it is not where enrolment said. */
   mqttUrl: string | undefined
@@ -90,7 +90,7 @@ export function connect(parts: ConnectionParts): Connection {
     parts.onChange()
   }
   const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused, onGreeting: parts.onGreeting })
-  const documents = openDocuments({ platform, trust, session, address: parts.address, onTaken, onRefused: parts.onRefused })
+  const documents = openDocuments({ platform, trust, resynced: () => parts.ledger.cloudGeneration.resynced, session, address: parts.address, onTaken, onRefused: parts.onRefused })
   const renewal = keyRenewal({ agentId, key: parts.key, session, marks: parts.ledger, random: platform.random, nowMs, onRefused: parts.onRefused })
   const sending = sender({
     platform,
@@ -103,7 +103,8 @@ export function connect(parts: ConnectionParts): Connection {
       return line !== undefined
     },
     report: (batch) => session.call('reportProtectionEvents', { batch }),
-    onChange: parts.onChange,
+    // The last row that was told again is acknowledged: the cloud waits for that word.
+    onChange: onTaken,
     onRefused: parts.onRefused,
   })
 

@@ -10,13 +10,15 @@ export interface Documents {
   look(): Promise<void>
   /** Fetches all that is newer than here; a start can do without the many pages of items. False when the cloud did not answer. */
   fetch(scope: 'all' | 'without items'): Promise<boolean>
-  /** Whether the cloud knows of the denials and items that are held here: a refund waits for that, and what a shopper is told. */
+  /** Whether the cloud knows of the denials and items that are held here, and that it was told everything again: refunds and grants wait for that. */
   readonly isConfirmed: boolean
 }
 
 export interface DocumentsParts {
   platform: Platform
   trust: Trust
+  /** The restored cloud that has been told everything again, if so. */
+  resynced(): number | undefined
   session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
   /** Told to the cloud with every look: where other agents reach this one. */
   address: string | undefined
@@ -31,15 +33,16 @@ type Held = Omit<ReturnType<Trust['have']>, 'items'> & { items?: [number, number
 const PAGES_LIMIT = 1_000
 
 /** The documents of this agent's store, over HTTP and from wherever else they come. */
-export function openDocuments({ platform, trust, session, address, onTaken, onRefused }: DocumentsParts): Documents {
+export function openDocuments({ platform, trust, resynced, session, address, onTaken, onRefused }: DocumentsParts): Documents {
   const where = address === undefined ? {} : { address }
   let looking: Promise<void> | undefined
-  /** The denials and items that the cloud was last told of. */
+  /** What the cloud was last told that is here. */
   let told: string | undefined
 
   async function ask(have: Held, cursor?: string): Promise<CloudAnswer> {
-    const answer = await session.call('fetchSignedDocuments', { have, ...(cursor !== undefined && { cursor }), ...where })
-    if (answer.kind === 'answered') told = heldOf(have)
+    const generation = resynced()
+    const answer = await session.call('fetchSignedDocuments', { have, ...(cursor !== undefined && { cursor }), ...(generation !== undefined && { resynced: generation }), ...where })
+    if (answer.kind === 'answered') told = heldOf(have, generation)
     return answer
   }
 
@@ -85,11 +88,11 @@ export function openDocuments({ platform, trust, session, address, onTaken, onRe
       return true
     },
     get isConfirmed() {
-      return told === heldOf(trust.have())
+      return told === heldOf(trust.have(), resynced())
     },
   }
 }
 
-function heldOf({ deny, items }: Held): string {
-  return JSON.stringify([deny, items])
+function heldOf({ deny, items }: Held, resynced: number | undefined): string {
+  return JSON.stringify([deny, items, resynced])
 }

@@ -21,6 +21,9 @@ export function ledgerGreeting(ledger: Ledger, log: Log): LedgerGreetings {
       get hello() {
         return greeted ? ledger.journal.head : ledger.openedAt
       },
+      get resync() {
+        return ledger.cloudGeneration.underWay
+      },
     },
     take({ generation, onlineOnlyUntilMs }) {
       greeted = true

@@ -55,11 +55,10 @@ export type Acceptance =
 
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
-const GENERATION = 'cloud_generation'
 
 /** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
-  const { marks, commits, claims } = ledger
+  const { marks, commits, claims, cloudGeneration } = ledger
   const root = keyRing([{ kid: keyId(identity.rootX), alg: 'EdDSA', x: identity.rootX, use: 'root', iss: 'root', state: 'active' }])
   let keys: KeyRing = new Map<string, VerificationKey>()
   let policy: PolicyClaims | undefined
@@ -151,12 +150,15 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
 
   /** The freshness may name nothing older than what we have, nor another content of the same version. */
   function contradiction(fresh: FreshClaims): Acceptance | undefined {
+    const generation = cloudGeneration.current ?? 1
+    // Two clouds go on from one backup, or the lost one was not lost.
+    if (fresh.cloudGeneration < generation) return refused(`the freshness is of the cloud as it was before it was restored (generation ${fresh.cloudGeneration}, not ${generation})`)
     for (const kind of ['keys', 'policy'] as const) {
       const [have, named] = [stored(kind), fresh[kind]]
       if (!have) continue
       const order = compareVersions(named, have)
       // A cloud that was restored from a backup says so, and may know less than we do.
-      if (order < 0 && fresh.cloudGeneration <= Number(marks.get(GENERATION) ?? 1)) return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
+      if (order < 0 && fresh.cloudGeneration <= generation) return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
       if (order === 0 && named.hash !== have.hash) return refused(`the freshness names another content of ${kind} ${named.epoch}.${named.ver}`)
     }
     return undefined
@@ -181,7 +183,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     lastContactMs = fresh.timeMs
     commits.now(() => {
       marks.set(LAST_CONTACT, String(lastContactMs))
-      marks.set(GENERATION, String(fresh.cloudGeneration))
+      cloudGeneration.hear(fresh.cloudGeneration, fresh.timeMs)
     })
     confirm()
     return { taken: true, kind: 'fresh' }

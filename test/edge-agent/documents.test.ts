@@ -18,7 +18,7 @@ function open(pages: Record<'deny' | 'items', number>) {
     },
   } as unknown as Trust
   const unconfirmed: boolean[] = []
-  const documents = openDocuments({
+  const documents = openDocuments({ resynced: () => undefined,
     platform: realPlatform(),
     trust,
     session: {
