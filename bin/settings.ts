@@ -57,6 +57,23 @@ export const RESEAL_OPTIONS = {
   json,
 }
 
+export const BACKUP_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  to: text({ flag: 'to', env: 'UNTAG_BACKUP_DIR', help: 'folder in which each backup gets a folder of its own' }, 'DIR', 'var/backups'),
+  withKeys: flag({ flag: 'with-keys', env: 'UNTAG_BACKUP_WITH_KEYS', help: 'the keys too: whoever has such a backup can sign as this cloud' }),
+  json,
+}
+
+export const RESTORE_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  from: text({ flag: 'from', env: 'UNTAG_RESTORE_FROM', help: 'the folder of one backup' }, 'DIR', undefined),
+  after: flag({ flag: 'after', env: 'UNTAG_RESTORE_AFTER', help: 'instead: the database was put back by other means; tell its agents' }),
+  force: flag({ flag: 'force', env: 'UNTAG_RESTORE_FORCE', help: 'replace what is there: it is put aside (SQLite) or dropped (PostgreSQL)' }),
+  json,
+}
+
 export const KEYS_LIST_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,

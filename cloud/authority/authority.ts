@@ -9,6 +9,7 @@ import type { Database, Db } from '../persistence/database.ts'
 import type { KeyFiles } from './key-files.ts'
 import { sealer, type Sealer } from './sealing.ts'
 import { signingClock, type SigningClock } from './signing-clock.ts'
+import { assertKnownRoot } from './known-root.ts'
 import { readKeyMarks, type KeyMarks } from './key-generation.ts'
 import { advanceKeys, rotateKey, type Rotation } from './rotate-key.ts'
 import { makeMissingKeys, readSigningKeys, type KeyMaker, type SigningKey } from './signing-keys.ts'
@@ -89,7 +90,10 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     const own = await readSigningKeys(db, INSTALLATION, seal)
     return { marks: await readKeyMarks(db), own, policy: activeSigner(own, 'policy'), freshness: activeSigner(own, 'freshness') }
   }
-  let shared = await database.write(loadShared)
+  let shared = await database.write(async (db) => {
+    await assertKnownRoot(db, files.root.signer.kid)
+    return loadShared(db)
+  })
 
   async function load(db: Db, tenant: Tenant): Promise<{ shared: Shared; keys: TenantKeys }> {
     const common = await loadShared(db)
