@@ -10,7 +10,7 @@ import type { KeyFiles } from './key-files.ts'
 import { sealer, type Sealer } from './sealing.ts'
 import { signingClock, type SigningClock } from './signing-clock.ts'
 import { assertKnownRoot } from './known-root.ts'
-import { readKeyMarks, type KeyMarks } from './key-generation.ts'
+import { raiseKeyGeneration, readKeyMarks, type KeyMarks } from './key-generation.ts'
 import { advanceKeys, rotateKey, type Rotation } from './rotate-key.ts'
 import { makeMissingKeys, readSigningKeys, type KeyMaker, type SigningKey } from './signing-keys.ts'
 
@@ -34,7 +34,7 @@ export interface Authority {
   readonly restoredMs: number
   /** Looks whether keys were changed, by whatever process; answers the number of the last change. */
   look(): Promise<number>
-  /** Retires and follows up keys whose time has come. */
+  /** Retires and follows up keys whose time has come, and signs key sets anew that would end. */
   advance(db: Db): Promise<void>
   /** Changes a key that signs, or takes one back; counts once the transaction is durable. */
   rotate(db: Db, rotation: Rotation): Promise<string>
@@ -65,6 +65,7 @@ export interface TenantKeys {
 export const INSTALLATION = 'installation'
 const KEY_SET_LIFE = 400 * 86_400
 const RENEW_BEFORE = 60 * 86_400
+const RENEWED_AT_ONCE = 100
 const RETIRED_SHOWN_MS = 30 * 86_400_000
 const REVOKED_SHOWN_MS = KEY_SET_LIFE * 1_000
 
@@ -172,7 +173,12 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
       if ((await readKeyMarks(database.reads)).generation !== shared.marks.generation) shared = await database.write(loadShared)
       return shared.marks.generation
     },
-    advance: (db) => advanceKeys(db, maker()),
+    async advance(db) {
+      await advanceKeys(db, maker())
+      const due = await db.selectFrom('signed_document').select('aud').where('kind', '=', 'keys').where('iat', '<=', Math.floor(nowMs() / 1_000) - KEY_SET_LIFE + RENEW_BEFORE).limit(RENEWED_AT_ONCE).execute()
+      for (const { aud } of due) await load(db, aud as Tenant)
+      if (due.length > 0) await raiseKeyGeneration(db)
+    },
     rotate: (db, rotation) => rotateKey(db, rotation, maker()),
     async ready(tenant) {
       const known = keys.get(tenant)

@@ -9,12 +9,17 @@ const ROOT = 'root_kid'
 
 /** Throws when the root's file is not of the root that agents know: a cloud that signed with another would be refused by all of them. */
 export async function assertKnownRoot(db: Db, kid: string): Promise<void> {
-  const kept = await db.selectFrom('installation').select('value').where('name', '=', ROOT).executeTakeFirst()
-  const known = kept?.value ?? (await signerOfKeySets(db))
+  const known = await readRoot(db)
   if (known !== undefined && known !== kid) {
     throw new Error(`root.json is not the root key that agents of this cloud were enrolled with (${known}): put back the keys folder that belongs to it, or, when it is lost, make a new root with untag keys rotate --use root, after which every agent must be enrolled anew`)
   }
-  if (!kept) await writeRoot(db, kid)
+  await writeRoot(db, kid)
+}
+
+/** The kid of the root that signs; undefined before the first start. */
+export async function readRoot(db: Db): Promise<string | undefined> {
+  const kept = await db.selectFrom('installation').select('value').where('name', '=', ROOT).executeTakeFirst()
+  return kept?.value ?? signerOfKeySets(db)
 }
 
 /** Another root signs from now on: every key set is signed anew, in an epoch above all before. Agents follow only when they are enrolled anew. */

@@ -49,6 +49,9 @@ export interface LedgerOptions {
   open?: OpenLedgerFile | undefined
 }
 
+/** Whose the ledger is, once it has gone over to another identity. */
+export const LEDGER_ID = 'ledger_id'
+
 /** Opens the ledger's file; the simulated shop has disks of its own. */
 export type OpenLedgerFile = (file: string) => Connection
 
@@ -56,6 +59,11 @@ export type OpenLedgerFile = (file: string) => Connection
 export function openLedger({ file, ledgerId, generation, onFailure, onGrown, open = openLedgerFile }: LedgerOptions): Ledger {
   const db = open(file)
   const marks = openMarks(db)
+  const own = marks.get(LEDGER_ID)
+  if (own !== undefined && own !== ledgerId) {
+    db.close()
+    throw new Error(`${file} belongs to another enrolment, which was not ended: run untag edge enrol --replace again`)
+  }
   let current = Math.max(generation, Number(marks.get('generation') ?? 0))
   const journal = openJournal(db, ledgerId, current)
   const openedAt = journal.head
