@@ -19,10 +19,12 @@ const WARNED = 'key_set_warned_ms'
 
 /** Looks, at this trusted time (ms), whether the key set is about to end: told once a day from 30 days before. */
 export function watchKeys({ platform, ledger: { marks, commits, journal }, storeId, trust, log }: WatchKeysParts): (nowMs: number) => void {
+  let warnedMs = Number(marks.get(WARNED) ?? 0)
   return (nowMs) => {
     const { keysEndS } = trust
     const leftS = (keysEndS ?? Number.POSITIVE_INFINITY) - nowMs / 1_000
-    if (leftS > ALARM_BEFORE_S || nowMs - Number(marks.get(WARNED) ?? 0) < DAY_MS) return
+    if (leftS > ALARM_BEFORE_S || nowMs - warnedMs < DAY_MS) return
+    warnedMs = nowMs
     const event = {
       type: 'protection.exception.raised' as const,
       eventId: newId('evt', platform),
