@@ -3,14 +3,11 @@ import { join } from 'node:path'
 import { realPlatform } from '../../bin/platform.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
-import { afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
-import { ensureBuilt } from '../support/built.ts'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
 import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
 import { eventually } from '../support/journey.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
-
-beforeAll(ensureBuilt)
 
 /** A busy machine takes its time. */
 const LIMIT_MS = 60_000
