@@ -1,5 +1,5 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { API_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, RESEAL_OPTIONS, SIMULATE_OPTIONS, SIMULATE_PSP_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
+import { API_OPTIONS, BACKUP_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, RESEAL_OPTIONS, RESTORE_OPTIONS, SIMULATE_OPTIONS, SIMULATE_PSP_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
 
 interface Command {
   readonly words: readonly string[]
@@ -41,6 +41,8 @@ const COMMANDS: readonly Command[] = [
   command(['keys', 'revoke'], 'ends an API key or a signing key at once', KEYS_REVOKE_OPTIONS, async (settings) => (await import('./commands/keys.ts')).runKeysRevoke(settings)),
   command(['verify-audit'], 'tells whether the audit log is as it was written', VERIFY_AUDIT_OPTIONS, async (settings) => (await import('./commands/verify-audit.ts')).runVerifyAudit(settings)),
   command(['reseal'], 'makes a new sealing key, and seals the secrets in the database with it', RESEAL_OPTIONS, async (settings) => (await import('./commands/reseal.ts')).runReseal(settings)),
+  command(['backup'], 'copies the cloud’s data, beside a running cloud', BACKUP_OPTIONS, async (settings) => (await import('./commands/backup.ts')).runBackup(settings)),
+  command(['restore'], 'puts a backup in the place of the cloud’s data', RESTORE_OPTIONS, async (settings) => (await import('./commands/restore.ts')).runRestore(settings)),
   command(['edge', 'enrol'], 'enrols this machine’s agent in a store', EDGE_ENROL_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runEnrol(settings)),
   command(['edge', 'pair'], 'makes a credential for a program that uses the agent', EDGE_PAIR_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runPair(settings)),
   command(['edge', 'rotate-key'], 'has the agent change its key', EDGE_ROTATE_KEY_OPTIONS, async (settings) => (await import('./commands/edge.ts')).runRotateKey(settings)),

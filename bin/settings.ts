@@ -57,6 +57,23 @@ export const RESEAL_OPTIONS = {
   json,
 }
 
+export const BACKUP_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  to: text({ flag: 'to', env: 'UNTAG_BACKUP_DIR', help: 'folder in which each backup gets a folder of its own' }, 'DIR', 'var/backups'),
+  withKeys: flag({ flag: 'with-keys', env: 'UNTAG_BACKUP_WITH_KEYS', help: 'the keys too: whoever has such a backup can sign as this cloud' }),
+  json,
+}
+
+export const RESTORE_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  from: text({ flag: 'from', env: 'UNTAG_RESTORE_FROM', help: 'the folder of one backup' }, 'DIR', undefined),
+  after: flag({ flag: 'after', env: 'UNTAG_RESTORE_AFTER', help: 'instead: the database was put back by other means; tell its agents' }),
+  force: flag({ flag: 'force', env: 'UNTAG_RESTORE_FORCE', help: 'replace what is there: it is put aside (SQLite) or dropped (PostgreSQL)' }),
+  json,
+}
+
 export const KEYS_LIST_OPTIONS = {
   data: dataDir('var/cloud'),
   databaseUrl,
@@ -80,7 +97,13 @@ const signingKey = {
   mode: choice({ flag: 'mode', env: 'UNTAG_MODE', help: 'which side of the account' }, ['both', 'test', 'live'], 'both'),
 }
 
-export const KEYS_ROTATE_OPTIONS = { data: dataDir('var/cloud'), databaseUrl, ...signingKey, json }
+export const KEYS_ROTATE_OPTIONS = {
+  data: dataDir('var/cloud'),
+  databaseUrl,
+  ...signingKey,
+  use: choice({ flag: 'use', env: 'UNTAG_KEY_USE', help: 'what it signs; root: the key sets themselves, after which every agent must be enrolled anew' }, ['none', 'token', 'receipt', 'policy', 'freshness', 'root'], 'none'),
+  json,
+}
 
 export const KEYS_REVOKE_OPTIONS = {
   data: dataDir('var/cloud'),
@@ -107,6 +130,7 @@ export const EDGE_ENROL_OPTIONS = {
   code: text({ flag: 'code', env: 'UNTAG_ENROL_CODE', help: 'code from createEnrolmentCode' }, 'CODE', undefined),
   data: dataDir('var/edge'),
   name: text({ flag: 'name', env: 'UNTAG_AGENT_NAME', help: 'what this agent is called' }, 'TEXT', undefined),
+  replace: flag({ flag: 'replace', env: 'UNTAG_ENROL_REPLACE', help: 'in the place of the agent that is there: what it has used up stays used' }),
 }
 
 export const EDGE_PAIR_OPTIONS = {

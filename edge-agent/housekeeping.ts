@@ -10,7 +10,7 @@ const KEEP_ACKED_MS = 14 * 86_400_000
 const HOUSEKEEPING_MS = 600_000
 
 /** Keeps the ledger small, again and again, until it is cancelled. */
-export function keepTidy({ ledger, clock, timers, log }: { ledger: Ledger; clock: AgentClock; timers: Timers; log: Log }): Cancel {
+export function keepTidy({ ledger, clock, timers, log, onLook }: { ledger: Ledger; clock: AgentClock; timers: Timers; log: Log; onLook(nowMs: number): void }): Cancel {
   let cancel: Cancel = () => undefined
   const schedule = () => {
     cancel = timers.after(HOUSEKEEPING_MS, () => {
@@ -21,6 +21,7 @@ export function keepTidy({ ledger, clock, timers, log }: { ledger: Ledger; clock
         ledger.journal.prune(now - KEEP_ACKED_MS)
       }
       // Nothing is forgotten by a time that rests on nothing.
+      if (trust !== 'none') onLook(now)
       if (trust !== 'none') ledger.commits.durably(prune).catch((error: unknown) => log.error({ err: error }, 'the ledger could not be tidied'))
       schedule()
     })

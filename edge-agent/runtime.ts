@@ -40,6 +40,7 @@ import { openAgentKey } from './trust/agent-key.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
 import type { Identity } from './trust/identity.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
+import { watchKeys } from './trust/watch-keys.ts'
 
 /**
  *   ledger ─ recovery ─ clock and trust ─ devices ─ lanes ─ link
@@ -271,7 +272,8 @@ export function startAgent(parts: AgentParts): Agent {
     onListenerError: (error) => log.error({ err: error }, 'a listener failed'),
   })
 
-  const stopTidying = keepTidy({ ledger, clock, timers: platform.timers, log })
+  const onLook = watchKeys({ platform, ledger, storeId: identity.storeId, trust, log })
+  const stopTidying = keepTidy({ ledger, clock, timers: platform.timers, log, onLook })
   link.start()
 
   return {

@@ -23,6 +23,8 @@ export const Evidence = z.discriminatedUnion('kind', [
     ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
     deviceId: z.string().min(1).max(128),
     operatorId: z.string().max(128).optional(),
+    /** Of a token: which right of which receipt each ordinal stands for, should the cloud have forgotten the token (a restore). */
+    receipt: z.strictObject({ cti: Nonce, ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000) }).optional(),
   }),
   /** What became of a claim. */
   z.strictObject({

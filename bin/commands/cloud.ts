@@ -9,6 +9,7 @@ import { startBroker, type Broker } from '../../cloud/messaging/embedded-broker.
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Platform } from '../../policy/platform.ts'
+import { assertRestored } from '../backup/unfinished.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { explain, listen } from '../http-server.ts'
 import { imageBucket } from '../image-bucket.ts'
@@ -48,6 +49,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
     for (const each of stops.splice(0).reverse()) await each()
   }
   try {
+    assertRestored(data)
     const server = await listen({ host, port: settings.port, flag: 'port' })
     stops.push(server.close)
     const database = await openDatabase(settings.databaseUrl === undefined ? { file: join(data, 'cloud.db') } : { url: settings.databaseUrl }, (failure) => {

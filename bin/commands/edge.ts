@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { pushPort } from '../../device-drivers/transports/push-port.ts'
@@ -10,6 +10,7 @@ import { localApp } from '../../edge-agent/http/local-app.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
 import { openMarks } from '../../edge-agent/ledger/marks.ts'
 import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
+import { takeOver } from '../../edge-agent/link/take-over.ts'
 import { ROTATE_ASKED } from '../../edge-agent/link/renew-key.ts'
 import type { Log } from '../../edge-agent/log.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
@@ -32,22 +33,27 @@ import { traceFiles } from '../trace-files.ts'
 const FIRST_CONTACT_MS = 5_000
 
 export async function runEnrol(settings: Values<typeof EDGE_ENROL_OPTIONS>): Promise<void> {
-  const { cloud, code, data, name } = settings
+  const { cloud, code, data, name, replace } = settings
   const missing = [cloud === undefined && '--cloud BASE_URL is needed', code === undefined && '--code CODE is needed: make one with createEnrolmentCode'].filter((m) => m !== false)
   if (cloud === undefined || code === undefined) throw new WrongUsage(missing)
-  const identity = await enrolAgent({ cloud, code, data, ...(name !== undefined && { name }) }, realPlatform())
+  const identity = await enrolAgent({ cloud, code, data, replace, ...(name !== undefined && { name }) }, realPlatform())
   process.stdout.write(`enrolled ${JSON.stringify({ agentId: identity.agentId, storeId: identity.storeId })}\n`)
 }
 
-export async function enrolAgent(settings: { cloud: string; code: string; data: string; name?: string }, platform: Platform): Promise<Identity> {
+export async function enrolAgent(settings: { cloud: string; code: string; data: string; name?: string; replace?: boolean }, platform: Platform): Promise<Identity> {
   const { data } = settings
   mkdirSync(data, { recursive: true, mode: 0o700 })
   const lock = lockDataDir(join(data, 'agent.lock'), `an agent runs with the data in ${data}: stop it first`)
   try {
     const known = readIdentity(data, secretFiles)
-    if (known) throw new Error(`${data} holds agent ${known.agentId} already: choose another folder with --data`)
+    if (known && !settings.replace) throw new Error(`${data} holds agent ${known.agentId} already: choose another folder with --data, or replace that agent with --replace`)
     const enrolled = await enrol({ ...settings, platform, fetch })
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
+    if (known) {
+      takeOver(join(data, 'ledger.db'), known, enrolled.identity, enrolled.documents)
+      // Items of another sequence; they are fetched again.
+      for (const suffix of ['', '-wal', '-shm']) rmSync(join(data, `items.db${suffix}`), { force: true })
+    }
     keepFirstDocuments(join(data, 'ledger.db'), enrolled.identity, enrolled.documents, platform)
     writeIdentity(data, enrolled.identity, secretFiles)
     return enrolled.identity

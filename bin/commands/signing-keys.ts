@@ -12,28 +12,31 @@ import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS } from '../settings.ts'
 import { withKnownDatabase } from './known-database.ts'
+import { rotateRoot } from './root-key.ts'
 
 /** The keys that the cloud signs with, from the command line: the same rules as `rotateSigningKey`, and a running cloud sees it with its next request. */
 
-type Settings = Values<typeof KEYS_ROTATE_OPTIONS>
+type Settings = Values<typeof KEYS_REVOKE_OPTIONS>
 
 /** The next key begins to sign; the former is still verified for as long as anything lives that it signed. */
-export async function runKeysRotate(settings: Settings): Promise<void> {
-  const keys = await change(settings, false)
+export async function runKeysRotate(settings: Values<typeof KEYS_ROTATE_OPTIONS>): Promise<void> {
+  const { use } = settings
+  if (use === 'root') return rotateRoot(settings)
+  const keys = await change({ ...settings, use }, false)
   print(settings, keys, (iss, kid) => `${kid} signs now (${settings.use}, ${iss})`)
 }
 
 /** Everything that the key has signed is refused from now on. */
-export async function revokeSigningKey(settings: Values<typeof KEYS_REVOKE_OPTIONS>): Promise<void> {
+export async function revokeSigningKey(settings: Settings): Promise<void> {
   const keys = await change(settings, settings.kid ?? true)
   print(settings, keys, (iss, kid) => `revoked; ${kid} signs now (${settings.use}, ${iss})`)
 }
 
-function print({ json }: Settings, keys: { iss: string; kid: string }[], line: (iss: string, kid: string) => string): void {
+function print({ json }: { json: boolean }, keys: { iss: string; kid: string }[], line: (iss: string, kid: string) => string): void {
   process.stdout.write(`${json ? JSON.stringify({ kid: keys[0]?.kid, keys }) : keys.map(({ iss, kid }) => line(iss, kid)).join('\n')}\n`)
 }
 
-async function change(settings: Settings, revoke: boolean | string): Promise<{ iss: string; kid: string }[]> {
+async function change(settings: Omit<Settings, 'keyId' | 'kid'>, revoke: boolean | string): Promise<{ iss: string; kid: string }[]> {
   const { use, data } = settings
   if (use === 'none') throw new WrongUsage(['--use token, receipt, policy or freshness is needed: what the key signs'])
   // A new key is sealed as the others are; sealing keys of our own would make it useless to the cloud.

@@ -22,8 +22,7 @@ const DENY_LIFE = 80 * 3_600
 /** Entries in one page of the deny list. */
 const DENY_PAGE = 500
 const AGENTS_LIMIT = 200
-/** Until an operator raises them (restore from a backup, time epoch) these stay where they began. */
-const CLOUD_GENERATION = 1
+/** Until an operator raises it this stays where it began. */
 const TIME_EPOCH = 0
 
 /** The store's current policy and operators, signed, with the hash of what they say. */
@@ -78,11 +77,11 @@ export async function freshDocument(db: Db, store: StoreRow, services: Services)
     exp: iat + FRESH_LIFE,
     timeMs,
     timeEpoch: TIME_EPOCH,
-    cloudGeneration: CLOUD_GENERATION,
+    cloudGeneration: authority.cloudGeneration,
     policy: { epoch: authority.documentEpoch, ver: policy.ver, hash: policy.hash },
     keys: { epoch: keySet.epoch, ver: keySet.ver, hash: keySet.hash },
     deny: { epoch: 0, ver: store.deny_seq },
-    items: await itemsHead(db, store.store_id),
+    items: await itemsHead(db, store.store_id, services),
   }
   return signDocument(DOCUMENT_KINDS.fresh, claims, authority.freshnessSigner)
 }

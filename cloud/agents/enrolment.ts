@@ -101,6 +101,7 @@ async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentR
     online_only_until_ms: null,
     fork_ms: null,
     state: null,
+    resync: null,
   }
   await call.db.insertInto('agent').values(agent).execute()
   await raiseDocumentVersion(call.db, code.store_id)

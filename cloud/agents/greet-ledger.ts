@@ -32,7 +32,11 @@ const RIGHTS_LIMIT = 20_000
 
 /** Looks at the head of a ledger that says hello; heals one that was put back, raises one that exists twice. */
 export async function greetLedger(call: Call, agent: AgentRow, { generation, seq, head }: AssertionClaims): Promise<LedgerGreeting> {
-  if (generation > agent.generation) throw new Failure('unauthenticated', 'the assertion is not valid')
+  if (generation > agent.generation) {
+    // Only a cloud that was restored can know of an older one: the ledger had been put back since the backup.
+    if (agent.resync === null) throw new Failure('unauthenticated', 'the assertion is not valid')
+    return greetingOf(await follow(call, agent, generation), call.nowMs)
+  }
   if (seq === undefined || head === undefined) return greetingOf(agent, call.nowMs)
   if (generation < agent.generation) {
     // Nothing was told in the new generation yet: the answer that began it may have been lost.
@@ -43,6 +47,13 @@ export async function greetLedger(call: Call, agent: AgentRow, { generation, seq
   const known = seq === 0 ? genesisHash(agent.ledger_id, agent.generation) : await knownHash(call, agent, seq)
   if (known !== head) return greetingOf(await raiseFork(call, agent), call.nowMs)
   return greetingOf(seq < agent.last_seq ? await beginAnew(call, agent, seq) : agent, call.nowMs)
+}
+
+/** Goes on with the generation in which the agent's ledger is; all of its rows are still to come. */
+async function follow(call: Call, agent: AgentRow, generation: number): Promise<AgentRow> {
+  const change = { generation, last_seq: 0, head_hash: genesisHash(agent.ledger_id, generation) }
+  await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
+  return { ...agent, ...change }
 }
 
 function greetingOf({ generation, online_only_until_ms: until, fork_ms: forkMs }: AgentRow, nowMs: number): LedgerGreeting {

@@ -27,7 +27,7 @@ export async function ingestBatch(call: Call, caller: AgentCaller, batch: string
   if (!agent || agent.revoked_ms !== null) throw new Failure('unauthenticated', 'this agent is no longer enrolled')
   const { claims, key } = openBatch(agent, batch)
   await noteKeyUse(call.db, agent, key)
-  if (claims.seqFrom > agent.last_seq + 1) return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
+  if (claims.seqFrom > agent.last_seq + 1 && !(await isLostForGood(call, agent, claims))) return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
   await checkChain(call, agent, claims)
 
   const fresh = claims.events.filter((row) => row.seq > agent.last_seq)
@@ -57,6 +57,19 @@ export async function ingestBatch(call: Call, caller: AgentCaller, batch: string
     .where('agent_id', '=', agent.agent_id)
     .execute()
   return { accepted: fresh.length, duplicates: claims.events.length - fresh.length, ack: acknowledge(call, { ...agent, ...head }) }
+}
+
+/**
+ * After a restore the agent may have forgotten, by its age, what the cloud had acknowledged and lost. Its own word of what is the
+ * oldest that it has decides: batches that only arrive in another order leave no hole.
+ */
+async function isLostForGood(call: Call, agent: AgentRow, { seqFrom, resync }: EventBatchClaims): Promise<boolean> {
+  const { authority, platform } = call.services
+  if (agent.resync === null || resync?.cloudGeneration !== authority.cloudGeneration || resync.oldest !== seqFrom) return false
+  const scope = { db: call.db, tenant: agent.tenant, platform, nowMs: call.nowMs }
+  const detail = `rows ${agent.last_seq + 1} to ${seqFrom - 1} were lost with the cloud that was restored, and the agent does not have them any more`
+  await raiseException(scope, { storeId: agent.store_id, kind: 'ledger_gap', subject: `${agent.agent_id}/${agent.generation}/${seqFrom}`, detail })
+  return true
 }
 
 function openBatch(agent: AgentRow, batch: string): { claims: EventBatchClaims; key: VerificationKey } {
@@ -175,6 +188,7 @@ function acknowledge({ services }: Call, agent: AgentRow): string {
     generation: agent.generation,
     seq: agent.last_seq,
     head: agent.head_hash,
+    ...(authority.cloudGeneration > 1 && { cloudGeneration: authority.cloudGeneration }),
   }
   return signDocument(DOCUMENT_KINDS.ack, claims, authority.freshnessSigner)
 }

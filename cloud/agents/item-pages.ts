@@ -11,24 +11,28 @@ import { itemHead } from '../protection/item-sequence.ts'
 /** Pages of a store's item sequence, signed when somebody asks (policy/documents/item-documents.ts). */
 
 const ITEMS_LIFE = 80 * 3_600
-/** There is one sequence until a restore from a backup begins another. */
-export const ITEMS_EPOCH = 0
+/** There is one sequence, 0, until a restore from a backup begins another: what gates have seen since the backup counts for nothing. */
+export function itemsEpoch({ authority }: Pick<Services, 'authority'>): number {
+  return authority.cloudGeneration - 1
+}
+
 /** Base64url makes four characters of three, and the whole stays below a bundle. */
 const PAGE_CHARACTERS = 150_000
 
 /** The end of the sequence, as `fresh+jwt` names it. */
-export async function itemsHead(db: Db, storeId: string): Promise<ItemsHead> {
+export async function itemsHead(db: Db, storeId: string, services: Pick<Services, 'authority'>): Promise<ItemsHead> {
   const { seq, floor } = await itemHead(db, storeId)
-  return { epoch: ITEMS_EPOCH, ver: seq, floor }
+  return { epoch: itemsEpoch(services), ver: seq, floor }
 }
 
 /** What changed behind number `after`, as far as one page goes. */
-export async function itemPage(db: Db, store: StoreRow, after: number, { authority }: Services): Promise<{ jws: string; ver: number }> {
+export async function itemPage(db: Db, store: StoreRow, after: number, services: Services): Promise<{ jws: string; ver: number }> {
+  const { authority } = services
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   // The head first: what comes in while the rows are read belongs to the next page.
   const head = await itemHead(db, store.store_id)
   const { entries, categories, ver } = fill(await entriesAfter(db, store.store_id, after, head.seq), Math.max(after, head.seq))
-  const claims: ItemsClaims = { aud: store.store_id, iat, exp: iat + ITEMS_LIFE, epoch: ITEMS_EPOCH, ver, after, floor: head.floor, categories, entries }
+  const claims: ItemsClaims = { aud: store.store_id, iat, exp: iat + ITEMS_LIFE, epoch: itemsEpoch(services), ver, after, floor: head.floor, categories, entries }
   return { jws: signDocument(DOCUMENT_KINDS.items, claims, authority.freshnessSigner), ver }
 }
 

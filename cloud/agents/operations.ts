@@ -9,6 +9,7 @@ import { Id, iso, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { noteResynced } from '../restore/resync.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import { noteAddress } from './agent-address.ts'
@@ -17,7 +18,7 @@ import { endMoves } from '../protection/move-device.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
 import { openCommands } from './commands.ts'
 import { denyPage, freshDocument, policyDocument } from './documents.ts'
-import { ITEMS_EPOCH, itemPage, itemsHead } from './item-pages.ts'
+import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
 import { greetLedger } from './greet-ledger.ts'
 import { noteSeen } from './agent-queries.ts'
@@ -156,6 +157,7 @@ export const fetchSignedDocuments = operation({
   request: z.strictObject({
     have: z.strictObject({ keys: Version.optional(), policy: Version.optional(), deny: Version.optional(), items: Version.optional() }).optional().describe('[epoch, version] of each kind.'),
     address: z.string().max(200).regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+$/).optional().describe('Where other agents of the store reach this one.'),
+    resynced: z.int().min(1).optional().describe('The generation of the cloud that has all rows again which this agent had told the one before (after a restore).'),
     cursor: z.string().regex(/^\d{1,15}(\.\d{1,15})?$/).optional(),
     ledgerSeq: z.int().min(0).optional().describe('The end of its ledger, read after `have`: shows when a former home has told all.'),
   }),
@@ -167,10 +169,11 @@ export const fetchSignedDocuments = operation({
     forked: z.literal(true).optional().describe('Its ledger exists twice: each claim needs the cloud’s yes until resolveAgentFork.'),
   }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
-  async run(call, { have, cursor, address, ledgerSeq }) {
+  async run(call, { have, cursor, address, ledgerSeq, resynced }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
     if (address !== undefined) await noteAddress(call, caller.agentId, address)
+    if (resynced !== undefined) await noteResynced(call, caller.agentId, resynced)
     const agent = await findAgent(call.db, caller.agentId)
     const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
     if (agent && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq) await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
@@ -180,14 +183,14 @@ export const fetchSignedDocuments = operation({
     const documents: string[] = []
     if (!isCurrent(have?.keys, keySet)) documents.push(keySet.jws)
     if (!isCurrent(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version })) documents.push((await policyDocument(call.db, store, call.services)).jws)
-    const from = cursorOf(cursor, have)
+    const from = cursorOf(cursor, have, itemsEpoch(call.services))
     const page = from.deny < store.deny_seq ? await denyPage(call.db, store, from.deny, call.services) : undefined
     if (page) documents.push(page.jws)
     const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
     if (items) documents.push(...items.pages)
     documents.push(await freshDocument(call.db, store, call.services))
     if (have?.deny) await noteDenySeq(call, caller.agentId, have.deny[1])
-    if (have?.items && have.items[0] === ITEMS_EPOCH) await noteItemSeq(call, caller.agentId, have.items[1])
+    if (have?.items && have.items[0] === itemsEpoch(call.services)) await noteItemSeq(call, caller.agentId, have.items[1])
     const more = (page && page.ver < store.deny_seq) || items?.more
     const reached = page?.ver ?? from.deny
     const commands = await openCommands(call, caller.agentId)
@@ -208,9 +211,9 @@ interface From {
 }
 
 /** Where the pages go on: behind the cursor `deny.items`, else behind what the agent has. */
-function cursorOf(cursor: string | undefined, have: { deny?: readonly [number, number] | undefined; items?: readonly [number, number] | undefined } | undefined): From {
+function cursorOf(cursor: string | undefined, have: { deny?: readonly [number, number] | undefined; items?: readonly [number, number] | undefined } | undefined, epoch: number): From {
   const [deny, items] = (cursor ?? '').split('.')
-  const held = have?.items && (have.items[0] === ITEMS_EPOCH ? have.items[1] : 0)
+  const held = have?.items && (have.items[0] === epoch ? have.items[1] : 0)
   return { deny: deny ? Number(deny) : (have?.deny?.[1] ?? 0), items: items ? Number(items) : held }
 }
 
@@ -218,7 +221,7 @@ function cursorOf(cursor: string | undefined, have: { deny?: readonly [number, n
 const ITEM_PAGES_AT_ONCE = 4
 
 async function itemPages({ db, services }: Call, store: StoreRow, after: number): Promise<{ pages: string[]; reached: number; more: boolean }> {
-  const { ver: head } = await itemsHead(db, store.store_id)
+  const { ver: head } = await itemsHead(db, store.store_id, services)
   const pages: string[] = []
   let reached = after
   while (reached < head && pages.length < ITEM_PAGES_AT_ONCE) {

@@ -9,7 +9,8 @@ import type { Database, Db } from '../persistence/database.ts'
 import type { KeyFiles } from './key-files.ts'
 import { sealer, type Sealer } from './sealing.ts'
 import { signingClock, type SigningClock } from './signing-clock.ts'
-import { readKeyMarks, type KeyMarks } from './key-generation.ts'
+import { assertKnownRoot } from './known-root.ts'
+import { raiseKeyGeneration, readKeyMarks, type KeyMarks } from './key-generation.ts'
 import { advanceKeys, rotateKey, type Rotation } from './rotate-key.ts'
 import { makeMissingKeys, readSigningKeys, type KeyMaker, type SigningKey } from './signing-keys.ts'
 
@@ -28,9 +29,12 @@ export interface Authority {
   readonly freshnessSigner: Signer
   /** The epoch of the versions of policies: raised when a key that signs them was revoked. */
   readonly documentEpoch: number
+  /** 1, and after a restore from a backup its time; `restoredMs` is 0 while there was none. */
+  readonly cloudGeneration: number
+  readonly restoredMs: number
   /** Looks whether keys were changed, by whatever process; answers the number of the last change. */
   look(): Promise<number>
-  /** Retires and follows up keys whose time has come. */
+  /** Retires and follows up keys whose time has come, and signs key sets anew that would end. */
   advance(db: Db): Promise<void>
   /** Changes a key that signs, or takes one back; counts once the transaction is durable. */
   rotate(db: Db, rotation: Rotation): Promise<string>
@@ -61,6 +65,7 @@ export interface TenantKeys {
 export const INSTALLATION = 'installation'
 const KEY_SET_LIFE = 400 * 86_400
 const RENEW_BEFORE = 60 * 86_400
+const RENEWED_AT_ONCE = 100
 const RETIRED_SHOWN_MS = 30 * 86_400_000
 const REVOKED_SHOWN_MS = KEY_SET_LIFE * 1_000
 
@@ -86,7 +91,10 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     const own = await readSigningKeys(db, INSTALLATION, seal)
     return { marks: await readKeyMarks(db), own, policy: activeSigner(own, 'policy'), freshness: activeSigner(own, 'freshness') }
   }
-  let shared = await database.write(loadShared)
+  let shared = await database.write(async (db) => {
+    await assertKnownRoot(db, files.root.signer.kid)
+    return loadShared(db)
+  })
 
   async function load(db: Db, tenant: Tenant): Promise<{ shared: Shared; keys: TenantKeys }> {
     const common = await loadShared(db)
@@ -100,7 +108,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
       ring: keyRing(records),
       reading: keyRing(readable.map(({ record }) => ({ ...record, state: 'retiring' }))),
       records,
-      keySet: await currentKeySet(db, tenant, records),
+      keySet: await currentKeySet(db, tenant, records, common.marks.keySetEpoch),
       receiptSecret: await tenantSecret(db, `receipt-identity/${tenant}`),
     }
     return { shared: common, keys: loaded }
@@ -117,10 +125,10 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
   }
 
   /** The signed key set: the kept one while it says the same and lives long enough, else the next version. */
-  async function currentKeySet(db: Db, tenant: Tenant, records: KeyRecord[]): Promise<TenantKeys['keySet']> {
+  async function currentKeySet(db: Db, tenant: Tenant, records: KeyRecord[], epoch: number): Promise<TenantKeys['keySet']> {
     const kept = await db.selectFrom('signed_document').selectAll().where('kind', '=', 'keys').where('aud', '=', tenant).executeTakeFirst()
     const iat = Math.floor(nowMs() / 1_000)
-    const content = { aud: tenant, epoch: kept?.epoch ?? 0, ver: kept?.ver ?? 1, keys: records }
+    const content = { aud: tenant, epoch: Math.max(kept?.epoch ?? 0, epoch), ver: kept?.ver ?? 1, keys: records }
     const isSame = kept?.hash === contentHash({ ...content, iat: 0, exp: 0 })
     if (kept && isSame && iat - kept.iat < KEY_SET_LIFE - RENEW_BEFORE) return kept
     const next = { ...content, ver: kept ? kept.ver + 1 : 1 }
@@ -155,11 +163,22 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     get documentEpoch() {
       return shared.marks.documentEpoch
     },
+    get cloudGeneration() {
+      return shared.marks.cloudGeneration
+    },
+    get restoredMs() {
+      return shared.marks.restoredMs
+    },
     async look() {
       if ((await readKeyMarks(database.reads)).generation !== shared.marks.generation) shared = await database.write(loadShared)
       return shared.marks.generation
     },
-    advance: (db) => advanceKeys(db, maker()),
+    async advance(db) {
+      await advanceKeys(db, maker())
+      const due = await db.selectFrom('signed_document').select('aud').where('kind', '=', 'keys').where('iat', '<=', Math.floor(nowMs() / 1_000) - KEY_SET_LIFE + RENEW_BEFORE).limit(RENEWED_AT_ONCE).execute()
+      for (const { aud } of due) await load(db, aud as Tenant)
+      if (due.length > 0) await raiseKeyGeneration(db)
+    },
     rotate: (db, rotation) => rotateKey(db, rotation, maker()),
     async ready(tenant) {
       const known = keys.get(tenant)

@@ -2,43 +2,71 @@ import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 
 /**
- * Two numbers of the whole installation. The generation says that signing keys have changed: every process looks at it before each
- * request, so that none goes on with a key that another has revoked. The document epoch is above every version that was signed
- * with a stolen key.
+ * Numbers of the whole installation that never fall. Every process looks at them before each request, so that none goes on with
+ * a key that another has revoked.
  */
 export interface KeyMarks {
+  /** Says that signing keys have changed. */
   generation: number
+  /** Above every version of a policy that was signed with a stolen key, or by a cloud that was lost. */
   documentEpoch: number
+  /** The same for key sets; raised too when another root begins to sign them. */
+  keySetEpoch: number
+  /** 1, and after a restore from a backup its time. */
+  cloudGeneration: number
+  /** When that was, ms since 1970; 0: never. */
+  restoredMs: number
 }
 
-const GENERATION = 'key_generation'
-const DOCUMENT_EPOCH = 'document_epoch'
+const NAMES = {
+  generation: 'key_generation',
+  documentEpoch: 'document_epoch',
+  keySetEpoch: 'key_set_epoch',
+  cloudGeneration: 'cloud_generation',
+  restoredMs: 'restored_ms',
+} as const satisfies Record<keyof KeyMarks, string>
 
-const marks = prepared((db) => db.selectFrom('installation').select(['name', 'value']).where('name', 'in', [GENERATION, DOCUMENT_EPOCH]))
+const marks = prepared((db) => db.selectFrom('installation').select(['name', 'value']).where('name', 'in', Object.values(NAMES)))
 
-/** Both numbers; 0 until they are raised. */
+/** All of them as they stand. */
 export async function readKeyMarks(db: Db): Promise<KeyMarks> {
   const rows = await marks(db, {})
-  const value = (name: string) => Number(rows.find((row) => row.name === name)?.value ?? 0)
-  return { generation: value(GENERATION), documentEpoch: value(DOCUMENT_EPOCH) }
+  const value = (name: keyof KeyMarks, first: number) => Number(rows.find((row) => row.name === NAMES[name])?.value ?? first)
+  return {
+    generation: value('generation', 0),
+    documentEpoch: value('documentEpoch', 0),
+    keySetEpoch: value('keySetEpoch', 0),
+    cloudGeneration: value('cloudGeneration', 1),
+    restoredMs: value('restoredMs', 0),
+  }
 }
 
 /** Says to every process that keys have changed. */
 export function raiseKeyGeneration(db: Db): Promise<void> {
-  return raise(db, GENERATION)
+  return raise(db, 'generation')
 }
 
 /** Begins a new epoch of versions. */
 export function raiseDocumentEpoch(db: Db): Promise<void> {
-  return raise(db, DOCUMENT_EPOCH)
+  return raise(db, 'documentEpoch')
 }
 
-async function raise(db: Db, name: string): Promise<void> {
-  const kept = await db.selectFrom('installation').select('value').where('name', '=', name).executeTakeFirst()
-  const value = String(Number(kept?.value ?? 0) + 1)
+/** Key sets are signed anew, above every version before. */
+export async function raiseKeySetEpoch(db: Db): Promise<void> {
+  await raise(db, 'keySetEpoch')
+  await raiseKeyGeneration(db)
+}
+
+async function raise(db: Db, name: keyof KeyMarks): Promise<void> {
+  await writeKeyMark(db, name, (await readKeyMarks(db))[name] + 1)
+}
+
+/** Sets one of them; it is the caller's part that it does not fall. */
+export async function writeKeyMark(db: Db, name: keyof KeyMarks, number: number): Promise<void> {
+  const value = String(number)
   await db
     .insertInto('installation')
-    .values({ name, value })
+    .values({ name: NAMES[name], value })
     .onConflict((c) => c.column('name').doUpdateSet({ value }))
     .execute()
 }

@@ -15,7 +15,7 @@ export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
 /** How long work of several transactions is believed to go on without a word, ms. */
 export const RUNNING_LEASE_MS = 60_000
 /** In place of a status: the request is being carried out. */
-const RUNNING = 0
+export const RUNNING = 0
 
 /** What makes two requests the same. */
 export interface RequestIdentity {

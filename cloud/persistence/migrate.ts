@@ -20,6 +20,7 @@ import { ITEM_SEQUENCE } from './migrations/0017-item-sequence.ts'
 import { REFUNDS_UNDER_WAY } from './migrations/0018-refunds-under-way.ts'
 import { RECONCILIATION } from './migrations/0020-reconciliation.ts'
 import { KEYS_AND_HOMES } from './migrations/0021-keys-and-homes.ts'
+import { RESTORES } from './migrations/0022-restores.ts'
 import { VOIDS_AND_MOVES } from './migrations/0023-voids-and-moves.ts'
 import type { Migration } from './migrations/migration.ts'
 
@@ -45,6 +46,7 @@ const MIGRATIONS: readonly Migration[] = [
   REFUNDS_UNDER_WAY,
   RECONCILIATION,
   KEYS_AND_HOMES,
+  RESTORES,
   VOIDS_AND_MOVES,
 ]
 

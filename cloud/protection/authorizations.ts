@@ -9,6 +9,7 @@ import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { AuthorizationUnitRow, ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
 import type { AgentRow, DeviceRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { assertResynced } from '../restore/resync.ts'
 import { leaseRight, LEASE_GUARD_MS, type UnitKey } from './rights.ts'
 
 /** Issued authorizations as rows. The token is not kept: the same row signs the same text again. */
@@ -79,6 +80,7 @@ export function redemptionsOf(db: Db, nonce: string): Promise<RedemptionRow[]> {
 export async function issueAuthorization(call: Call, tenant: Tenant, grant: Grant): Promise<ProtectionAuthorizationRow> {
   const { db, services } = call
   const { platform, authority } = services
+  await assertResynced(call, grant.store.store_id)
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   const ledger = await ledgerFor(call, grant.device)
   const row: ProtectionAuthorizationRow = {

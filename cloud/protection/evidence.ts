@@ -46,6 +46,7 @@ export async function applyClaim(scope: EvidenceScope, witness: Witness, claim: 
 async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
   const { db, tenant } = scope
   const row = await findAuthorization(db, claim.nonce)
+  if (!row && claim.receipt && scope.services.authority.cloudGeneration > 1) return applyForgotten(scope, witness, claim, claim.receipt)
   if (row?.tenant !== tenant) return false
   if (row.agent_id !== witness.agentId || claim.ordinals.some((ordinal) => ordinal >= row.count)) {
     await raise(scope, witness, 'foreign_evidence', claim.nonce, `a claim of a token that is not this agent's`, claim)
@@ -73,6 +74,30 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   await touchSubjects(db, used)
   await tellOthers(scope, witness, row.purchase_id, used)
   if (next.revoked_ms !== null) await freeUnused({ db }, next)
+  return true
+}
+
+/** A claim of a token that was lost with the cloud which gave it: what it used up stands in the receipt. */
+async function applyForgotten(scope: EvidenceScope, witness: Witness, claim: Claim, receipt: NonNullable<Claim['receipt']>): Promise<boolean> {
+  const { db, tenant } = scope
+  const purchase = await findPurchaseOfReceipt(db, receipt.cti)
+  if (purchase?.tenant !== tenant) return false
+  if (purchase.store_id !== witness.storeId) {
+    await raise(scope, witness, 'foreign_evidence', claim.nonce, 'a claim of a receipt of another store', claim)
+    return true
+  }
+  const units = await db.selectFrom('purchase_unit').selectAll().where('purchase_id', '=', purchase.purchase_id).execute()
+  const used: UnitKey[] = []
+  for (const [i, ordinal] of claim.ordinals.entries()) {
+    const unit = units.find((u) => u.receipt_index === receipt.ordinals[i])
+    if (!unit) continue
+    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: claim.rightClass, purchaseId: purchase.purchase_id }
+    if (!(await add(scope, witness, claim, ordinal, claim.rightClass, key))) continue
+    await settleUnit(scope, witness, key, claim)
+    used.push(key)
+  }
+  await touchSubjects(db, used)
+  await tellOthers(scope, witness, purchase.purchase_id, used)
   return true
 }
 

@@ -6,6 +6,7 @@ import { invalid, notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import { present } from '../operations/fields.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { assertResynced } from '../restore/resync.ts'
 import { isTest } from '../scan-and-go/present.ts'
 import { findPurchase, readLines, readUnits } from '../scan-and-go/queries.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
@@ -34,6 +35,7 @@ export async function verifyPurchase(call: Call, request: PurchaseRequest) {
   const open = new Set((await openUnits(call.db, purchase, 'release', call.nowMs)).map(({ unit }) => `${unit.line_id}/${unit.unit_no}`))
   call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
   const mayCome = isPaid(purchase) && purchase.security_tag_mode !== 'none' && open.size > 0
+  if (mayCome && !expired) await assertResynced(call, purchase.store_id)
   const common = {
     status: statusOf(purchase),
     items: lines.map((line) => {

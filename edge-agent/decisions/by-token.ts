@@ -44,6 +44,8 @@ export function decideByToken({ trust, clock, ledger }: TokenParts, ask: Ask, to
 function mismatch(authorization: AuthorizationClaims, { request }: Ask, ledger: Ledger, fetchedForThis: boolean): Extract<DenyReason, 'token_invalid' | 'token_revoked'> | undefined {
   if (authorization.act !== request.action || authorization.led !== `${ledger.ledgerId}.${ledger.generation}`) return 'token_invalid'
   if (ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
+  // Given by a cloud that was lost: the restored one knows nothing of it, and may give the right again.
+  if (authorization.iat < ledger.cloudGeneration.tokensSince) return 'token_revoked'
   // What the cloud answered to our own question is for the item we asked about, by whichever of its names.
   if (authorization.ith === undefined || fetchedForThis) return undefined
   const named = ITEM_IDENTIFIER_KINDS.flatMap((kind) => {

@@ -5,7 +5,7 @@ import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../../p
 export interface Journal {
   /** Adds a row; call it inside a transaction. */
   append(body: JournalBody): number
-  /** The chain's end as it is on disk, after a transaction was undone. */
+  /** As it is on disk, after a transaction was undone. */
   reload(): void
   readonly head: { seq: number; hash: string }
   /** Everything up to this number is safe in the cloud. */
@@ -17,6 +17,8 @@ export interface Journal {
   readonly waiting: number
   /** Goes on as another generation: what the cloud has not acknowledged is chained anew. Call it inside a transaction. */
   restart(generation: number): void
+  /** Nothing counts as acknowledged any more; answers from which row on everything is told again. Call it inside a transaction. */
+  tellAgain(): number
   /** Forgets acknowledged rows from before this time. */
   prune(beforeMs: number): void
 }
@@ -37,9 +39,12 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
   const readMark = db.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?')
   const writeMark = db.prepare('INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
   const forget = db.prepare('DELETE FROM journal WHERE seq < ? AND at_ms < ?')
+  // Rows are forgotten by their own times, which a clock that was wrong may have left in another order.
+  const afterHole = db.prepare<[], { seq: number | null }>('SELECT MAX(seq) AS seq FROM journal AS j WHERE NOT EXISTS (SELECT 1 FROM journal AS p WHERE p.seq = j.seq - 1)')
 
   let head = readHead()
-  let acked = Number(readMark.get('acked')?.value ?? 0)
+  const readAcked = () => Number(readMark.get('acked')?.value ?? 0)
+  let acked = readAcked()
 
   function readHead(): { seq: number; hash: string } {
     const row = last.get()
@@ -59,7 +64,10 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
       head = { seq, hash }
       return seq
     },
-    reload: () => void (head = readHead()),
+    reload() {
+      head = readHead()
+      acked = readAcked()
+    },
     get head() {
       return head
     },
@@ -94,6 +102,13 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
         insert.run(seq, hash, body, (JSON.parse(body) as JournalBody).atMs)
         head = { seq, hash }
       }
+    },
+    tellAgain() {
+      const oldest = afterHole.get()?.seq ?? 1
+      // Only the first of all chains on to nothing: the oldest of others is what the next chains on to.
+      acked = Math.min(acked, oldest === 1 ? 0 : oldest)
+      writeMark.run('acked', String(acked))
+      return acked + 1
     },
     // The last acknowledged row stays: the next batch chains on to it.
     prune: (beforeMs) => void forget.run(acked, beforeMs),

@@ -7,6 +7,7 @@ import { commits, type Commits, type LedgerFailure } from './commit.ts'
 import { openLedgerFile } from './database.ts'
 import { openHomeGrants, type HomeGrants } from './home-grants.ts'
 import { openJournal, type Journal } from './journal.ts'
+import { openCloudGeneration, RESYNC_UNTIL, type CloudGeneration } from './cloud-generation.ts'
 import { openMarks, type Marks } from './marks.ts'
 
 /**
@@ -26,6 +27,7 @@ export interface Ledger {
   readonly claims: Claims
   readonly homeGrants: HomeGrants
   readonly marks: Marks
+  readonly cloudGeneration: CloudGeneration
   readonly commits: Commits
   /** Uses rights up, with the event that goes with it. Resolves when that is durable. */
   claim(request: ClaimRequest, event: (claimed: Claimed & { ok: true }) => ProtectionEvent | undefined): Promise<Claimed>
@@ -47,6 +49,9 @@ export interface LedgerOptions {
   open?: OpenLedgerFile | undefined
 }
 
+/** Whose the ledger is, once it has gone over to another identity. */
+export const LEDGER_ID = 'ledger_id'
+
 /** Opens the ledger's file; the simulated shop has disks of its own. */
 export type OpenLedgerFile = (file: string) => Connection
 
@@ -54,6 +59,11 @@ export type OpenLedgerFile = (file: string) => Connection
 export function openLedger({ file, ledgerId, generation, onFailure, onGrown, open = openLedgerFile }: LedgerOptions): Ledger {
   const db = open(file)
   const marks = openMarks(db)
+  const own = marks.get(LEDGER_ID)
+  if (own !== undefined && own !== ledgerId) {
+    db.close()
+    throw new Error(`${file} belongs to another enrolment, which was not ended: run untag edge enrol --replace again`)
+  }
   let current = Math.max(generation, Number(marks.get('generation') ?? 0))
   const journal = openJournal(db, ledgerId, current)
   const openedAt = journal.head
@@ -76,23 +86,28 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
     openedAt,
     adopt(next) {
       if (next <= current) return
-      work.now(() => journal.restart(next))
+      work.now(() => {
+        journal.restart(next)
+        // Rows that were acknowledged are no longer here: what is told again to a restored cloud is what waits anyway.
+        if (marks.get(RESYNC_UNTIL) !== undefined) marks.set(RESYNC_UNTIL, String(journal.head.seq))
+      })
       current = next
     },
     journal,
     claims,
     homeGrants: openHomeGrants(db, claims),
     marks,
+    cloudGeneration: openCloudGeneration(marks, journal),
     commits: work,
     claim: (request, event) =>
       work.durably(() => {
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
-        const { redemptionId, nonce, source, rightClass, deviceId, operatorId } = request
+        const { redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt } = request
         const told = event(claimed)
         const seq = journal.append({
           atMs: request.nowMs,
-          evidence: { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals: claimed.ordinals, deviceId, ...(operatorId !== undefined && { operatorId }) },
+          evidence: { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals: claimed.ordinals, deviceId, ...(operatorId !== undefined && { operatorId }), ...receiptOf(receipt, claimed.ordinals) },
           ...(told && { event: told }),
         })
         if (request.isolated) claims.countedIn(seq)
@@ -109,4 +124,10 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
       db.close()
     },
   }
+}
+
+/** Which rights of a receipt a token's claim has used, for a cloud that should have forgotten the token. */
+function receiptOf(receipt: ClaimRequest['receipt'], claimed: readonly number[]): { receipt?: { cti: string; ordinals: number[] } } {
+  const ordinals = claimed.flatMap((step) => receipt?.ordinals[step] ?? [])
+  return receipt && ordinals.length > 0 && ordinals.length === claimed.length ? { receipt: { cti: receipt.cti, ordinals } } : {}
 }

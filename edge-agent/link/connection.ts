@@ -47,7 +47,7 @@ export interface ConnectionParts {
   outbox: Outbox
   trust: Trust
   key: AgentKey
-  ledger: Pick<Ledger, 'marks' | 'commits' | 'journal'>
+  ledger: Pick<Ledger, 'marks' | 'commits' | 'journal' | 'cloudGeneration'>
   log: Log
   /** Where the broker is, when it is not where enrolment said. */
   mqttUrl: string | undefined
@@ -96,7 +96,17 @@ export function connect(parts: ConnectionParts): Connection {
     parts.onChange()
   }
   const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused, onGreeting: parts.onGreeting })
-  const documents = openDocuments({ platform, trust, session, ledger: parts.ledger, address: parts.address, onTaken, onForked: parts.onForked, onCommand: parts.onCommand, onRefused: parts.onRefused })
+  const documents = openDocuments({
+    platform,
+    trust,
+    session,
+    ledger: parts.ledger,
+    address: parts.address,
+    onTaken,
+    onForked: parts.onForked,
+    onCommand: parts.onCommand,
+    onRefused: parts.onRefused,
+  })
   const renewal = keyRenewal({ agentId, key: parts.key, session, marks: parts.ledger, random: platform.random, nowMs, onRefused: parts.onRefused })
   const sending = sender({
     platform,
@@ -109,7 +119,8 @@ export function connect(parts: ConnectionParts): Connection {
       return line !== undefined
     },
     report: (batch) => session.call('reportProtectionEvents', { batch }),
-    onChange: parts.onChange,
+    // The last row that was told again is acknowledged: the cloud waits for that word.
+    onChange: onTaken,
     onRefused(what) {
       parts.onRefused(what)
       // It may be that there are two of this ledger: the cloud says so to who looks.

@@ -11,7 +11,7 @@ export interface Documents {
   look(): Promise<void>
   /** Fetches all that is newer than here; a start can do without the many pages of items. False when the cloud did not answer. */
   fetch(scope: 'all' | 'without items'): Promise<boolean>
-  /** Whether the cloud knows of the denials and items that are held here: a refund waits for that, and what a shopper is told. */
+  /** Whether the cloud knows of the denials and items that are held here, and that it was told everything again: refunds and grants wait for that. */
   readonly isConfirmed: boolean
 }
 
@@ -21,7 +21,7 @@ export interface DocumentsParts {
   session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
   /** Told to the cloud with every look: where other agents reach this one. */
   address: string | undefined
-  ledger: Pick<Ledger, 'commits' | 'journal'>
+  ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration'>
   onTaken(): void
   /** Whether the cloud knows of two copies of our ledger. */
   onForked(isForked: boolean): void
@@ -39,14 +39,16 @@ const PAGES_LIMIT = 1_000
 export function openDocuments({ platform, trust, session, ledger, address, onTaken, onForked, onCommand, onRefused }: DocumentsParts): Documents {
   const where = address === undefined ? {} : { address }
   let looking: Promise<void> | undefined
-  /** The denials and items that the cloud was last told of. */
+  /** What the cloud was last told that is here. */
   let told: string | undefined
 
   async function ask(have: Held, cursor?: string): Promise<CloudAnswer> {
+    const { resynced } = ledger.cloudGeneration
     const end = await ledgerEnd()
-    const answer = await session.call('fetchSignedDocuments', { have, ...(cursor !== undefined && { cursor }), ...where, ...(end !== undefined && { ledgerSeq: end }) })
+    const more = { ...(cursor !== undefined && { cursor }), ...where, ...(end !== undefined && { ledgerSeq: end }), ...(resynced !== undefined && { resynced }) }
+    const answer = await session.call('fetchSignedDocuments', { have, ...more })
     if (answer.kind !== 'answered') return answer
-    told = heldOf(have)
+    told = heldOf(have, resynced)
     const { commands, forked } = answer.body
     onForked(forked === true)
     for (const command of Array.isArray(commands) ? (commands as unknown[]) : []) if (typeof command === 'string') onCommand(command)
@@ -100,11 +102,11 @@ export function openDocuments({ platform, trust, session, ledger, address, onTak
       return true
     },
     get isConfirmed() {
-      return told === heldOf(trust.have())
+      return told === heldOf(trust.have(), ledger.cloudGeneration.resynced)
     },
   }
 }
 
-function heldOf({ deny, items }: Held): string {
-  return JSON.stringify([deny, items])
+function heldOf({ deny, items }: Held, resynced: number | undefined): string {
+  return JSON.stringify([deny, items, resynced])
 }

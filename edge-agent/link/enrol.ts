@@ -1,5 +1,6 @@
 import { crockford } from '../../policy/base32.ts'
 import { enrolmentCodeHash, normaliseEnrolmentCode, type EnrolmentClaims } from '../../policy/documents/agent-messages.ts'
+import { decodeClaims } from '../../policy/documents/decode-claims.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyId, keyRing, newKey, publicJwk, signer, thumbprint } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
@@ -78,12 +79,7 @@ export function keepFirstDocuments(file: string, identity: Identity, documents: 
 function tenantOf(documents: readonly string[], rootX: string): string | undefined {
   const keys = keyRing([{ kid: keyId(rootX), alg: 'EdDSA', x: rootX, use: 'root', iss: 'root', state: 'active' }])
   for (const jws of documents) {
-    let audience: unknown
-    try {
-      audience = (JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString()) as { aud?: unknown }).aud
-    } catch {
-      continue
-    }
+    const { aud: audience } = decodeClaims(jws)
     if (typeof audience !== 'string') continue
     const opened = openDocument<KeySetClaims>(jws, DOCUMENT_KINDS.keys, { keys, audience })
     if (opened.ok && KeySetClaims.safeParse(opened.claims).success) return audience

@@ -38,6 +38,9 @@ export function ledgerGreeting(ledger: Ledger, log: Log): LedgerGreetings {
       get hello() {
         return greeted ? ledger.journal.head : ledger.openedAt
       },
+      get resync() {
+        return ledger.cloudGeneration.underWay
+      },
     },
     takeForked,
     take({ generation, onlineOnlyUntilMs, forked }) {

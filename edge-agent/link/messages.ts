@@ -17,6 +17,8 @@ export interface LedgerView {
   readonly generation: number
   /** Its end, for the hello. */
   readonly hello?: { seq: number; hash: string }
+  /** What is told again to a cloud that was restored. */
+  readonly resync?: { cloudGeneration: number; oldest: number } | undefined
 }
 
 /** Signs what this agent says, with the key that is its own at the moment. */
@@ -42,6 +44,7 @@ export function messagesOf(identity: Identity, view: LedgerView = { generation: 
         seqTo: rows.at(-1)?.seq ?? 0,
         after,
         events: [...rows],
+        ...(view.resync && { resync: view.resync }),
       }
       return signDocument(DOCUMENT_KINDS.events, claims, own())
     },

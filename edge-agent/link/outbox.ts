@@ -13,7 +13,7 @@ export interface Outbox {
   readonly acked: number
   /** The next rows to tell, signed; undefined when there is nothing new. */
   next(nowMs: number): string | undefined
-  /** Takes an acknowledgement; false when it is not the cloud's, not for this ledger or of another chain. */
+  /** Takes an acknowledgement; false when it is not the cloud's, not for this ledger, of another chain, or of a cloud that was restored since or is not known to be. */
   acknowledge(ack: string): boolean
 }
 
@@ -45,7 +45,9 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
       const opened = openDocument<AckClaims>(ack, DOCUMENT_KINDS.ack, { keys: trust.keys, audience: agentId })
       const claims = opened.ok ? AckClaims.safeParse(opened.claims) : undefined
       if (!claims?.success || claims.data.ledger !== ledger.ledgerId || claims.data.generation !== ledger.generation) return false
-      const { seq, head } = claims.data
+      const { seq, head, cloudGeneration = 1 } = claims.data
+      // What the cloud had before it was restored it may have lost.
+      if (cloudGeneration !== (ledger.cloudGeneration.current ?? 1)) return false
       return ledger.commits.now(() => {
         if (!ledger.journal.acknowledge(seq, head)) return false
         ledger.claims.acknowledged(seq)

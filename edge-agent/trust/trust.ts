@@ -1,7 +1,7 @@
 import { ItemsClaims } from '../../policy/documents/item-documents.ts'
-import { DOCUMENT_KINDS, type DocumentKind } from '../../policy/documents/kinds.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyId, keyRing, type KeyRing, type VerificationKey } from '../../policy/documents/keys.ts'
-import { claimedKeyId, openDocument } from '../../policy/documents/signed-document.ts'
+import { claimedKeyId } from '../../policy/documents/signed-document.ts'
 import {
   compareVersions,
   contentHash,
@@ -18,6 +18,8 @@ import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from './clock.ts'
 import type { Identity } from './identity.ts'
+import { openAs, openStored, typOf } from './open-as.ts'
+import { revokedKeys } from './revoked-keys.ts'
 
 /**
  *   root ──▶ key set ──▶ policy · fresh · deny · items
@@ -42,6 +44,8 @@ export interface Trust {
   stage(): PolicyStage
   /** When the cloud was last heard, trusted ms; 0: never. */
   readonly lastContactMs: number
+  /** When the key set ends, seconds since 1970; undefined before the first. */
+  readonly keysEndS: number | undefined
   /** Whether a newer document than the ones here is known to exist. */
   readonly isBehind: boolean
 }
@@ -55,11 +59,10 @@ export type Acceptance =
 
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
-const GENERATION = 'cloud_generation'
 
 /** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
-  const { marks, commits, claims } = ledger
+  const { marks, commits, claims, cloudGeneration } = ledger
   const root = keyRing([{ kid: keyId(identity.rootX), alg: 'EdDSA', x: identity.rootX, use: 'root', iss: 'root', state: 'active' }])
   let keys: KeyRing = new Map<string, VerificationKey>()
   let policy: PolicyClaims | undefined
@@ -68,6 +71,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   let confirmedMs = Number(marks.get(LAST_FRESH) ?? 0)
   let lastContactMs = Number(marks.get(LAST_CONTACT) ?? 0)
   let heads: FreshClaims | undefined
+  const revoked = revokedKeys(marks, commits)
+  let keysEndS: number | undefined
   let headsKey: string | undefined
 
   const stored = (kind: 'keys' | 'policy') => marks.document(kind)
@@ -78,7 +83,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
 
   function useKeys(claims: KeySetClaims | undefined): void {
     if (!claims) return
-    keys = keyRing(claims.keys)
+    keysEndS = claims.exp
+    keys = keyRing(revoked.kept(claims.keys))
     // What was signed with a key that is now known to be stolen is not believed a moment longer.
     if (heads && isRevoked(headsKey)) heads = undefined
     if (policy && isRevoked(claimedKeyId(stored('policy')?.jws ?? '', DOCUMENT_KINDS.policy))) policy = policyHash = undefined
@@ -151,12 +157,15 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
 
   /** The freshness may name nothing older than what we have, nor another content of the same version. */
   function contradiction(fresh: FreshClaims): Acceptance | undefined {
+    const generation = cloudGeneration.current ?? 1
+    // Two clouds go on from one backup, or the lost one was not lost.
+    if (fresh.cloudGeneration < generation) return refused(`the freshness is of the cloud as it was before it was restored (generation ${fresh.cloudGeneration}, not ${generation})`)
     for (const kind of ['keys', 'policy'] as const) {
       const [have, named] = [stored(kind), fresh[kind]]
       if (!have) continue
       const order = compareVersions(named, have)
       // A cloud that was restored from a backup says so, and may know less than we do.
-      if (order < 0 && fresh.cloudGeneration <= Number(marks.get(GENERATION) ?? 1)) return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
+      if (order < 0 && fresh.cloudGeneration <= generation) return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
       if (order === 0 && named.hash !== have.hash) return refused(`the freshness names another content of ${kind} ${named.epoch}.${named.ver}`)
     }
     return undefined
@@ -181,7 +190,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     lastContactMs = fresh.timeMs
     commits.now(() => {
       marks.set(LAST_CONTACT, String(lastContactMs))
-      marks.set(GENERATION, String(fresh.cloudGeneration))
+      cloudGeneration.hear(fresh.cloudGeneration, fresh.timeMs)
     })
     confirm()
     return { taken: true, kind: 'fresh' }
@@ -263,6 +272,9 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       return move !== undefined && denySeq() < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
     },
     stage: () => policyStage((clock.now().nowMs - confirmedMs) / 1_000),
+    get keysEndS() {
+      return keysEndS
+    },
     get lastContactMs() {
       return lastContactMs
     },
@@ -274,17 +286,6 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   }
 }
 
-/** The kind that a document claims to be; nothing is believed by it but which way to check. */
-function typOf(jws: string): string {
-  try {
-    const header: unknown = JSON.parse(Buffer.from(jws.slice(0, jws.indexOf('.')), 'base64url').toString())
-    const typ = (header as { typ?: unknown } | null)?.typ
-    return typeof typ === 'string' ? typ : ''
-  } catch {
-    return ''
-  }
-}
-
 function refused(detail: string): Acceptance {
   return { taken: false, why: 'refused', detail }
 }
@@ -292,25 +293,4 @@ function refused(detail: string): Acceptance {
 /** What was accepted while its key still counted is kept when that has retired; only a revoked key takes it along. */
 function stillVerifying(keys: KeyRing): KeyRing {
   return new Map([...keys].map(([kid, key]) => [kid, key.state === 'retired' ? { ...key, state: 'retiring' as const } : key]))
-}
-
-interface Schema<T> {
-  safeParse(value: unknown): { success: true; data: T } | { success: false }
-}
-
-type OpenedAs<T> = { ok: true; claims: T } | { ok: false; refusal: Acceptance }
-
-/** `now` in seconds; undefined: its times are not judged here. */
-function openAs<T extends object>(jws: string, kind: DocumentKind, keys: KeyRing, audience: string, schema: Schema<T>, now: number | undefined): OpenedAs<T> {
-  const opened = openDocument<T>(jws, kind, { keys, audience, ...(now !== undefined && { now }) })
-  if (!opened.ok) return { ok: false, refusal: { taken: false, why: 'refused', detail: `${kind.typ}: ${opened.fault} (${opened.detail})` } }
-  if (!schema.safeParse(opened.claims).success) return { ok: false, refusal: { taken: false, why: 'refused', detail: `${kind.typ}: claims_invalid` } }
-  // The claims as signed: hashes are over their own order of fields.
-  return { ok: true, claims: opened.claims as T }
-}
-
-/** A document that was accepted before is kept, however old it is. */
-function openStored<T extends object>(jws: string, kind: DocumentKind, keys: KeyRing, audience: string, schema: Schema<T>): T | undefined {
-  const opened = openAs(jws, kind, keys, audience, schema, undefined)
-  return opened.ok ? opened.claims : undefined
 }

@@ -24,6 +24,8 @@ export const EventBatchClaims = z.strictObject({
   /** Hash of the row before the first. */
   after: z.string().length(43),
   events: z.array(JournalRow).min(1).max(BATCH_LIMIT),
+  /** The agent tells a restored cloud again what it still has: from row `oldest` on. */
+  resync: z.strictObject({ cloudGeneration: z.int().min(1), oldest: z.int().min(1) }).optional(),
 })
 export type EventBatchClaims = z.infer<typeof EventBatchClaims>
 
@@ -34,6 +36,8 @@ export const AckClaims = z.strictObject({
   generation: z.int().min(1),
   seq: z.int().min(0),
   head: z.string(),
+  /** Left out while it is 1. What a cloud acknowledged that was then restored from a backup counts for nothing. */
+  cloudGeneration: z.int().min(1).optional(),
 })
 export type AckClaims = z.infer<typeof AckClaims>
 

@@ -74,7 +74,7 @@ export const FreshClaims = z.strictObject({
   /** Signed time, ms since 1970. */
   timeMs: z.int().min(0),
   timeEpoch: z.int().min(0),
-  /** Raised when the cloud was restored from a backup. */
+  /** 1, and after a restore from a backup its time, ms since 1970: above every one before, whichever backup it was. */
   cloudGeneration: z.int().min(1),
   policy: Head,
   keys: Head,

@@ -30,7 +30,7 @@ function open(pages: Record<'deny' | 'items', number>) {
         return Promise.resolve({ kind: 'answered', status: 200, body: { documents: [...of('deny'), ...of('items')] } } as never)
       },
     },
-    ledger: { commits: { durably: (work: () => unknown) => Promise.resolve(work()) }, journal: { head: { seq: 0, hash: '' } } } as never,
+    ledger: { commits: { durably: (work: () => unknown) => Promise.resolve(work()) }, journal: { head: { seq: 0, hash: '' } }, cloudGeneration: { resynced: undefined } } as never,
     address: undefined,
     onForked: () => undefined,
     onCommand: () => undefined,

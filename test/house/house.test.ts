@@ -66,6 +66,7 @@ describe('the house', () => {
   it('opens each kind of database in one place', () => {
     const opening = /\bnew Sqlite(?:Connection)?\(|\bnew pg\.Pool\(|\bnew Pool\(/
     expect(where(sources.filter((s) => s.room !== 'test' && s.room !== 'bench'), (s) => opening.test(s.code)).toSorted()).toEqual([
+      'bin/backup/sqlite-copy.ts',
       'bin/commands/doctor.ts',
       'bin/data-dir-lock.ts',
       'cloud/persistence/postgres.ts',

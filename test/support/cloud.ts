@@ -42,6 +42,8 @@ export interface TestCloud {
   /** As `call`, for an answer that must be 200. */
   ok(key: string, operation: string, body?: unknown, headers?: Record<string, string>): Promise<Json>
   get(path: string, headers?: Record<string, string>): Promise<Answer>
+  /** The cloud's process ends in order and another goes on with its database; `between` runs while there is none. */
+  restart(between?: () => Promise<void> | void): Promise<void>
   stop(): Promise<void>
 }
 
@@ -70,7 +72,9 @@ export async function startTestCloud(kind: DatabaseKind, options: { config?: Par
   const errors: unknown[] = []
   const log: Log = { info: () => undefined, warn: () => undefined, error: (fields) => void errors.push(fields) }
   const config = { ...TEST_CONFIG, ...options.config }
-  const cloud = await createCloud({ config, platform, log, database: db.database, keyFiles: loadKeyFiles(folder, secretFiles, platform.random), images: options.images ?? imagesInMemory(), outgoing: options.outgoing ?? outgoingHttp() })
+  const images = options.images ?? imagesInMemory()
+  const outgoing = options.outgoing ?? outgoingHttp()
+  const start = () => createCloud({ config, platform, log, database: db.database, keyFiles: loadKeyFiles(folder, secretFiles, platform.random), images, outgoing })
 
   const read = async (response: Response): Promise<Answer> => {
     const text = await response.text()
@@ -84,14 +88,14 @@ export async function startTestCloud(kind: DatabaseKind, options: { config?: Par
   }
   const call: TestCloud['call'] = async (key, operation, body = {}, headers = {}) =>
     read(
-      await cloud.app.request(`/api/v1/${operation}`, {
+      await running.cloud.app.request(`/api/v1/${operation}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...(key !== null && { authorization: `Bearer ${key}` }), ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     )
-  return {
-    cloud,
+  const running: TestCloud = {
+    cloud: await start(),
     platform,
     db,
     keyFolder: folder,
@@ -104,7 +108,7 @@ export async function startTestCloud(kind: DatabaseKind, options: { config?: Par
         const text = typeof value === 'string' ? value : JSON.stringify(value)
         form.set(name, name === 'file' || name === 'snapshot' ? new Blob([text]) : text)
       }
-      return read(await cloud.app.request(`/api/v1/${operation}`, { method: 'POST', headers: key === null ? {} : { authorization: `Bearer ${key}` }, body: form }))
+      return read(await running.cloud.app.request(`/api/v1/${operation}`, { method: 'POST', headers: key === null ? {} : { authorization: `Bearer ${key}` }, body: form }))
     },
     async key(keyKind, mode = 'test', { account = 'Hafenkante', package: wanted = 'GROW', storeIds } = {}) {
       return db.database.write(async (tx) => {
@@ -117,12 +121,20 @@ export async function startTestCloud(kind: DatabaseKind, options: { config?: Par
       if (answer.status !== 200) throw new Error(`${operation} answered ${answer.status}: ${answer.text}`)
       return answer.body
     },
-    get: async (path, headers = {}) => read(await cloud.app.request(path, { headers })),
+    get: async (path, headers = {}) => read(await running.cloud.app.request(path, { headers })),
+    async restart(between) {
+      await running.cloud.stop()
+      await db.database.close()
+      await between?.()
+      db.database = await db.again()
+      running.cloud = await start()
+    },
     async stop() {
-      await cloud.stop()
+      await running.cloud.stop()
       await db.database.close()
       await db.remove()
       rmSync(folder, { recursive: true, force: true })
     },
   }
+  return running
 }

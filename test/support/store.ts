@@ -39,6 +39,8 @@ export interface TestStore {
   gateReader: LlrpReader
   gatePort: MemoryPort
   scanners: Record<LaneName, ScannerSimulator>
+  /** The way of everything here to the cloud, while the cable is in. */
+  fetch: Fetch
   /** Pulls the cable, or plugs it in again. */
   network(isUp: boolean): void
   /** Lets virtual time pass until the promise settles. */
@@ -184,6 +186,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
     gateReader,
     gatePort,
     scanners,
+    fetch,
     network: (up) => void (isUp = up),
     drive,
     until,

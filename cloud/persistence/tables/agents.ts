@@ -23,6 +23,8 @@ export interface AgentRow {
   fork_ms: number | null
   /** What it last said of itself: JSON of `AgentState`. */
   state: string | null
+  /** The cloud was restored, and this agent has not told everything again: `awaited` or `due`. */
+  resync: string | null
 }
 
 export interface HomeMoveRow {

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+/** PostgreSQL's own programs, and what must be looked at around them. */
+
+/** Writes a dump of the database as it is at one moment. */
+export function dumpPostgres(url: string, file: string): Promise<void> {
+  return runTool('pg_dump', url, ['--format=custom', '--no-owner', '--no-privileges', `--file=${file}`])
+}
+
+/** Fills an empty database from a dump, all of it or nothing. */
+export function loadPostgres(url: string, file: string): Promise<void> {
+  return runTool('pg_restore', url, ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error', file])
+}
+
+async function runTool(tool: 'pg_dump' | 'pg_restore', url: string, args: readonly string[]): Promise<void> {
+  const { plain, password } = withoutPassword(url)
+  // The password is not for the list of processes that everybody on the machine may read.
+  const child = spawn(tool, [...args, `--dbname=${plain}`], { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...(password !== undefined && { PGPASSWORD: password }) } })
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => void (said = (said + chunk.toString()).slice(-4_000)))
+  const ended = once(child, 'close') as Promise<[number | null]>
+  const code = await Promise.race([ended.then(([status]) => status), new Promise<Error>((resolve) => child.once('error', resolve))])
+  if (code instanceof Error) {
+    throw new Error(`${tool} is not on this machine: install PostgreSQL's client programs (package postgresql-client), of the server's version at least. Or back up and put back by the server's own means, and then run untag restore --after`)
+  }
+  if (code !== 0) throw new Error(`${tool} failed: ${said.trim()}`)
+}
+
+function withoutPassword(url: string): { plain: string; password: string | undefined } {
+  const plain = new URL(url)
+  const password = plain.password === '' ? undefined : decodeURIComponent(plain.password)
+  plain.password = ''
+  return { plain: plain.href, password }
+}
+
+/** Who else works on the database, and whether there is a cloud in it. */
+export async function lookAtPostgres(url: string): Promise<{ others: number; tables: string[] }> {
+  return asClient(url, async (query) => {
+    const [row] = await query<{ n: number }>('SELECT COUNT(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()')
+    const tables = await query<{ name: string }>('SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()')
+    return { others: row?.n ?? 0, tables: tables.map(({ name }) => name) }
+  })
+}
+
+/** Empties the database. */
+export async function dropTables(url: string, tables: readonly string[]): Promise<void> {
+  if (tables.length === 0) return
+  const names = tables.map((name) => `"${name.replaceAll('"', '""')}"`).join(', ')
+  await asClient(url, (query) => query(`DROP TABLE ${names} CASCADE`))
+}
+
+async function asClient<T>(url: string, work: (query: <R>(text: string) => Promise<R[]>) => Promise<T>): Promise<T> {
+  const { default: pg } = await import('pg')
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  await client.connect()
+  try {
+    return await work(async <R>(text: string) => (await client.query(text)).rows as R[])
+  } finally {
+    await client.end()
+  }
+}

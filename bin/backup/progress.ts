@@ -1,0 +1,11 @@
+/** Tells on stderr how far something is: on a terminal in one line, elsewhere a line for every quarter. */
+export function progressOf(what: string, stream: NodeJS.WriteStream = process.stderr): (done: number, total: number) => void {
+  let told = -1
+  return (done, total) => {
+    const percent = total === 0 ? 100 : Math.floor((done / total) * 100)
+    const step = stream.isTTY ? percent : percent - (percent % 25)
+    if (step === told) return
+    told = step
+    stream.write(stream.isTTY ? `\r${what} ${step} %${percent === 100 ? '\n' : ''}` : `${what} ${step} %\n`)
+  }
+}

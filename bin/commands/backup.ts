@@ -1,0 +1,50 @@
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { copyFolder, flush, makeFolder, sha256Of } from '../backup/files.ts'
+import { writeManifest, type Manifest } from '../backup/manifest.ts'
+import { dumpPostgres } from '../backup/postgres-dump.ts'
+import { progressOf } from '../backup/progress.ts'
+import { copyDatabase } from '../backup/sqlite-copy.ts'
+import { assertRestored } from '../backup/unfinished.ts'
+import type { Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import type { BACKUP_OPTIONS } from '../settings.ts'
+
+/**
+ *   database at one moment ─▶ checked ─▶ pictures ─▶ keys, if asked ─▶ manifest ─▶ its name
+ *
+ * Beside a running cloud. What is not whole never has the name of a backup.
+ */
+export async function runBackup({ data, databaseUrl, to, withKeys, json }: Values<typeof BACKUP_OPTIONS>): Promise<void> {
+  assertRestored(data)
+  const source = join(data, 'cloud.db')
+  if (databaseUrl === undefined && !existsSync(source)) throw new Error(`there is no ${source}: name the folder with --data, or the database with --database-url`)
+  const keys = join(data, 'keys')
+  if (withKeys && !existsSync(join(keys, 'master.key'))) throw new Error(`there is no ${join(keys, 'master.key')}: name the folder of the cloud's data with --data`)
+  const madeAt = new Date(realPlatform().clock.wall()).toISOString()
+  const folder = join(to, `untag-${madeAt.replaceAll(/[:.]/g, '-')}`)
+  const partial = `${folder}.partial`
+  makeFolder(partial)
+  try {
+    const file = databaseUrl === undefined ? 'cloud.db' : 'cloud.dump'
+    const copy = join(partial, file)
+    if (databaseUrl === undefined) await copyDatabase(source, copy, progressOf('database'))
+    else await dumpPostgres(databaseUrl, copy)
+    const images = copyFolder(join(data, 'images'), join(partial, 'images'))
+    if (withKeys) copyFolder(keys, join(partial, 'keys'))
+    const manifest: Manifest = { format: 1, madeAt, database: databaseUrl === undefined ? 'sqlite' : 'postgres', file, sha256: await sha256Of(copy), bytes: statSync(copy).size, images, keys: withKeys ? 'included' : 'apart' }
+    writeManifest(partial, manifest)
+    renameSync(partial, folder)
+    flush(to)
+    process.stderr.write(`${aboutKeys(manifest, keys)}\n`)
+    process.stdout.write(json ? `${JSON.stringify({ backup: folder, ...manifest })}\n` : `${folder}\n`)
+  } catch (error) {
+    rmSync(partial, { recursive: true, force: true })
+    throw error
+  }
+}
+
+function aboutKeys({ keys }: Manifest, folder: string): string {
+  if (keys === 'included') return 'the keys are in it: whoever has this backup can sign as this cloud and read every secret'
+  return `the keys are not in it: keep ${join(folder, 'master.key')} (without it no secret in the database can be read) and ${join(folder, 'root.json')} (without it every agent must be enrolled anew) in another place`
+}

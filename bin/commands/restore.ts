@@ -1,0 +1,150 @@
+import { existsSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { openAuthority } from '../../cloud/authority/authority.ts'
+import { noteRestore, type Restored } from '../../cloud/restore/note-restore.ts'
+import { copyFlushed, copyFolder, flush, makeFolder } from '../backup/files.ts'
+import { readBackup, type Manifest } from '../backup/manifest.ts'
+import { dropTables, loadPostgres, lookAtPostgres } from '../backup/postgres-dump.ts'
+import { checkCopy } from '../backup/sqlite-copy.ts'
+import { assertRestored, restoringFolder } from '../backup/unfinished.ts'
+import { lockDataDir } from '../data-dir-lock.ts'
+import { WrongUsage, type Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import { secretFiles } from '../secret-files.ts'
+import type { RESTORE_OPTIONS } from '../settings.ts'
+import { withDatabase, withKnownDatabase, type Place } from './known-database.ts'
+
+/**
+ *   backup ─ sound? ─▶ beside the old one ─ its keys? ─▶ generation raised ─▶ old one aside ─▶ in its place
+ *
+ * The generation is on the disk before any cloud can run on what was put back. While that is under way the folder `restoring` stands
+ * in the data folder, and no cloud starts.
+ */
+type Settings = Values<typeof RESTORE_OPTIONS>
+
+export async function runRestore(settings: Settings): Promise<void> {
+  const { data, from, after } = settings
+  if ((from === undefined) === !after) throw new WrongUsage(['--from DIR is needed: a backup that untag backup made; or --after, when the database was put back by other means'])
+  makeFolder(data)
+  const lock = lockDataDir(join(data, 'cloud.lock'), `a cloud runs with the data in ${data}: stop it first`)
+  try {
+    if (from === undefined) print(settings, await afterwards(settings))
+    else print(settings, await fromBackup(settings, from))
+  } finally {
+    lock.release()
+  }
+}
+
+/** The database was put back by other means: all that is left to do is to say so. */
+async function afterwards(settings: Settings): Promise<Restored> {
+  assertRestored(settings.data)
+  await refuseOthers(settings)
+  return withKnownDatabase(settings, () => note(settings, settings.data))
+}
+
+async function fromBackup(settings: Settings, from: string): Promise<Restored> {
+  const { data, databaseUrl } = settings
+  const manifest = await readBackup(from)
+  const wanted = databaseUrl === undefined ? 'sqlite' : 'postgres'
+  if (manifest.database !== wanted) throw new Error(`${from} is a backup of ${manifest.database}, not of ${wanted}: ${manifest.database === 'postgres' ? 'name the database with --database-url' : 'leave --database-url out'}`)
+  const staging = restoringFolder(data)
+  const takesKeys = takesKeysOf(settings, manifest)
+  await refuseToReplace(settings)
+  rmSync(staging, { recursive: true, force: true })
+  makeFolder(staging)
+  flush(data)
+  if (takesKeys) copyFolder(join(from, 'keys'), join(staging, 'keys'))
+  const keyFolder = takesKeys ? staging : data
+  const restored = databaseUrl === undefined ? await stageSqlite(from, staging, keyFolder) : await fillPostgres(settings, databaseUrl, from, keyFolder)
+  copyFolder(join(from, 'images'), join(data, 'images'))
+  swap(settings, staging)
+  return restored
+}
+
+/** Whether the keys of the backup are taken: not when there are some that nobody asked to replace. */
+function takesKeysOf({ data, force }: Settings, manifest: Manifest): boolean {
+  const own = join(data, 'keys')
+  const hasOwn = existsSync(join(own, 'master.key')) && existsSync(join(own, 'root.json'))
+  if (manifest.keys === 'included') return force || !hasOwn
+  if (hasOwn) return false
+  throw new Error(`the keys are not in this backup: put master.key and root.json, which you keep apart, into ${own} first`)
+}
+
+async function refuseToReplace(settings: Settings): Promise<void> {
+  const { data, databaseUrl, force } = settings
+  if (databaseUrl === undefined) {
+    const file = join(data, 'cloud.db')
+    if (existsSync(file) && !force) throw new Error(`${file} holds a cloud already: --force puts it aside, and takes the backup instead`)
+    return
+  }
+  await refuseOthers(settings)
+  const { tables } = await lookAtPostgres(databaseUrl)
+  // One that was begun and not ended has nothing to lose.
+  if (tables.length > 0 && !force && !existsSync(restoringFolder(data))) throw new Error('the database is not empty: --force drops every table in it, and takes the backup instead')
+}
+
+async function refuseOthers({ databaseUrl, force }: Settings): Promise<void> {
+  if (databaseUrl === undefined || force) return
+  const { others } = await lookAtPostgres(databaseUrl)
+  if (others > 0) throw new Error(`${others} others are connected to the database: stop every cloud first; --force goes on all the same`)
+}
+
+async function stageSqlite(from: string, staging: string, keyFolder: string): Promise<Restored> {
+  const file = join(staging, 'cloud.db')
+  copyFlushed(join(from, 'cloud.db'), file)
+  checkCopy(file)
+  const restored = await note({ data: staging, databaseUrl: undefined }, keyFolder)
+  // Back into one file, so that it can be moved.
+  checkCopy(file)
+  flush(file)
+  flush(staging)
+  return restored
+}
+
+async function fillPostgres(settings: Settings, url: string, from: string, keyFolder: string): Promise<Restored> {
+  await dropTables(url, (await lookAtPostgres(url)).tables)
+  await loadPostgres(url, join(from, 'cloud.dump'))
+  return note(settings, keyFolder)
+}
+
+/** Checks that these keys are the database's own, and raises the generation. */
+async function note(place: Place, keyFolder: string): Promise<Restored> {
+  const platform = realPlatform()
+  return withDatabase(place, async (database) => {
+    await openAuthority(database, loadKeyFiles(keyFolder, secretFiles, platform.random), platform)
+    return database.write((db) => noteRestore(db, platform.clock.wall()))
+  })
+}
+
+/** Puts what is there aside, and what is ready in its place. */
+function swap({ data, databaseUrl }: Settings, staging: string): void {
+  const aside = join(data, `replaced-${new Date(realPlatform().clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}`)
+  const keys = existsSync(join(staging, 'keys')) ? ['keys'] : []
+  const names = databaseUrl === undefined ? [...keys, 'cloud.db-wal', 'cloud.db-shm', 'cloud.db'] : keys
+  for (const name of names) {
+    const [old, ready] = [join(data, name), join(staging, name)]
+    if (existsSync(old)) {
+      makeFolder(aside)
+      renameSync(old, join(aside, name))
+    }
+    if (existsSync(ready)) renameSync(ready, old)
+  }
+  if (existsSync(aside)) flush(aside)
+  flush(data)
+  rmSync(staging, { recursive: true, force: true })
+  flush(data)
+}
+
+function print({ json }: Settings, { generation, agents, revoked, lastSignedMs }: Restored): void {
+  const until = lastSignedMs === undefined ? undefined : new Date(lastSignedMs).toISOString()
+  process.stderr.write(
+    [
+      `restored as generation ${generation}${until === undefined ? '' : `; the backup ends at about ${until}`}`,
+      `${agents} agents tell again what they know; until those of a store have, at most for 11 minutes, nothing is granted in it`,
+      'do again what you did since the backup: revoked API keys, signing keys and agents, moved homes, changed policies; agents enrolled since must be enrolled anew (untag edge enrol --replace)',
+      '',
+    ].join('\n'),
+  )
+  process.stdout.write(json ? `${JSON.stringify({ generation, agents, revoked, ...(until !== undefined && { backupEnds: until }) })}\n` : `${generation}\n`)
+}

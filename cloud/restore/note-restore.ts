@@ -1,0 +1,80 @@
+import { sql } from 'kysely'
+import { readKeyMarks, writeKeyMark } from '../authority/key-generation.ts'
+import { RUNNING } from '../operations/idempotency.ts'
+import type { Db } from '../persistence/database.ts'
+
+/**
+ *   backup ─── what happened since ───✗        restored ─▶ generation, epochs and numbers above all that ─▶ agents tell again
+ *
+ * A restored cloud has forgotten what agents remember. Had it gone on counting from where the backup ended, it would have given
+ * numbers a second time: agents would take its documents for old ones, and pass over its denials. So everything that is counted
+ * goes on above whatever can have been given; the time of the restore is, also when one backup is restored twice.
+ */
+export interface Restored {
+  /** The cloud's generation from now on. */
+  generation: number
+  /** Agents that have to tell again what they know. */
+  agents: number
+  /** Authorizations that were taken back. */
+  revoked: number
+  /** The last time that the lost cloud is known to have signed, ms; undefined when it never did. */
+  lastSignedMs: number | undefined
+}
+
+/** An agent that was not heard for so long before the backup is waited for no more: its ledger has forgotten it all. */
+const HEARD_WITHIN_MS = 14 * 86_400_000
+const GUARD_MS = 60_000
+/** Nobody changes a store's settings so often between a backup and its restore. */
+const VERSIONS_SKIPPED = 10_000
+
+/** Notes in a database that it was put back to an earlier state; no cloud may run on it meanwhile. */
+export async function noteRestore(db: Db, nowMs: number): Promise<Restored> {
+  const marks = await readKeyMarks(db)
+  const generation = Math.max(marks.cloudGeneration + 1, Math.floor(nowMs))
+  const above = (number: number) => Math.max(number + 1, generation)
+  await writeKeyMark(db, 'cloudGeneration', generation)
+  await writeKeyMark(db, 'restoredMs', nowMs)
+  await writeKeyMark(db, 'documentEpoch', above(marks.documentEpoch))
+  await writeKeyMark(db, 'keySetEpoch', above(marks.keySetEpoch))
+  await writeKeyMark(db, 'generation', above(marks.generation))
+
+  const isAbove = sql<number>`CASE WHEN deny_seq >= ${sql.lit(generation)} THEN deny_seq + 1 ELSE ${sql.lit(generation)} END`
+  await db.updateTable('store').set((eb) => ({ deny_seq: isAbove, document_version: eb('document_version', '+', VERSIONS_SKIPPED) })).execute()
+  const revoked = await revokeLive(db, nowMs)
+  await forgetLogins(db)
+  // Answers to requests without an Idempotency-Key are given again while they are true; what was used since may have ended that.
+  await db.updateTable('idempotency').set({ valid_until_ms: nowMs }).where('status', '!=', RUNNING).execute()
+  const lastSignedMs = await readLastSigned(db)
+  const agents = await awaitAgents(db, (lastSignedMs ?? nowMs) - HEARD_WITHIN_MS)
+  return { generation, agents, revoked, lastSignedMs }
+}
+
+/** Agents drop the tokens of the lost cloud; what they used of them they tell, and that counts as it was. */
+async function revokeLive(db: Db, nowMs: number): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('protection_authorization')
+    .set((eb) => ({ revoked_ms: nowMs, rev: eb('rev', '+', 1) }))
+    .where('revoked_ms', 'is', null)
+    .where('exp', '>', Math.floor((nowMs - GUARD_MS) / 1_000))
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
+
+/** A challenge or a code of then may have been used since: all begin anew. */
+async function forgetLogins(db: Db): Promise<void> {
+  await db.deleteFrom('agent_session').execute()
+  await db.deleteFrom('agent_challenge').execute()
+  await db.deleteFrom('enrolment_code').where('agent_id', 'is', null).execute()
+}
+
+async function awaitAgents(db: Db, heardSinceMs: number): Promise<number> {
+  // What they had confirmed of the items belongs to a sequence that is over.
+  const due = await db.updateTable('agent').set({ resync: 'due', item_seq: 0 }).where('revoked_ms', 'is', null).executeTakeFirst()
+  await db.updateTable('agent').set({ resync: 'awaited' }).where('revoked_ms', 'is', null).where('last_seen_ms', '>=', heardSinceMs).execute()
+  return Number(due.numUpdatedRows)
+}
+
+async function readLastSigned(db: Db): Promise<number | undefined> {
+  const row = await db.selectFrom('installation').select('value').where('name', '=', 'last_signed_ms').executeTakeFirst()
+  return row && Number(row.value)
+}

@@ -1,0 +1,63 @@
+import type { Journal } from './journal.ts'
+import type { Marks } from './marks.ts'
+
+/**
+ *   freshness of a higher generation ─▶ tokens of before are dropped, everything still here is told again ─▶ all acknowledged ─▶ resynced
+ *
+ * A cloud that was restored from a backup has forgotten what this agent remembers (contracts §4).
+ */
+export interface CloudGeneration {
+  /** The highest that was heard, by signature; undefined before the first. */
+  readonly current: number | undefined
+  /** Hears one that is signed, at this signed time (ms). Call it inside a transaction. */
+  hear(generation: number, timeMs: number): void
+  /** Tokens that were issued before are not honoured, seconds since 1970. */
+  readonly tokensSince: number
+  /** What is told again, while it is not all acknowledged. */
+  readonly underWay: { cloudGeneration: number; oldest: number } | undefined
+  /** The restored cloud that has everything again; undefined while it has not, and for one that was never restored. */
+  readonly resynced: number | undefined
+}
+
+const CURRENT = 'cloud_generation'
+const TOKENS_SINCE = 'tokens_since_s'
+const RESYNC_FROM = 'resync_from'
+/** The last row that the lost cloud may have acknowledged. */
+export const RESYNC_UNTIL = 'resync_until'
+/** Of a cloud that was never restored. */
+const FIRST = 1
+
+/** The cloud's generation as this ledger knows it. */
+export function openCloudGeneration(marks: Marks, journal: Journal): CloudGeneration {
+  const read = (name: string) => {
+    const value = marks.get(name)
+    return value === undefined ? undefined : Number(value)
+  }
+  const isTold = () => journal.acked >= (read(RESYNC_UNTIL) ?? 0)
+  return {
+    get current() {
+      return read(CURRENT)
+    },
+    hear(generation, timeMs) {
+      const known = read(CURRENT)
+      if (generation === known) return
+      marks.set(CURRENT, String(generation))
+      // The first cloud that is ever heard has given nothing and lost nothing.
+      if (known === undefined) return
+      marks.set(TOKENS_SINCE, String(Math.floor(timeMs / 1_000)))
+      marks.set(RESYNC_FROM, String(journal.tellAgain()))
+      marks.set(RESYNC_UNTIL, String(journal.head.seq))
+    },
+    get tokensSince() {
+      return read(TOKENS_SINCE) ?? 0
+    },
+    get underWay() {
+      const [cloudGeneration, oldest] = [read(CURRENT), read(RESYNC_FROM)]
+      return cloudGeneration === undefined || oldest === undefined || isTold() ? undefined : { cloudGeneration, oldest }
+    },
+    get resynced() {
+      const known = read(CURRENT) ?? FIRST
+      return known > FIRST && isTold() ? known : undefined
+    },
+  }
+}

@@ -1,0 +1,37 @@
+import type { DocumentKind } from '../../policy/documents/kinds.ts'
+import type { KeyRing } from '../../policy/documents/keys.ts'
+import { openDocument } from '../../policy/documents/signed-document.ts'
+
+/** How documents are opened before anybody asks whether they are newer. */
+
+/** The kind that a document claims to be; nothing is believed by it but which way to check. */
+export function typOf(jws: string): string {
+  try {
+    const header: unknown = JSON.parse(Buffer.from(jws.slice(0, jws.indexOf('.')), 'base64url').toString())
+    const typ = (header as { typ?: unknown } | null)?.typ
+    return typeof typ === 'string' ? typ : ''
+  } catch {
+    return ''
+  }
+}
+
+export interface Schema<T> {
+  safeParse(value: unknown): { success: true; data: T } | { success: false }
+}
+
+export type OpenedAs<T> = { ok: true; claims: T } | { ok: false; refusal: { taken: false; why: 'refused'; detail: string } }
+
+/** Opens a document of this kind and checks its claims. `now` in seconds; undefined: its times are not judged here. */
+export function openAs<T extends object>(jws: string, kind: DocumentKind, keys: KeyRing, audience: string, schema: Schema<T>, now: number | undefined): OpenedAs<T> {
+  const opened = openDocument<T>(jws, kind, { keys, audience, ...(now !== undefined && { now }) })
+  if (!opened.ok) return { ok: false, refusal: { taken: false, why: 'refused', detail: `${kind.typ}: ${opened.fault} (${opened.detail})` } }
+  if (!schema.safeParse(opened.claims).success) return { ok: false, refusal: { taken: false, why: 'refused', detail: `${kind.typ}: claims_invalid` } }
+  // The claims as signed: hashes are over their own order of fields.
+  return { ok: true, claims: opened.claims as T }
+}
+
+/** A document that was accepted before is kept, however old it is. */
+export function openStored<T extends object>(jws: string, kind: DocumentKind, keys: KeyRing, audience: string, schema: Schema<T>): T | undefined {
+  const opened = openAs(jws, kind, keys, audience, schema, undefined)
+  return opened.ok ? opened.claims : undefined
+}

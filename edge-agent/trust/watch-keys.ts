@@ -1,0 +1,43 @@
+import { newId } from '../../policy/ids.ts'
+import type { Platform } from '../../policy/platform.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Log } from '../log.ts'
+import type { Trust } from './trust.ts'
+
+export interface WatchKeysParts {
+  platform: Platform
+  ledger: Pick<Ledger, 'marks' | 'commits' | 'journal'>
+  storeId: string
+  trust: Pick<Trust, 'keysEndS'>
+  log: Log
+}
+
+/** Long enough to find out who has the root key, s (contracts §3). */
+const ALARM_BEFORE_S = 30 * 86_400
+const DAY_MS = 86_400_000
+const WARNED = 'key_set_warned_ms'
+
+/** Looks, at this trusted time (ms), whether the key set is about to end: told once a day from 30 days before. */
+export function watchKeys({ platform, ledger: { marks, commits, journal }, storeId, trust, log }: WatchKeysParts): (nowMs: number) => void {
+  let warnedMs = Number(marks.get(WARNED) ?? 0)
+  return (nowMs) => {
+    const { keysEndS } = trust
+    const leftS = (keysEndS ?? Number.POSITIVE_INFINITY) - nowMs / 1_000
+    if (leftS > ALARM_BEFORE_S || nowMs - warnedMs < DAY_MS) return
+    warnedMs = nowMs
+    const event = {
+      type: 'protection.exception.raised' as const,
+      eventId: newId('evt', platform),
+      occurredAt: new Date(nowMs).toISOString(),
+      storeId,
+      reason: 'key_set_ending' as const,
+      detail: `the key set ends in ${Math.max(0, Math.floor(leftS / 86_400))} days, and no newer one has come`,
+    }
+    commits
+      .durably(() => {
+        marks.set(WARNED, String(nowMs))
+        journal.append({ atMs: nowMs, event })
+      })
+      .catch((error: unknown) => log.error({ err: error }, 'the end of the key set could not be told'))
+  }
+}

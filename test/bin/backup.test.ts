@@ -1,0 +1,140 @@
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { realPlatform } from '../../bin/platform.ts'
+import { secretFiles } from '../../bin/secret-files.ts'
+import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import type { Json } from '../support/cloud.ts'
+import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
+import { eventually } from '../support/journey.ts'
+import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
+
+/** A busy machine takes its time. */
+const LIMIT_MS = 60_000
+
+describe('untag backup and restore, as processes', () => {
+  let folder: string
+  let running: RunningProcess[]
+  beforeEach(() => {
+    folder = temporaryFolder('backup')
+    running = []
+  })
+  afterEach(async () => {
+    for (const process of running) await process.kill()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const data = () => join(folder, 'cloud')
+  const start = async (...args: string[]) => {
+    const started = await startProcess(args)
+    running.push(started)
+    return started
+  }
+  const run = async (...args: string[]): Promise<Json> => {
+    const ended = await runProcess([...args, '--json'])
+    if (ended.code !== 0) throw new Error(ended.stderr)
+    return JSON.parse(ended.stdout) as Json
+  }
+  const client = (cloud: RunningProcess, key: string) => async (operation: string, body: Json): Promise<Json> => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    return (await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers, body: JSON.stringify(body) })).json()
+  }
+
+  /** A cloud with an agent, a backup of it beside its work, and what came after; the agent then finds the restored cloud by itself. */
+  async function throughARestore(database: readonly string[]): Promise<{ backup: Json; restored: Json }> {
+    const place = ['--data', data(), ...database]
+    const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--rate-limit', '0', ...place)
+    const port = new URL(String(cloud.ready['baseUrl'])).port
+    const mqttPort = new URL(String(cloud.ready['mqttUrl'])).port
+    const { key } = await run('keys', 'create', '--account', 'Shop', ...place)
+    const call = client(cloud, key)
+    const storeId = (await call('fetchStores', {})).stores[0].storeId
+    const { code } = await call('createEnrolmentCode', { storeId })
+    expect(await runProcess(['edge', 'enrol', '--cloud', String(cloud.ready['baseUrl']), '--code', code, '--data', join(folder, 'edge')])).toMatchObject({ code: 0 })
+    await start('edge', '--port', '0', '--data', join(folder, 'edge'))
+
+    // Somebody writes all the while.
+    let written = 0
+    let isOver = false
+    const writing = (async () => {
+      while (!isOver) if ((await call('updateStore', { storeId, tradingName: `Shop ${written + 1}` })).success) written++
+    })()
+    await eventually('a first change', async () => written > 3, LIMIT_MS)
+    const backup = await run('backup', '--to', join(folder, 'backups'), ...place)
+    const atBackup = written
+    await eventually('more changes', async () => written > atBackup + 3, LIMIT_MS)
+    isOver = true
+    await writing
+    expect(await call('fetchStore', { storeId })).toMatchObject({ tradingName: `Shop ${written}` })
+
+    expect(await runProcess(['restore', '--from', backup.backup, ...place])).toMatchObject({ code: 1, stderr: expect.stringMatching(/a cloud runs with the data in .*: stop it first/) })
+    expect(await cloud.stop()).toBe(0)
+    expect(await runProcess(['restore', '--from', backup.backup, ...place])).toMatchObject({ code: 1, stderr: expect.stringContaining('--force') })
+    const restored = await run('restore', '--from', backup.backup, '--force', ...place)
+    expect(restored).toMatchObject({ agents: 1, revoked: 0 })
+    expect(restored.generation).toBeGreaterThan(Date.parse('2026-01-01'))
+
+    const again = await start('cloud', '--port', port, '--mqtt-port', mqttPort, '--rate-limit', '0', ...place)
+    const { tradingName } = await client(again, key)('fetchStore', { storeId })
+    const kept = Number(/^Shop (\d+)$/.exec(tradingName)?.[1])
+    expect(kept).toBeGreaterThan(3)
+    expect(kept).toBeLessThan(written)
+    // The agent comes back with what it has, and the cloud waits for it no more: it takes documents above all before.
+    const agent = await eventually('the agent', async () => {
+      const [seen] = (await client(again, key)('fetchAgents', { storeId })).agents
+      return seen.online && seen.policyVersion > 10_000 && seen.denyVersion >= restored.generation && seen
+    }, LIMIT_MS)
+    expect(agent).toMatchObject({ state: 'active', generation: 1 })
+    // While a policy changes many times a second, one may overtake another on its way; nothing of the restored cloud is refused.
+    const { exceptions } = await client(again, key)('fetchExceptions', { storeId })
+    expect(exceptions.filter((e: Json) => !e.detail.startsWith('policy 0.'))).toEqual([])
+    await again.stop()
+    return { backup, restored }
+  }
+
+  it('SQLite: a copy of one moment beside a cloud that writes, and agents that follow the restored one', async () => {
+    const { backup, restored } = await throughARestore([])
+    expect(backup).toMatchObject({ format: 1, database: 'sqlite', keys: 'apart' })
+    expect(readdirSync(backup.backup).sort()).toEqual(['backup.json', 'cloud.db'])
+    expect(statSync(join(backup.backup, 'cloud.db')).mode & 0o777).toBe(0o600)
+    const aside = readdirSync(data()).find((name) => name.startsWith('replaced-'))
+    expect(readdirSync(join(data(), String(aside)))).toContain('cloud.db')
+    expect(existsSync(join(data(), 'restoring'))).toBe(false)
+
+    // Elsewhere: without the keys nothing is put back, with others neither, and a damaged copy never.
+    const other = join(folder, 'other')
+    const put = (...more: string[]) => runProcess(['restore', '--from', backup.backup, '--data', other, ...more])
+    expect(await put()).toMatchObject({ code: 1, stderr: expect.stringMatching(/put master\.key and root\.json, which you keep apart, into/) })
+    loadKeyFiles(join(folder, 'stranger'), secretFiles, realPlatform().random)
+    const withForeignKeys = await runProcess(['restore', '--from', backup.backup, '--data', join(folder, 'stranger')])
+    expect(withForeignKeys).toMatchObject({ code: 1, stderr: expect.stringMatching(/root\.json is not the root key|master key is not the one/) })
+    // Half put back is neither the one nor the other.
+    expect(await runProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', join(folder, 'stranger')])).toMatchObject({ code: 1, stderr: expect.stringContaining('has not come to its end') })
+    const whole = await run('backup', '--data', data(), '--to', join(folder, 'whole'), '--with-keys')
+    expect(await run('restore', '--from', whole.backup, '--data', other)).toMatchObject({ agents: 1 })
+    expect(readFileSync(join(other, 'keys/root.json'), 'utf8')).toBe(readFileSync(join(data(), 'keys/root.json'), 'utf8'))
+    const twice = await run('restore', '--after', '--data', other)
+    expect(twice.generation).toBeGreaterThan(restored.generation)
+
+    const file = join(whole.backup, 'cloud.db')
+    const bytes = readFileSync(file)
+    bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1
+    writeFileSync(file, bytes)
+    expect(await runProcess(['restore', '--from', whole.backup, '--data', other, '--force'])).toMatchObject({ code: 1, stderr: expect.stringContaining('is damaged') })
+    expect(await runProcess(['restore', '--data', other])).toMatchObject({ code: 2 })
+  }, 240_000)
+
+  const postgres = inject('postgresUrl') === '' ? it.skip : it
+  postgres('PostgreSQL: the same through its own programs', async () => {
+    const { url, remove } = await newPostgresDatabase()
+    try {
+      const { backup } = await throughARestore(['--database-url', url])
+      expect(backup).toMatchObject({ database: 'postgres', file: 'cloud.dump' })
+      expect(await runProcess(['backup', '--to', join(folder, 'b'), '--data', data(), '--database-url', url], { PATH: '/nowhere' })).toMatchObject({ code: 1, stderr: expect.stringMatching(/pg_dump is not on this machine.*untag restore --after/) })
+      expect(await runProcess(['restore', '--from', backup.backup, '--data', data()])).toMatchObject({ code: 1, stderr: expect.stringContaining('backup of postgres, not of sqlite') })
+      expect(await run('restore', '--after', '--data', data(), '--database-url', url)).toMatchObject({ agents: 1 })
+    } finally {
+      await remove()
+    }
+  }, 240_000)
+})
