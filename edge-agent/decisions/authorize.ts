@@ -49,6 +49,8 @@ const TOLD_WITHIN_MS = 2_000
 /** Denials that are written down per device and minute; what a shop is told by a mad scanner fills no disk. */
 const DENIALS_PER_MINUTE = 30
 
+const ALREADY_OPEN: CommandResult = { outcome: 'confirmed', commanded: false, detail: 'already_open: it was opened for another unit of the receipt' }
+
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 
 /** The one way to an actuation: checked, decided, claimed, then told to move. */
@@ -171,9 +173,9 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     )
     if (grant.homeRedemption !== undefined) await ledger.commits.durably(() => ledger.homeGrants.asked(redemptionId))
     if (!claimed.ok) return { refused: claimed.reason }
-    const result = await actuate(redemptionId, ask)
-    await settle(ask, grant, redemptionId, result, offline)
-    if (grant.homeRedemption !== undefined) await parts.home.giveBack(wishOf(ask, grant), redemptionId, result.outcome)
+    const done = request.isOpen === true ? ALREADY_OPEN : await actuate(redemptionId, ask)
+    await settle(ask, grant, redemptionId, done, offline)
+    if (grant.homeRedemption !== undefined) await parts.home.giveBack(wishOf(ask, grant), redemptionId, done.outcome)
     return {
       authorized: true,
       action: request.action,
@@ -182,7 +184,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       remaining: grant.remaining ?? claimed.remaining,
       eventId,
       offline,
-      outcome: result.outcome,
+      outcome: done.outcome,
       ...(grant.itemStatus && { itemStatus: grant.itemStatus }),
     }
   }

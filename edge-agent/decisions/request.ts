@@ -14,6 +14,10 @@ export interface AuthorizeRequest {
   scanSource?: ScanSource | undefined
   /** Who stands behind it: only ever out of an operator's session. */
   operatorId?: string | undefined
+  /** What would move has moved already, under another right of the same receipt: this one is used up, and moves nothing. */
+  isOpen?: boolean | undefined
+  /** When that was, where it is not now; ISO 8601. */
+  occurredAt?: string | undefined
 }
 
 /** What the device, the station or the program is told (contracts §6). */

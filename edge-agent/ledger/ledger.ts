@@ -1,6 +1,6 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { ProtectionEvent } from '../../policy/events.ts'
-import type { JournalBody } from '../../policy/journal.ts'
+import type { Evidence, JournalBody } from '../../policy/journal.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
 import { openClaims, type Claimed, type ClaimRequest, type Claims } from './claims.ts'
 import { commits, type Commits, type LedgerFailure } from './commit.ts'
@@ -29,6 +29,8 @@ export interface Ledger {
   readonly commits: Commits
   /** Uses rights up, with the event that goes with it. Resolves when that is durable. */
   claim(request: ClaimRequest, event: (claimed: Claimed & { ok: true }) => ProtectionEvent | undefined): Promise<Claimed>
+  /** Uses rights up for which nothing is to move: claimed and confirmed in one durable transaction. */
+  useUp(request: ClaimRequest): Promise<Claimed>
   /** Writes down what became of a claim, with its event. */
   settle(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): Promise<void>
   /** Writes down something that used nothing up. */
@@ -88,14 +90,19 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
       work.durably(() => {
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
-        const { redemptionId, nonce, source, rightClass, deviceId, operatorId } = request
         const told = event(claimed)
-        const seq = journal.append({
-          atMs: request.nowMs,
-          evidence: { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals: claimed.ordinals, deviceId, ...(operatorId !== undefined && { operatorId }) },
-          ...(told && { event: told }),
-        })
+        const seq = journal.append({ atMs: request.nowMs, evidence: evidenceOf(request, claimed.ordinals), ...(told && { event: told }) })
         if (request.isolated) claims.countedIn(seq)
+        return claimed
+      }),
+    useUp: (request) =>
+      work.durably(() => {
+        const claimed = claims.claim(request)
+        if (!claimed.ok) return claimed
+        const { redemptionId, nowMs: atMs } = request
+        journal.append({ atMs, evidence: evidenceOf(request, claimed.ordinals) })
+        claims.settle(redemptionId, 'confirmed')
+        journal.append({ atMs, evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' } })
         return claimed
       }),
     settle: (redemptionId, outcome, atMs, event) =>
@@ -109,4 +116,8 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
       db.close()
     },
   }
+}
+
+function evidenceOf({ redemptionId, nonce, source, rightClass, deviceId, operatorId }: ClaimRequest, ordinals: number[]): Evidence {
+  return { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals, deviceId, ...(operatorId !== undefined && { operatorId }) }
 }
