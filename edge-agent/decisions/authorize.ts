@@ -6,7 +6,7 @@ import { newId } from '../../policy/ids.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
 import { rightClass, type DenyReason, type Outcome } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
-import type { Claimed } from '../ledger/claims.ts'
+import { OVERRIDE_ID, type Claimed } from '../ledger/claims.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import type { Home, HomeWish } from '../link/home.ts'
@@ -66,7 +66,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     if (online) return { verdict: online, offline: false }
     if (Number(ledger.marks.get(ONLINE_ONLY) ?? 0) > clock.now().nowMs) return { verdict: { granted: false, reason: 'manual_assistance_required' }, offline: true }
     if (request.receipt !== undefined) return { verdict: await decideWithHome(ask, request.receipt), offline: true }
-    return { verdict: decideByItem(tokenParts, parts.items, ask), offline: true }
+    return { verdict: decideByItem({ ...tokenParts, platform }, parts.items, ask), offline: true }
   }
 
   function homeView(): HomeView {
@@ -146,7 +146,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   async function redeem(ask: Ask, grant: Grant, offline: boolean): Promise<AuthorizeAnswer | { refused: DenyReason }> {
     const { request, device } = ask
     // In the order of time, so that the index pages of claims that are written together are the same.
-    const redemptionId = grant.homeRedemption ?? newId('rdm', platform)
+    const redemptionId = grant.homeRedemption ?? newId(grant.source === 'override' ? OVERRIDE_ID : 'rdm', platform)
     let eventId = grant.eventId ?? null
     const claimed: Claimed = await ledger.claim(
       {
@@ -166,7 +166,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       },
       () => {
         if (!offline) return undefined
-        const event = { type: 'protection.device.offline' as const, ...baseEvent(request, device, true), replayProtectedNonce: grant.nonce, authorizationState: 'redeemed' as const }
+        const event = { type: 'protection.device.offline' as const, ...baseEvent(request, device, true), ...usedUp(grant), ...(grant.itemStatus && { itemStatus: grant.itemStatus }) }
         eventId ??= event.eventId
         return event
       },
@@ -205,8 +205,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     const event: ProtectionEvent = {
       type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
       ...baseEvent(ask.request, ask.device, offline),
-      replayProtectedNonce: grant.nonce,
-      authorizationState: 'redeemed',
+      ...usedUp(grant),
       outcome,
       ...(outcome !== 'confirmed' && { reason: reasonOf(outcome, detail) }),
       detail: detail.slice(0, 300),
@@ -259,6 +258,11 @@ function tagOf({ epc, tagUid }: ItemIdentifiers, { capabilities }: DeviceFacts):
   const isByUid = tagUid !== undefined && (epc === undefined || (capabilities.canReadHfNfc && !capabilities.canReadUhfRfid))
   if (isByUid) return { tagUid }
   return epc === undefined ? undefined : { epc }
+}
+
+/** Which authorization was used up, as events say it: none by an override. */
+function usedUp({ source, nonce }: Grant) {
+  return source === 'override' ? {} : { replayProtectedNonce: nonce, authorizationState: 'redeemed' as const }
 }
 
 /** The word in front of a driver's detail. */

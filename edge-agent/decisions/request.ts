@@ -38,9 +38,10 @@ export interface AuthorizeAnswer {
   statusAgeSeconds?: number
 }
 
-/** Leave to use rights up, from a token or a receipt. Nothing is used up yet. */
+/** Leave to use rights up, from a token or a receipt, or to act on an operator's word. Nothing is used up yet. */
 export interface Grant {
-  source: 'token' | 'receipt'
+  /** `override`: an operator alone stands for it. */
+  source: 'token' | 'receipt' | 'override'
   nonce: string
   /** Rights that may be used: a token's steps from 0, or entries of a receipt. */
   candidates: readonly number[]

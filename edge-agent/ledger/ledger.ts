@@ -2,7 +2,7 @@ import type { Database as Connection } from 'better-sqlite3'
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { Evidence, JournalBody } from '../../policy/journal.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
-import { openClaims, type Claimed, type ClaimRequest, type Claims } from './claims.ts'
+import { openClaims, OVERRIDE_ID, type Claimed, type ClaimRequest, type Claims } from './claims.ts'
 import { commits, type Commits, type LedgerFailure } from './commit.ts'
 import { openLedgerFile } from './database.ts'
 import { openHomeGrants, type HomeGrants } from './home-grants.ts'
@@ -91,7 +91,7 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
         const told = event(claimed)
-        const seq = journal.append({ atMs: request.nowMs, evidence: evidenceOf(request, claimed.ordinals), ...(told && { event: told }) })
+        const seq = journal.append({ atMs: request.nowMs, ...evidenceOf(request, claimed.ordinals), ...(told && { event: told }) })
         if (request.isolated) claims.countedIn(seq)
         return claimed
       }),
@@ -100,15 +100,15 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
         const { redemptionId, nowMs: atMs } = request
-        journal.append({ atMs, evidence: evidenceOf(request, claimed.ordinals) })
+        journal.append({ atMs, ...evidenceOf(request, claimed.ordinals) })
         claims.settle(redemptionId, 'confirmed')
-        journal.append({ atMs, evidence: { kind: 'outcome', redemptionId, outcome: 'confirmed' } })
+        journal.append({ atMs, ...outcomeOf(redemptionId, 'confirmed') })
         return claimed
       }),
     settle: (redemptionId, outcome, atMs, event) =>
       work.durably(() => {
         if (!claims.settle(redemptionId, outcome)) return
-        journal.append({ atMs, evidence: { kind: 'outcome', redemptionId, outcome }, ...(event && { event }) })
+        journal.append({ atMs, ...outcomeOf(redemptionId, outcome), ...(event && { event }) })
       }),
     record: (body) => work.durably(() => void journal.append(body)),
     close() {
@@ -118,6 +118,12 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
   }
 }
 
-function evidenceOf({ redemptionId, nonce, source, rightClass, deviceId, operatorId }: ClaimRequest, ordinals: number[]): Evidence {
-  return { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals, deviceId, ...(operatorId !== undefined && { operatorId }) }
+function evidenceOf({ redemptionId, nonce, source, rightClass, deviceId, operatorId }: ClaimRequest, ordinals: number[]): { evidence?: Evidence } {
+  if (source === 'override') return {}
+  return { evidence: { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals, deviceId, ...(operatorId !== undefined && { operatorId }) } }
+}
+
+/** What a journal row says of an outcome: nothing of an override, which used no right up. */
+export function outcomeOf(redemptionId: string, outcome: Outcome): { evidence?: Evidence } {
+  return redemptionId.startsWith(`${OVERRIDE_ID}_`) ? {} : { evidence: { kind: 'outcome', redemptionId, outcome } }
 }

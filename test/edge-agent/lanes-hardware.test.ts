@@ -121,6 +121,41 @@ describe('a cabinet', () => {
     expect(page).toContain('Die Tür wurde ohne Freigabe geöffnet.')
   })
 
+  it('opens offline for staff alone, counted within the hour, and everything is told', async () => {
+    await openCabinet()
+    const { storeId } = store.shop
+    const tagId = 'HT-000019'
+    await store.drive(store.shop.newItem(store.shop.products[0], { tagId }))
+    await store.until('the item', () => store.agent.items.find('tagId', tagId) !== undefined)
+    const { operatorId, badge } = await store.drive(store.shop.ok('registerOperator', { storeId, name: 'Frau Petersen' }))
+    const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId })
+    await store.drive(store.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, operatorOverridesPerHour: 2 } }))
+    await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1 && store.agent.trust.policy?.policy.operatorOverridesPerHour === 2)
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    const shut = { authorized: false, offline: true, outcome: null }
+    expect(await scan(cabinet(), tagId)).toMatchObject({ answer: { ...shut, reason: 'manual_assistance_required' } })
+    await scan(cabinet(), badge)
+    expect(await scan(cabinet(), 'HT-999999')).toMatchObject({ answer: { ...shut, reason: 'item_unknown' } })
+    for (let n = 0; n < 2; n++) {
+      expect(await scan(cabinet(), tagId)).toMatchObject({ answer: { authorized: true, offline: true, outcome: 'confirmed', itemStatus: 'sellable' } })
+      expect(board.coils[0]).toBe(true)
+      board.setInput(2, true)
+      await store.world.advance(200)
+      board.setInput(2, false)
+      await store.world.advance(200)
+      expect(board.coils[0]).toBe(false)
+    }
+    expect(await scan(cabinet(), tagId)).toMatchObject({ answer: { ...shut, reason: 'limit_exceeded' } })
+    await store.restart()
+    store.network(true)
+    await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+    const { events } = await store.drive(store.shop.ok('fetchProtectionEvents', { storeId, deviceId: cabinet(), type: 'protection.action.completed' }))
+    expect(events).toEqual([0, 1].map(() => expect.objectContaining({ protectionAction: 'unlock_fixture', tagId, operatorId, offline: true, outcome: 'confirmed' })))
+    const { exceptions: raised } = await store.drive(store.shop.ok('fetchExceptions', { storeId }))
+    expect((raised as Json[]).filter(({ kind }) => kind === 'unapplied' || kind === 'foreign_evidence')).toEqual([])
+  })
+
   it('opens without staff where the policy allows self service for it', async () => {
     await openCabinet()
     const { epc } = await store.drive(store.shop.newItem(store.shop.products.toSorted((a, b) => a.price - b.price)[0]))
