@@ -29,7 +29,7 @@ export interface DemoWalks {
 type Goods = Awaited<ReturnType<typeof somethingUnpaid>>
 
 const LOOK_MS = 20
-const KNOWN_WITHIN_MS = 3_000
+const WITHIN_MS = 10_000
 const ASK_EVERY_MS = 2_000
 /** Half a minute until a tag is gone, and some more. */
 const UNLOADED_WITHIN_MS = 60_000
@@ -42,12 +42,22 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
   let ready: Goods | undefined
 
   /** The gate decides by its own copy of the store's items. */
-  async function untilKnown(epc: string, status: ItemStatus): Promise<void> {
-    for (let ms = 0; ms < KNOWN_WITHIN_MS && agent.items.find('epc', epc)?.status !== status; ms += LOOK_MS) await pause(timers, LOOK_MS)
+  const untilKnown = (epc: string, status: ItemStatus) => until(() => agent.items.find('epc', epc)?.status === status)
+
+  async function until(condition: () => boolean): Promise<boolean> {
+    for (let ms = 0; ms < WITHIN_MS && !condition(); ms += LOOK_MS) await pause(timers, LOOK_MS)
+    return condition()
+  }
+
+  /** Right after the start the reader may still be on its way. */
+  async function walkOut(epc: string): Promise<void> {
+    await until(() => agent.status().devices.every(({ state }) => state === 'ready'))
+    await devices.walkOut(epc)
   }
 
   async function newGoods(): Promise<Goods> {
     const goods = await somethingUnpaid(api, storeId)
+    await until(() => agent.link.isOnline)
     await untilKnown(goods.epc, 'sellable')
     return goods
   }
@@ -58,7 +68,7 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
     async unpaid(isCut) {
       const goods = isCut && ready ? ready : await newGoods()
       say(`somebody carries an unpaid "${goods.name}" out, past the antennas of the gate`)
-      await devices.walkOut(goods.epc)
+      await walkOut(goods.epc)
     },
     async paid() {
       const { epc, ean, name } = await newGoods()
@@ -66,8 +76,8 @@ export function demoWalks({ platform, api, storeId, edge, devices, say }: DemoWa
       await untilKnown(epc, 'paid')
       say(`a shopper pays "${name}" with the phone and carries it out, past the antennas of the gate`)
       const before = passed()
-      await devices.walkOut(epc)
-      return { hasPassed: passed() > before, transactionId }
+      await walkOut(epc)
+      return { hasPassed: await until(() => passed() > before), transactionId }
     },
     async untilUnloaded(transactionId) {
       for (let ms = 0; ms < UNLOADED_WITHIN_MS; ms += ASK_EVERY_MS) {
