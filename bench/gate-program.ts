@@ -47,6 +47,7 @@ const alarms = new Map<string, bigint>()
 // Every item by itself: what is measured is one decision after the other.
 const policy = { ...DEFAULT_POLICY, gate: GatePolicy.parse({ bulk: { tags: 100, seconds: 1 }, replenishment: { tags: 0 } }) }
 const gates = openGates({
+  claimExit: () => Promise.resolve('refused'),
   platform,
   items: replica,
   memory: disk,

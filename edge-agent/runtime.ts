@@ -5,6 +5,7 @@ import { supervise, type Supervisor, type SupervisorOptions } from '../device-dr
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer } from './decisions/authorize.ts'
+import { exitClaimer } from './decisions/claim-exit.ts'
 import { givingUp } from './decisions/give-up.ts'
 import { verifyPickupCode } from './decisions/pickup-code.ts'
 import { openFeed, type Feed } from './feed.ts'
@@ -187,20 +188,8 @@ export function startAgent(parts: AgentParts): Agent {
   tellCloud = link.kick
 
   const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs })
-  const authorize = authorizer({
-    platform,
-    agentId: identity.agentId,
-    storeId: identity.storeId,
-    ledger,
-    clock,
-    trust,
-    link,
-    items,
-    home,
-    giveUp,
-    log,
-    execute,
-  })
+  const deciding = { platform, agentId: identity.agentId, storeId: identity.storeId, ledger, clock, trust, link, items, home, giveUp, log, execute }
+  const authorize = authorizer(deciding)
   const gates = openGates({
     platform,
     items,
@@ -211,8 +200,9 @@ export function startAgent(parts: AgentParts): Agent {
     isOnline: () => link.isOnline,
     ask: link.look,
     execute,
+    claimExit: exitClaimer(deciding),
     antennasOf: wiring.antennasOf,
-    onAlarm: (deviceId, epc, judgement) => show(deviceId, alarmShown(epc, judgement, !link.isOnline)),
+    onAlarm: (deviceId, tag, judgement) => show(deviceId, alarmShown(tag, judgement, !link.isOnline)),
     log,
   })
   const underWay = new Set<Promise<unknown>>()

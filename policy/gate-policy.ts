@@ -49,8 +49,9 @@ export function severityOf({ severity: rules }: GatePolicy, item: { category?: s
 /** Whose an unregistered tag is: `unclear` where the policy names no tags of its own. */
 export type TagOwner = 'own' | 'foreign' | 'unclear' | 'alarm'
 
-/** Judges an EPC (upper-case hex) by its beginning and by the company prefix in an SGTIN. */
-export function ownerOf({ alarmMasks, ownMasks, ownPrefixes }: GatePolicy, epc: string): TagOwner {
+/** Judges an EPC (upper-case hex) by its beginning and by the company prefix in an SGTIN; undefined: the tag has none, and says nothing of its owner. */
+export function ownerOf({ alarmMasks, ownMasks, ownPrefixes }: GatePolicy, epc: string | undefined): TagOwner {
+  if (epc === undefined) return ownMasks.length + ownPrefixes.length === 0 ? 'unclear' : 'foreign'
   if (alarmMasks.some((mask) => fitsMask(mask, epc))) return 'alarm'
   if (ownMasks.length + ownPrefixes.length === 0) return 'unclear'
   if (ownMasks.some((mask) => fitsMask(mask, epc))) return 'own'

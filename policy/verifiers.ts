@@ -1,4 +1,4 @@
-import { scryptSync, timingSafeEqual } from 'node:crypto'
+import { hash, scryptSync, timingSafeEqual } from 'node:crypto'
 import type { Verifier } from './documents/store-documents.ts'
 import type { Randomness } from './platform.ts'
 
@@ -6,6 +6,9 @@ import type { Randomness } from './platform.ts'
 const PIN_COST = { n: 16_384, r: 8, p: 1 }
 const BADGE_COST = { n: 1_024, r: 8, p: 1 }
 const KEY_BYTES = 32
+const SALT_BYTES = 16
+/** Salts of cards that are tried: those of a store have one. */
+const MOST_SALTS = 2
 /** What a verifier from outside may ask for: about 64 MiB. */
 const MAX_COST = 65_536
 
@@ -19,18 +22,53 @@ export function newBadgeVerifier(secret: string, random: Randomness): Verifier {
   return newVerifier(secret, BADGE_COST, random)
 }
 
-function newVerifier(secret: string, { n, r, p }: { n: number; r: number; p: number }, random: Randomness): Verifier {
-  const salt = Buffer.from(random.bytes(16))
+/**
+ * Verifier of a staff card: slow, because card numbers are short. A card does not say whose it is, so that all cards of a
+ * store have one salt: who holds one is found by deriving its key once.
+ */
+export function newCardVerifier(card: string, storeId: string): Verifier {
+  return verifierWith(card, PIN_COST, hash('sha256', `untag/card/1\0${storeId}`, 'buffer').subarray(0, SALT_BYTES))
+}
+
+/** A card's number as readers tell it, in upper-case hex; undefined: that is none. Colons, dashes and spaces between are no matter. */
+export function readCard(text: string): string | undefined {
+  const hex = text.replace(/[\s:-]/g, '').toUpperCase()
+  return /^(?:[0-9A-F]{2}){4,16}$/.test(hex) ? hex : undefined
+}
+
+/** Which of these verifiers is the card's, by their place; -1: none. Each salt costs one derivation. */
+export function findCard(verifiers: readonly (Verifier | undefined)[], card: string): number {
+  const derived = new Map<string, Buffer | undefined>()
+  const keyBy = ({ salt, n, r, p }: Verifier) => {
+    const how = [salt, n, r, p].join()
+    if (!derived.has(how) && derived.size < MOST_SALTS) derived.set(how, derive(card, { salt, n, r, p }))
+    return derived.get(how)
+  }
+  return verifiers.findIndex((verifier) => verifier !== undefined && isSame(Buffer.from(verifier.key, 'base64url'), keyBy(verifier)))
+}
+
+function newVerifier(secret: string, cost: { n: number; r: number; p: number }, random: Randomness): Verifier {
+  return verifierWith(secret, cost, Buffer.from(random.bytes(SALT_BYTES)))
+}
+
+function verifierWith(secret: string, { n, r, p }: { n: number; r: number; p: number }, salt: Buffer): Verifier {
   const key = scryptSync(secret, salt, KEY_BYTES, { N: n, r, p })
   return { salt: salt.toString('base64url'), key: key.toString('base64url'), n, r, p }
 }
 
 /** Whether this is the secret, in constant time. */
-export function isVerifiedBy({ salt, key, n, r, p }: Verifier, secret: string): boolean {
-  if (n > MAX_COST || r > 16 || p > 4) return false
-  const wanted = Buffer.from(key, 'base64url')
-  const given = scryptSync(secret, Buffer.from(salt, 'base64url'), KEY_BYTES, { N: n, r, p, maxmem: 128 * 1024 * 1024 })
-  return wanted.length === given.length && timingSafeEqual(wanted, given)
+export function isVerifiedBy({ key, ...how }: Verifier, secret: string): boolean {
+  return isSame(Buffer.from(key, 'base64url'), derive(secret, how))
+}
+
+/** Undefined: it asks for more than anybody would. */
+function derive(secret: string, { salt, n, r, p }: Omit<Verifier, 'key'>): Buffer | undefined {
+  if (n > MAX_COST || r > 16 || p > 4) return undefined
+  return scryptSync(secret, Buffer.from(salt, 'base64url'), KEY_BYTES, { N: n, r, p, maxmem: 128 * 1024 * 1024 })
+}
+
+function isSame(wanted: Buffer, given: Buffer | undefined): boolean {
+  return given !== undefined && wanted.length === given.length && timingSafeEqual(wanted, given)
 }
 
 const BADGE_PREFIX = 'UNTAGOP'

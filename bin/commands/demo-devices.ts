@@ -1,5 +1,6 @@
 import { readConfig, type AgentConfig } from '../../edge-agent/config.ts'
-import type { Platform } from '../../policy/platform.ts'
+import { pause, type Platform } from '../../policy/platform.ts'
+import { llrpReader } from '../../simulators/devices/llrp-reader.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
@@ -14,13 +15,18 @@ export interface DemoLane {
 
 export interface DemoDevices {
   lanes: Record<'station' | 'detacher' | 'gate', DemoLane>
+  /** A tag is carried past the gate's antennas, from inside to outside; resolves when it is gone. */
+  walkOut(epc: string): Promise<void>
   config: AgentConfig
   stop(): Promise<void>
 }
 
+/** So slowly that a gate which is still learning what lies around it believes that the tag leaves. */
+const WALK_MS = 1_500
+const LOOK_MS = 100
 const LOCK = { coil: 0, input: 0, openMs: 30, closeMs: 30 }
 
-/** Simulates the three lanes and writes the configuration that drives them. */
+/** Simulates the three lanes and the gate's reader, and writes the configuration that drives them. */
 export async function startDemoDevices(deviceIds: Record<'station' | 'detacher' | 'gate', string>, platform: Platform): Promise<DemoDevices> {
   const services: TcpService[] = []
   const entries: object[] = []
@@ -43,7 +49,20 @@ export async function startDemoDevices(deviceIds: Record<'station' | 'detacher' 
     detacher: await lane(deviceIds.detacher, 'Self-checkout detacher', {}),
     gate: await lane(deviceIds.gate, 'Exit gate', { siren: { output: 1, seconds: 3 }, amber: { output: 2 }, green: { output: 3 }, passageInput: 1 }),
   }
+  // The gate's eyes: a UHF reader with an antenna on either side.
+  const reader = llrpReader({ platform, antennas: 2 })
+  const readerPort = await serveTcp({ port: 0, serve: (link) => reader.serve(link) })
+  services.push(readerPort)
+  entries.push({ deviceId: `${deviceIds.gate}-reader`, driver: 'llrp', link: { tcp: `127.0.0.1:${readerPort.port}` }, antennas: { inside: [1], outside: [2] }, feeds: deviceIds.gate })
+
+  async function walkOut(epc: string): Promise<void> {
+    for (let ms = 0; ms < WALK_MS; ms += LOOK_MS) {
+      reader.see(epc, { antenna: ms < WALK_MS / 3 ? 1 : 2, rssiDbm: -52 })
+      await pause(platform.timers, LOOK_MS)
+    }
+  }
+
   const checked = readConfig(JSON.stringify({ devices: entries }))
   if (!checked.ok) throw new Error(checked.faults.join('\n'))
-  return { lanes, config: checked.config, stop: async () => void (await Promise.all(services.map((s) => s.close()))) }
+  return { lanes, walkOut, config: checked.config, stop: async () => void (await Promise.all(services.map((s) => s.close()))) }
 }

@@ -2,11 +2,15 @@ import { styleText } from 'node:util'
 import type { Shopper } from '../../simulators/services/shopper.ts'
 import type { FeedEvent } from '../../edge-agent/feed.ts'
 import type { NetworkSwitch } from '../network-switch.ts'
+import type { Platform } from '../../policy/platform.ts'
 import type { DemoDevices, DemoLane } from './demo-devices.ts'
+import { somethingToBuy, somethingUnpaid } from './demo-goods.ts'
+import { demoWalks } from './demo-walks.ts'
 import type { RunningEdge } from './edge.ts'
 import type { DemoStore } from './demo-store.ts'
 
 export interface DemonstrationParts {
+  platform: Platform
   baseUrl: string
   key: string
   api: Shopper
@@ -22,7 +26,8 @@ const soft = (text: string) => styleText('gray', text)
 
 /** Prints where everything is, and plays the shop on keys. */
 export async function demonstration(parts: DemonstrationParts): Promise<void> {
-  const { edge, devices, network, store, api } = parts
+  const { platform, edge, devices, network, store, api } = parts
+  const walks = demoWalks({ platform, api, storeId: store.storeId, edge, devices, say: (line) => say(soft(line)) })
   printWelcome(parts)
   void narrate(edge, devices)
   let lastReceipt: string | undefined
@@ -40,10 +45,14 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
       say(soft('the same receipt is shown again'))
       await devices.lanes.station.scanner.scan(lastReceipt, 'Q1')
     },
-    async u() {
-      const { epc, name } = await somethingUnpaid(api, store.storeId)
-      say(soft(`somebody carries an unpaid "${name}" through the gate`))
-      await devices.lanes.gate.scanner.scan(epc)
+    u: () => walks.unpaid(network.isCut),
+    async p() {
+      if (network.isCut) return say(soft('the gate hears of no new payment while its network is cut: press o first'))
+      const { hasPassed, transactionId } = await walks.paid()
+      if (!hasPassed) return say(styleText('yellow', '? Exit gate: it did not see the tag leave'))
+      say(styleText('green', '✓ Exit gate: a paid tag leaves, the gate stays silent (decided at the gate)'))
+      // Nobody waits for that.
+      void walks.untilUnloaded(transactionId).then((isUnloaded) => isUnloaded && say(soft('  the paid tag is gone: its purchase is UNLOADED')), () => undefined)
     },
     async d() {
       const { epc, name, ean } = await somethingUnpaid(api, store.storeId)
@@ -51,9 +60,12 @@ export async function demonstration(parts: DemonstrationParts): Promise<void> {
       await api.buy({ storeId: store.storeId, items: [{ ean, quantity: 1, epcs: [epc] }] })
       await devices.lanes.detacher.scanner.scan(epc)
     },
-    o() {
+    async o() {
       if (network.isCut) network.restore()
-      else network.cut()
+      else {
+        await walks.prepare()
+        network.cut()
+      }
       say(network.isCut ? styleText('yellow', 'the network of the store is cut; press s: receipts still work, once') : styleText('green', 'the network is back; what waited is sent by itself'))
     },
     q: () => parts.quit(),
@@ -90,7 +102,7 @@ function printWelcome({ baseUrl, key, edge, store }: DemonstrationParts): void {
   say('  Try:')
   say(`  curl -s ${baseUrl}/fetchStores -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '{}'`)
   say()
-  say('  Keys: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] unpaid item at the gate  [o] cut/restore the network  [q] quit')
+  say('  Keys: [s] scan a paid receipt  [r] scan it again  [d] detach a paid tag  [u] carry an unpaid item out  [p] carry a paid one out  [o] cut/restore the network  [q] quit')
   say()
 }
 
@@ -121,41 +133,10 @@ function describe({ result }: FeedEvent & { type: 'result' }, name: string): str
   if (result.kind === 'order') return `${name}: order ${result.order.orderId}, ${result.order.status}`
   if (result.kind === 'alarm') return styleText('red', `! ${name}: ${result.what}`)
   const { answer } = result
-  const how = answer.offline ? 'decided offline' : 'decided by the cloud'
+  // What a gate does about a tag it decides by its own copy of the items.
+  const isOfTag = result.item !== undefined && answer.action === 'authorize_exit' && answer.eventId === null
+  const how = isOfTag ? 'decided at the gate' : answer.offline ? 'decided offline' : 'decided by the cloud'
   if (!answer.authorized) return styleText('red', `✗ ${name}: refused, ${answer.reason} (${how})`)
   const left = answer.remaining > 0 ? `, ${answer.remaining} left` : ''
   return styleText('green', `✓ ${name}: ${answer.action} ${answer.outcome ?? ''} (${how}${left})`)
-}
-
-interface DemoProduct {
-  ean: string
-  name: string
-  price: number
-  tagged: boolean
-}
-
-/** Below the threshold of the sandbox policy: no staff needed. */
-const CHEAP_ENOUGH = 150
-
-/** Something with a tag that a shopper may take home without staff. */
-async function products(api: Shopper, storeId: string): Promise<DemoProduct[]> {
-  const { products: all } = (await api.call('fetchProducts', { storeId, limit: 100, category: 'bekleidung' })) as { products: DemoProduct[] }
-  return all.filter((p) => p.tagged && p.price < CHEAP_ENOUGH)
-}
-
-let turn = 0
-
-async function somethingToBuy(api: Shopper, storeId: string): Promise<DemoProduct> {
-  const all = await products(api, storeId)
-  const product = all[turn++ % all.length]
-  if (!product) throw new Error('the sandbox has no products')
-  return product
-}
-
-/** A sellable item with an EPC, fresh from the factory. */
-async function somethingUnpaid(api: Shopper, storeId: string): Promise<DemoProduct & { epc: string }> {
-  const product = await somethingToBuy(api, storeId)
-  const epc = `E280${Math.trunc(performance.timeOrigin + performance.now()).toString(16).toUpperCase().padStart(20, '0')}`
-  await api.call('registerProtectedItems', { storeId, items: [{ epc, ean: product.ean, protectionTechnology: 'uhf_rfid' }] })
-  return { ...product, epc }
 }

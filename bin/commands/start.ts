@@ -55,7 +55,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
       return startEdge({ ...edgeSettings, port: 0 }, devices.config, platform, log, parts)
     })
     stops.push(edge.stop)
-    await demonstration({ baseUrl, key, api, store, edge, devices, network, quit: () => process.kill(process.pid, 'SIGTERM') })
+    await demonstration({ platform, baseUrl, key, api, store, edge, devices, network, quit: () => process.kill(process.pid, 'SIGTERM') })
   } catch (error) {
     await stop()
     throw error

@@ -45,7 +45,7 @@ export async function policyDocument(db: Db, store: StoreRow, { authority }: Ser
     operators: operators.map((row) => ({
       operatorId: row.operator_id,
       name: row.name,
-      ...(JSON.parse(row.verifiers) as Pick<OperatorRecord, 'pin' | 'badge'>),
+      ...(JSON.parse(row.verifiers) as Pick<OperatorRecord, 'pin' | 'badge' | 'card'>),
     })),
   }
   return { jws: signDocument(DOCUMENT_KINDS.policy, claims, authority.policySigner), hash: contentHash(claims), ver: claims.ver }

@@ -1,25 +1,28 @@
 import { z } from 'zod'
 import { base32 } from '../../policy/base32.ts'
 import { newId } from '../../policy/ids.ts'
-import { badgeText, newBadgeVerifier, newPinVerifier } from '../../policy/verifiers.ts'
+import type { Verifier } from '../../policy/documents/store-documents.ts'
+import { badgeText, newBadgeVerifier, newCardVerifier, newPinVerifier, readCard } from '../../policy/verifiers.ts'
 import { knownCaller } from '../operations/caller.ts'
-import { invalid, notFound } from '../operations/failure.ts'
+import { Failure, invalid, notFound } from '../operations/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { storeDocumentChanged } from './device-operations.ts'
 
 /** Operators of one store at most: their verifiers travel in the signed policy. */
 const OPERATORS_LIMIT = 500
 
-const Operator = z.strictObject({ operatorId: z.string(), storeId: z.string(), name: z.string(), hasPin: z.boolean(), createdAt: z.string() })
+const Operator = z.strictObject({ operatorId: z.string(), storeId: z.string(), name: z.string(), hasPin: z.boolean(), hasCard: z.boolean(), createdAt: z.string() })
 
 export const registerOperator = operation({
   name: 'registerOperator',
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Registers somebody who may approve at the stations of a store; answers a badge to print, once.',
-  description: 'At a station an operator opens a session with the badge, or with name and PIN. Agents get salted verifiers only, and check them without the network.',
+  description:
+    'At a station an operator opens a session with the badge, with name and PIN, or with a card at a reader that has `staffCards`. Agents get salted verifiers only, and check them without the network.',
   changes: true,
   secretAnswer: true,
   request: z.strictObject({
@@ -29,18 +32,23 @@ export const registerOperator = operation({
       .string()
       .regex(/^\d{4,12}$/, 'must be 4 to 12 digits')
       .optional(),
+    card: z.string().max(64).optional().describe('Number of a staff card as its reader tells it: 4 to 16 bytes in hex.'),
   }),
   response: Operator.extend({ ...Success, badge: z.string().describe('Text for a QR code or Code 128.') }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '4711' },
-  async run(call, { storeId, name, pin }) {
+  async run(call, { storeId, name, pin, card: given }) {
     const store = await ownStore(call, storeId)
+    const number = given === undefined ? undefined : readCard(given)
+    if (given !== undefined && number === undefined) throw invalid('card', 'must be 4 to 16 bytes in hex, as the reader tells them')
+    const card = number === undefined ? undefined : newCardVerifier(number, storeId)
     const { random } = call.services.platform
     const inStore = call.db.selectFrom('operator').where('store_id', '=', storeId).where('removed_ms', 'is', null)
     const { count } = await inStore.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
     if (Number(count) >= OPERATORS_LIMIT) throw invalid('storeId', `has ${OPERATORS_LIMIT} operators, which is the most`, 'too_many_operators')
+    if (card && (await isTaken(call.db, storeId, card))) throw new Failure('already-exists', 'another operator of the store has this card')
     const operatorId = newId('op', call.services.platform)
     const secret = base32.encode(random.bytes(16))
-    const verifiers = { ...(pin !== undefined && { pin: newPinVerifier(pin, random) }), badge: newBadgeVerifier(secret, random) }
+    const verifiers = { ...(pin !== undefined && { pin: newPinVerifier(pin, random) }), badge: newBadgeVerifier(secret, random), ...(card && { card }) }
     await call.db
       .insertInto('operator')
       .values({ operator_id: operatorId, tenant: store.tenant, store_id: storeId, name, verifiers: JSON.stringify(verifiers), created_ms: call.nowMs })
@@ -48,9 +56,15 @@ export const registerOperator = operation({
     await storeDocumentChanged(call, storeId)
     call.changed(operatorId)
     const badge = badgeText(operatorId, secret)
-    return { success: true as const, operatorId, storeId, name, hasPin: pin !== undefined, createdAt: iso(call.nowMs), badge }
+    return { success: true as const, operatorId, storeId, name, hasPin: pin !== undefined, hasCard: card !== undefined, createdAt: iso(call.nowMs), badge }
   },
 })
+
+/** Cards of a store have one salt, so that the same card has the same key. */
+async function isTaken(db: Db, storeId: string, card: Verifier): Promise<boolean> {
+  const rows = await db.selectFrom('operator').select('verifiers').where('store_id', '=', storeId).where('removed_ms', 'is', null).execute()
+  return rows.some(({ verifiers }) => (JSON.parse(verifiers) as { card?: Verifier }).card?.key === card.key)
+}
 
 export const fetchOperators = operation({
   name: 'fetchOperators',
@@ -69,6 +83,7 @@ export const fetchOperators = operation({
       storeId,
       name: row.name,
       hasPin: 'pin' in (JSON.parse(row.verifiers) as object),
+      hasCard: 'card' in (JSON.parse(row.verifiers) as object),
       createdAt: iso(row.created_ms),
     }))
     return { success: true as const, operators }

@@ -10,7 +10,14 @@ export const FEEDS = {
   }),
 }
 
-/** The same for UHF readers, which hear tags from afar too. */
+/** A setting of readers at which people hold cards. */
+export const STAFF_CARDS = {
+  staffCards: z.boolean({ error: 'use true (its cards are those of staff) or false' }).default(false).meta({
+    description: 'cards that are held here are those of staff: each signs its operator in where this reader serves',
+  }),
+}
+
+/** `FEEDS` for UHF readers, which hear tags from afar too. */
 export const FEEDS_FROM_NEAR = {
   ...FEEDS,
   nearDbm: z.number(nearError).min(-100, nearError).max(0, nearError).optional().meta({

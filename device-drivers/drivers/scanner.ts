@@ -10,6 +10,7 @@ import type { ProtectionDevice } from './device.ts'
 import { DeviceId } from './driver.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
+import { STAFF_CARDS } from './feeding.ts'
 import { noiseReport } from './noise-report.ts'
 import { repeatFilter } from './repeat-filter.ts'
 
@@ -25,6 +26,7 @@ export const ScannerSettings = z.strictObject({
     .string({ error: 'give the deviceId of the device that this scanner serves' })
     .min(1, { error: 'give the deviceId of the device that this scanner serves' })
     .max(128, { error: 'at most 128 characters' }),
+  ...STAFF_CARDS,
   suffix: z
     .enum(['any', 'CR', 'LF', 'CRLF', 'TAB'], {
       error: 'use "CR", "LF", "CRLF" or "TAB" as set on the scanner, or leave it out for CR and LF',

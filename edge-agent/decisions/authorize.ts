@@ -6,7 +6,7 @@ import { newId } from '../../policy/ids.ts'
 import { deadline, type Platform } from '../../policy/platform.ts'
 import { rightClass, type DenyReason, type Outcome } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
-import type { Claimed } from '../ledger/claims.ts'
+import { OVERRIDE_ID, type Claimed } from '../ledger/claims.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import type { Home, HomeWish } from '../link/home.ts'
@@ -51,6 +51,8 @@ const TOLD_WITHIN_MS = 2_000
 /** Denials that are written down per device and minute; what a shop is told by a mad scanner fills no disk. */
 const DENIALS_PER_MINUTE = 30
 
+const ALREADY_OPEN: CommandResult = { outcome: 'confirmed', commanded: false, detail: 'already_open: it was opened for another unit of the receipt' }
+
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 
 /** The one way to an actuation: checked, decided, claimed, then told to move. */
@@ -75,7 +77,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     }
     if (doubt()) return { verdict: forStaff, offline: true }
     if (request.receipt !== undefined) return { verdict: await decideWithHome(ask, request.receipt), offline: true }
-    return { verdict: decideByItem(tokenParts, parts.items, ask), offline: true }
+    return { verdict: decideByItem({ ...tokenParts, platform }, parts.items, ask), offline: true }
   }
 
   function homeView(): HomeView {
@@ -155,7 +157,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   async function redeem(ask: Ask, grant: Grant, offline: boolean): Promise<AuthorizeAnswer | { refused: DenyReason }> {
     const { request, device } = ask
     // In the order of time, so that the index pages of claims that are written together are the same.
-    const redemptionId = grant.homeRedemption ?? newId('rdm', platform)
+    const redemptionId = grant.homeRedemption ?? newId(grant.source === 'override' ? OVERRIDE_ID : 'rdm', platform)
     let eventId = grant.eventId ?? null
     const claimed: Claimed = await ledger.claim(
       {
@@ -175,16 +177,16 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       },
       () => {
         if (!offline) return undefined
-        const event = { type: 'protection.device.offline' as const, ...baseEvent(request, device, true), replayProtectedNonce: grant.nonce, authorizationState: 'redeemed' as const }
+        const event = { type: 'protection.device.offline' as const, ...baseEvent(request, device, true), ...usedUp(grant), ...(grant.itemStatus && { itemStatus: grant.itemStatus }) }
         eventId ??= event.eventId
         return event
       },
     )
     if (grant.homeRedemption !== undefined) await ledger.commits.durably(() => ledger.homeGrants.asked(redemptionId))
     if (!claimed.ok) return { refused: claimed.reason }
-    const result = await actuate(redemptionId, ask)
-    await settle(ask, grant, redemptionId, result, offline)
-    if (grant.homeRedemption !== undefined) await parts.home.giveBack(wishOf(ask, grant), redemptionId, result.outcome)
+    const done = request.isOpen === true ? ALREADY_OPEN : await actuate(redemptionId, ask)
+    await settle(ask, grant, redemptionId, done, offline)
+    if (grant.homeRedemption !== undefined) await parts.home.giveBack(wishOf(ask, grant), redemptionId, done.outcome)
     return {
       authorized: true,
       action: request.action,
@@ -193,7 +195,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       remaining: grant.remaining ?? claimed.remaining,
       eventId,
       offline,
-      outcome: result.outcome,
+      outcome: done.outcome,
       ...(grant.itemStatus && { itemStatus: grant.itemStatus }),
     }
   }
@@ -214,8 +216,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     const event: ProtectionEvent = {
       type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
       ...baseEvent(ask.request, ask.device, offline),
-      replayProtectedNonce: grant.nonce,
-      authorizationState: 'redeemed',
+      ...usedUp(grant),
       outcome,
       ...(outcome !== 'confirmed' && { reason: reasonOf(outcome, detail) }),
       detail: detail.slice(0, 300),
@@ -268,6 +269,11 @@ function tagOf({ epc, tagUid }: ItemIdentifiers, { capabilities }: DeviceFacts):
   const isByUid = tagUid !== undefined && (epc === undefined || (capabilities.canReadHfNfc && !capabilities.canReadUhfRfid))
   if (isByUid) return { tagUid }
   return epc === undefined ? undefined : { epc }
+}
+
+/** Which authorization was used up, as events say it: none by an override. */
+function usedUp({ source, nonce }: Grant) {
+  return source === 'override' ? {} : { replayProtectedNonce: nonce, authorizationState: 'redeemed' as const }
 }
 
 /** The word in front of a driver's detail. */

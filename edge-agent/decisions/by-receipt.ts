@@ -33,6 +33,8 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
   const stage = trust.stage()
   const covered = opened.ok && (rights === 'release' || rights === 'exit') ? coveredBy(opened.claims, request.identifiers) : undefined
   const operator = request.operatorId !== undefined
+  // A receipt at a gate is honoured once, and counted once, however many of its units it lets out.
+  const isCounted = request.isOpen !== true
   const free = covered && rights ? covered.filter((n) => ledger.claims.isFree(cti, rights, n, nowMs, operator)) : []
   const facts: DecisionFacts = {
     action: request.action,
@@ -45,7 +47,7 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
     identifiedBy: ITEM_IDENTIFIER_KINDS.filter((kind) => request.identifiers[kind] !== undefined),
     right: free.length > 0 ? 'free' : 'used',
     operator,
-    limit: opened.ok && policy && !home.isHome ? overLimit(opened.claims, policy, stage, home, ledger.claims.isolatedCount) : undefined,
+    limit: opened.ok && policy && !home.isHome && isCounted ? overLimit(opened.claims, policy, stage, home, ledger.claims.isolatedCount) : undefined,
   }
   if (!policy) return { granted: false, reason: 'policy_stale' }
   if (opened.ok && rights === 'release' && !namesItem(request.identifiers) && releasesByTag(device)) return { granted: false, reason: 'technology_mismatch' }
@@ -60,8 +62,8 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
     all: rights === 'exit' && !namesItem(request.identifiers),
     count: opened.claims.units,
     exp: opened.claims.exp,
-    ...(!home.isHome && { isolated: { limit: limited(policy.offline.hardCount, stage) } }),
-    ...(restsOnOperator(facts, policy) && request.operatorId !== undefined && { approval: { operatorId: request.operatorId, limit: policy.operatorOverridesPerHour } }),
+    ...(!home.isHome && isCounted && { isolated: { limit: limited(policy.offline.hardCount, stage) } }),
+    ...(isCounted && restsOnOperator(facts, policy) && request.operatorId !== undefined && { approval: { operatorId: request.operatorId, limit: policy.operatorOverridesPerHour } }),
   }
   return { granted: true, grant }
 }

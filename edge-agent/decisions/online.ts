@@ -36,6 +36,7 @@ function question(ask: Ask): { operation: string; body: Record<string, unknown> 
     ...(request.receipt !== undefined && { receiptToken: receiptTextIn(request.receipt) ?? request.receipt }),
     ...(request.operatorId !== undefined && { operatorId: request.operatorId }),
     ...(request.scanSource !== undefined && { scanSource: request.scanSource }),
+    ...(request.occurredAt !== undefined && { occurredAt: request.occurredAt }),
   }
   if (request.receipt !== undefined && !namesItem(ask) && rightClass(request.action) === 'release') {
     return { operation: 'verifySecurityTagDeactivation', body: common }

@@ -14,6 +14,10 @@ export interface AuthorizeRequest {
   scanSource?: ScanSource | undefined
   /** Who stands behind it: only ever out of an operator's session. */
   operatorId?: string | undefined
+  /** What would move has moved already, under another right of the same receipt: this one is used up, and moves nothing. */
+  isOpen?: boolean | undefined
+  /** When that was, where it is not now; ISO 8601. */
+  occurredAt?: string | undefined
 }
 
 /** What the device, the station or the program is told (contracts §6). */
@@ -34,9 +38,10 @@ export interface AuthorizeAnswer {
   statusAgeSeconds?: number
 }
 
-/** Leave to use rights up, from a token or a receipt. Nothing is used up yet. */
+/** Leave to use rights up, from a token or a receipt, or to act on an operator's word. Nothing is used up yet. */
 export interface Grant {
-  source: 'token' | 'receipt'
+  /** `override`: an operator alone stands for it. */
+  source: 'token' | 'receipt' | 'override'
   nonce: string
   /** Rights that may be used: a token's steps from 0, or entries of a receipt. */
   candidates: readonly number[]

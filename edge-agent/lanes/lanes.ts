@@ -17,6 +17,7 @@ import { openGateRequests } from './gate/gate-requests.ts'
 import type { OpenedSession, Operators, Proof } from './operators.ts'
 import type { DoorAlarm, Doors } from './doors.ts'
 import { openPresentations } from './presentations.ts'
+import { openStaffCards } from './staff-cards.ts'
 import type { Execute, ReleaseTrouble } from './release-watch.ts'
 import { unusedRights } from './unused-rights.ts'
 import type { Wiring } from './wiring.ts'
@@ -35,7 +36,7 @@ export interface Lanes {
   request(request: AuthorizeRequest): Promise<AuthorizeAnswer>
   /** A text that was scanned or typed at a device. */
   scan(deviceId: string, text: string, operatorId?: string): Promise<ScanResult>
-  /** The operator who stands at a station, by badge. */
+  /** The operator who stands at a station, by badge or card. */
   operatorAt(deviceId: string): string | undefined
   /** Somebody signs in at a device, and stands behind what is asked there until they leave or 15 idle minutes. */
   signIn(deviceId: string, proof: Proof): OpenedSession
@@ -158,7 +159,7 @@ export function openLanes(parts: LaneParts): Lanes {
     const scanned = classify(text)
     const device = factsOf(deviceId)
     const state = stateOf(deviceId)
-    if (scanned.kind === 'badge') return takeBadge(deviceId, scanned.text)
+    if (scanned.kind === 'badge') return takeProof(deviceId, { badge: scanned.text })
     if (device?.deviceType === 'handheld_reader' && scanned.kind !== 'receipt' && looksLikePickupCode(text)) {
       const verified = await parts.verifyPickupCode(text)
       if (verified.kind === 'order') return verified
@@ -233,8 +234,8 @@ export function openLanes(parts: LaneParts): Lanes {
     return item?.status === 'paid' || item?.status === 'picked_up'
   }
 
-  function takeBadge(deviceId: string, badge: string): ScanResult {
-    const opened = signIn(deviceId, { badge })
+  function takeProof(deviceId: string, proof: Proof): ScanResult {
+    const opened = signIn(deviceId, proof)
     if (!opened.ok) return { kind: 'not_understood', why: opened.reason === 'locked' ? 'locked' : 'wrong_badge' }
     return { kind: 'operator', name: opened.name }
   }
@@ -251,11 +252,14 @@ export function openLanes(parts: LaneParts): Lanes {
     return opened
   }
 
+  const staffCards = openStaffCards({ platform, wiring: parts.wiring, onCard: (deviceId, readerId, card) => parts.onResult(deviceId, takeProof(deviceId, { card, readerId })) })
+
   return {
     request,
     scan,
     onEvent(sourceId, event) {
       const deviceId = parts.wiring.laneOf(sourceId)
+      if (staffCards.take(sourceId, deviceId, event)) return
       const type = factsOf(deviceId)?.deviceType
       if (event.type === 'tags' && type === 'exit_gate') parts.gates.onReads(deviceId, sourceId, event.reads)
       else if (event.type === 'tags' && type) presentations.onReads(deviceId, event.reads, { awayMs: parts.wiring.awayMsOf(sourceId), nearDbm: parts.wiring.nearDbmOf(sourceId) })

@@ -1,10 +1,10 @@
 import type { OperatorRecord } from '../../policy/documents/store-documents.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { isVerifiedBy, readBadge } from '../../policy/verifiers.ts'
+import { findCard, isVerifiedBy, readBadge } from '../../policy/verifiers.ts'
 
 /** Sessions of people who may approve. They are checked here, without the network, and end after 15 idle minutes. */
 export interface Operators {
-  /** Opens a session with a badge, or with name and PIN. */
+  /** Opens a session with a badge, with name and PIN, or with a card. */
   open(proof: Proof): OpenedSession
   /** The operator behind a session; keeps it awake. */
   find(session: string | undefined): { operatorId: string; name: string } | undefined
@@ -14,7 +14,11 @@ export interface Operators {
 }
 
 /** What somebody shows to say who they are. */
-export type Proof = { badge: string } | { operatorId: string; pin: string }
+export type Proof =
+  | { badge: string }
+  | { operatorId: string; pin: string }
+  /** Upper-case hex, as `readCard` gives it; `readerId`: where it was held. */
+  | { card: string; readerId: string }
 
 export type OpenedSession =
   | { ok: true; session: string; operatorId: string; name: string }
@@ -74,6 +78,21 @@ export function operatorSessions(platform: Platform, records: () => readonly Ope
     return { ok: false, reason: 'wrong' }
   }
 
+  /** A card names nobody: wrong ones lock the reader. */
+  function tryCard(card: string, readerId: string): OpenedSession {
+    const reader = `reader ${readerId}`
+    const wait = lockedFor(reader)
+    if (wait > 0) return { ok: false, reason: 'locked', retryAfterSeconds: Math.ceil(wait / 1_000) }
+    const known = records()
+    const record = known[findCard(known.map((each) => each.card), card)]
+    if (!record) {
+      noteFailure(reader)
+      return { ok: false, reason: 'wrong' }
+    }
+    tries.delete(reader)
+    return begin(record)
+  }
+
   function living(session: string | undefined) {
     const found = session === undefined ? undefined : sessions.get(session)
     if (!found || session === undefined) return undefined
@@ -86,6 +105,7 @@ export function operatorSessions(platform: Platform, records: () => readonly Ope
   return {
     open(proof) {
       if ('pin' in proof) return tryOne(proof.operatorId, ({ pin }) => pin !== undefined && isVerifiedBy(pin, proof.pin))
+      if ('card' in proof) return tryCard(proof.card, proof.readerId)
       let last: OpenedSession = { ok: false, reason: 'wrong' }
       for (const { operatorId, secret } of readBadge(proof.badge)) {
         // A scanner that swaps Y and Z makes a second candidate: only names that exist may lock.

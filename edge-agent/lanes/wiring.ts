@@ -9,6 +9,8 @@ export interface Wiring {
   hasPassageSensor(deviceId: string): boolean
   /** Undefined: the reader cannot tell where a tag is. */
   antennasOf(sourceId: string): Antennas | undefined
+  /** Whether the cards that are held before this reader are those of staff. */
+  readsStaffCards(sourceId: string): boolean
   /** Tags that this reader hears more weakly are not meant, dBm; undefined: all are. */
   nearDbmOf(sourceId: string): number | undefined
   /** A tag that this reader has not told of for so long was taken away, ms; null: it says so itself. */
@@ -38,6 +40,10 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
       const { antennas } = (byId.get(sourceId) ?? {}) as { antennas?: Antennas | readonly number[] }
       // A plain list of antennas says which are used, not where they look.
       return antennas && 'inside' in antennas ? antennas : undefined
+    },
+    readsStaffCards(sourceId) {
+      const device = byId.get(sourceId)
+      return device !== undefined && 'staffCards' in device && device.staffCards
     },
     nearDbmOf(sourceId) {
       const device = byId.get(sourceId)

@@ -9,8 +9,9 @@ import type { DenyReason, Outcome, RightClass } from '../../policy/vocabulary.ts
  */
 export interface ClaimRequest {
   redemptionId: string
-  source: 'token' | 'receipt'
-  /** The token's nonce, or the receipt's identity in hex. */
+  /** `override`: an operator's word, for which there is neither. */
+  source: 'token' | 'receipt' | 'override'
+  /** The token's nonce, the receipt's identity in hex, or a random text. */
   nonce: string
   rightClass: RightClass
   /** The rights that may be used: the lowest free one is taken, or all free ones with `all`. */
@@ -28,6 +29,9 @@ export interface ClaimRequest {
   operatorId?: string | undefined
   nowMs: number
 }
+
+/** How ids of overrides begin. Their rows carry no evidence: no authorization of the cloud was used up (P2, "recorded override"). */
+export const OVERRIDE_ID = 'ovr'
 
 export type Claimed = { ok: true; ordinals: number[]; remaining: number } | { ok: false; reason: DenyReason }
 

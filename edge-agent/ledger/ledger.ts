@@ -1,8 +1,8 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { ProtectionEvent } from '../../policy/events.ts'
-import type { JournalBody } from '../../policy/journal.ts'
+import type { Evidence, JournalBody } from '../../policy/journal.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
-import { openClaims, type Claimed, type ClaimRequest, type Claims } from './claims.ts'
+import { openClaims, OVERRIDE_ID, type Claimed, type ClaimRequest, type Claims } from './claims.ts'
 import { commits, type Commits, type LedgerFailure } from './commit.ts'
 import { openLedgerFile } from './database.ts'
 import { openHomeGrants, type HomeGrants } from './home-grants.ts'
@@ -31,6 +31,8 @@ export interface Ledger {
   readonly commits: Commits
   /** Uses rights up, with the event that goes with it. Resolves when that is durable. */
   claim(request: ClaimRequest, event: (claimed: Claimed & { ok: true }) => ProtectionEvent | undefined): Promise<Claimed>
+  /** Uses rights up for which nothing is to move: claimed and confirmed in one durable transaction. */
+  useUp(request: ClaimRequest): Promise<Claimed>
   /** Writes down what became of a claim, with its event. */
   settle(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): Promise<void>
   /** Writes down something that used nothing up. */
@@ -103,20 +105,25 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
       work.durably(() => {
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
-        const { redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt } = request
         const told = event(claimed)
-        const seq = journal.append({
-          atMs: request.nowMs,
-          evidence: { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals: claimed.ordinals, deviceId, ...(operatorId !== undefined && { operatorId }), ...receiptOf(receipt, claimed.ordinals) },
-          ...(told && { event: told }),
-        })
+        const seq = journal.append({ atMs: request.nowMs, ...evidenceOf(request, claimed.ordinals), ...(told && { event: told }) })
         if (request.isolated) claims.countedIn(seq)
+        return claimed
+      }),
+    useUp: (request) =>
+      work.durably(() => {
+        const claimed = claims.claim(request)
+        if (!claimed.ok) return claimed
+        const { redemptionId, nowMs: atMs } = request
+        journal.append({ atMs, ...evidenceOf(request, claimed.ordinals) })
+        claims.settle(redemptionId, 'confirmed')
+        journal.append({ atMs, ...outcomeOf(redemptionId, 'confirmed') })
         return claimed
       }),
     settle: (redemptionId, outcome, atMs, event) =>
       work.durably(() => {
         if (!claims.settle(redemptionId, outcome)) return
-        journal.append({ atMs, evidence: { kind: 'outcome', redemptionId, outcome }, ...(event && { event }) })
+        journal.append({ atMs, ...outcomeOf(redemptionId, outcome), ...(event && { event }) })
       }),
     record: (body) => work.durably(() => void journal.append(body)),
     close() {
@@ -130,4 +137,14 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
 function receiptOf(receipt: ClaimRequest['receipt'], claimed: readonly number[]): { receipt?: { cti: string; ordinals: number[] } } {
   const ordinals = claimed.flatMap((step) => receipt?.ordinals[step] ?? [])
   return receipt && ordinals.length > 0 && ordinals.length === claimed.length ? { receipt: { cti: receipt.cti, ordinals } } : {}
+}
+
+function evidenceOf({ redemptionId, nonce, source, rightClass, deviceId, operatorId, receipt }: ClaimRequest, ordinals: number[]): { evidence?: Evidence } {
+  if (source === 'override') return {}
+  return { evidence: { kind: 'claim', redemptionId, nonce, source, rightClass, ordinals, deviceId, ...(operatorId !== undefined && { operatorId }), ...receiptOf(receipt, ordinals) } }
+}
+
+/** What a journal row says of an outcome: nothing of an override, which used no right up. */
+export function outcomeOf(redemptionId: string, outcome: Outcome): { evidence?: Evidence } {
+  return redemptionId.startsWith(`${OVERRIDE_ID}_`) ? {} : { evidence: { kind: 'outcome', redemptionId, outcome } }
 }

@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
-import type { Ledger } from './ledger.ts'
+import { outcomeOf, type Ledger } from './ledger.ts'
 
 /**
  * After a crash: claims without outcome become `unknown`, which raises an exception, and are never sent
@@ -12,16 +12,17 @@ export function recover(ledger: Ledger, storeId: string, nowMs: number, platform
   ledger.commits.now(() => {
     for (const claim of open) {
       ledger.claims.settle(claim.redemption_id, 'unknown')
+      const told = outcomeOf(claim.redemption_id, 'unknown')
       ledger.journal.append({
         atMs: nowMs,
-        evidence: { kind: 'outcome', redemptionId: claim.redemption_id, outcome: 'unknown' },
+        ...told,
         event: {
           type: 'protection.action.failed',
           eventId: newId('evt', platform),
           occurredAt: new Date(nowMs).toISOString(),
           storeId,
           deviceId: claim.device_id,
-          replayProtectedNonce: claim.nonce,
+          ...(told.evidence && { replayProtectedNonce: claim.nonce }),
           outcome: 'unknown',
           reason: 'power_loss',
           detail: 'the agent stopped between the claim and its outcome',

@@ -42,6 +42,8 @@ export const OperatorRecord = z.strictObject({
   name: z.string(),
   pin: Verifier.optional(),
   badge: Verifier,
+  /** Of a card that a reader reads; all cards of a store have one salt. */
+  card: Verifier.optional(),
 })
 export type OperatorRecord = z.infer<typeof OperatorRecord>
 

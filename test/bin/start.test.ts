@@ -46,7 +46,7 @@ describe('untag start', () => {
     for (const each of wanted) await line(each, from)
   }
 
-  it('prints addresses, a key and a curl line that works; its keys play a shop, online and offline', { timeout: 60_000 }, async () => {
+  it('prints addresses, a key and a curl line that works; its keys play a shop, online and offline', { timeout: 90_000 }, async () => {
     const curl = (await line(/^ {2}curl /)).trim()
     expect(said.join('\n')).toMatch(/Sandbox key {5}untag_test_sk_/)
     const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as Json
@@ -60,10 +60,12 @@ describe('untag start', () => {
     await press('s', /✓ Staff station: deactivate_label confirmed \(decided by the cloud/)
     await press('r', /✗ Staff station: refused, already_redeemed \(decided by the cloud/)
     await press('d', /✓ Self-checkout detacher: detach_hard_tag confirmed/)
-    await press('u', /✗ Exit gate: refused, item_not_paid/)
+    await press('u', /✗ Exit gate: refused, item_not_paid \(decided at the gate\)/)
+    await press('p', /✓ Exit gate: a paid tag leaves/)
     await press('o', /network of the store is cut/)
     await press('s', /✓ Staff station: deactivate_label confirmed \(decided offline/)
     await press('r', /✗ Staff station: refused, already_redeemed \(decided offline/)
+    await press('u', /✗ Exit gate: refused, item_not_paid \(decided at the gate\)/)
     await press('o', /network is back/, /the cloud has every event/)
     const ended = once(child, 'exit')
     await press('q')

@@ -23,6 +23,18 @@ onEveryDatabase('operators', (kind) => {
     expect((await shop.call('removeOperator', { operatorId: 'op_nobody' })).status).toBe(404)
   })
 
+  it('have cards of their own, in any form of the number, told to nobody', async () => {
+    const { storeId, otherStoreId } = shop
+    const first = await shop.ok('registerOperator', { storeId, name: 'Karte eins', card: '04:a2:b3:c4:d5:e6:80' })
+    expect(first).toMatchObject({ hasCard: true, hasPin: false })
+    expect(JSON.stringify((await shop.ok('fetchOperators', { storeId })).operators)).not.toMatch(/04A2|04:a2|salt/)
+    expect(await shop.call('registerOperator', { storeId, name: 'Karte zwei', card: '04A2B3C4D5E680' })).toMatchObject({ status: 409, body: { code: 'already-exists' } })
+    await shop.ok('registerOperator', { storeId: otherStoreId, name: 'Anderswo', card: '04A2B3C4D5E680' })
+    for (const card of ['04A2B3', '04A2B3C4D', 'keine Karte', '']) expect((await shop.call('registerOperator', { storeId, name: 'Karte', card })).status).toBe(400)
+    await shop.ok('removeOperator', { operatorId: first.operatorId })
+    await shop.ok('registerOperator', { storeId, name: 'Karte zwei', card: '04 a2 b3 c4 d5 e6 80' })
+  })
+
   it('that were removed approve nothing any more', async () => {
     const { storeId } = shop
     const { products } = await shop.ok('fetchProducts', { storeId, limit: 500 })

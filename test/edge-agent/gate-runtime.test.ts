@@ -111,6 +111,72 @@ describe('a gate with a reader, through the whole agent', () => {
     expect((await told()).filter((e) => e.reason === 'gate_alarm').map((e) => e.epc)).toEqual([more])
   })
 
+  it.each([['online', true], ['offline', false]] as const)('lets each unit of a receipt whose tag is there leave by itself, the others with the receipt, and opens once: %s', async (_name, isOnline) => {
+    await open()
+    const { reads } = store.shop.cloud.db.database
+    const rows = await reads.selectFrom('protected_item').select('epc').where('store_id', '=', store.shop.storeId).where('ean', '=', product().ean).where('item_status', '=', 'sellable').limit(3).execute()
+    const [mine = '', late = '', more = ''] = rows.flatMap((row) => row.epc ?? [])
+    const named = await newItem()
+    // Offline nobody knows the prices of a receipt but as a whole.
+    const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId }))
+    await store.drive(store.shop.ok('updateProtectionPolicy', { storeId: store.shop.storeId, policy: { ...policy, requiresManualOverrideAboveValue: null } }))
+    await store.until('the policy', () => store.agent.trust.policy?.policy.requiresManualOverrideAboveValue === null)
+    const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [named] }, { ean: product().ean, quantity: 2 }])
+    await store.until('the payment', () => store.agent.items.find('epc', named)?.status === 'paid')
+    if (!isOnline) {
+      store.network(false)
+      await store.until('offline', () => !store.agent.link.isOnline)
+    }
+    for (const epc of [named, mine]) see(epc, 1)
+    await store.world.advance(100)
+    const leave = () => store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })
+    expect(await leave()).toMatchObject({ authorized: true, itemCount: 3, remaining: 0, outcome: 'confirmed', offline: !isOnline })
+    for (const epc of [named, mine, late]) await leaves(epc)
+    expect([store.pulses('gate'), isOn(1)]).toEqual([1, false])
+    await leaves(more)
+    expect(isOn(1)).toBe(true)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    expect(await leave()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    await store.world.advance(40_000)
+    const events = await told()
+    const exits = events.filter((e) => e.type === 'protection.action.completed' && e.replayProtectedNonce !== undefined)
+    expect(exits.map((e) => String(e.epc)).toSorted()).toEqual([named, mine, 'undefined'].toSorted())
+    expect(events.filter((e) => e.reason === 'gate_alarm').map((e) => e.epc)).toEqual([more])
+    expect((await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status).toBe('UNLOADED')
+    const { exceptions } = await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId }))
+    expect((exceptions as Json[]).map((e) => e.reason ?? e.kind).filter((kind) => kind !== 'gate_alarm')).toEqual([])
+  })
+
+  it('makes a purchase UNLOADED when the last of its tags is gone, each unit in the ledger once, with one event for each', async () => {
+    await open()
+    const [first, second] = [await newItem(), await newItem()]
+    const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 2, epcs: [first, second] }])
+    await store.until('the payment', () => store.agent.items.find('epc', second)?.status === 'paid')
+    const status = async () => (await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status
+    await leaves(first)
+    await store.world.advance(36_000)
+    await told()
+    expect(await status()).toBe('SUCCESS')
+    // Offline when it leaves: asked for as soon as anybody answers.
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    await leaves(second)
+    await store.world.advance(60_000)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    await store.until('the claim', async () => (await status()) === 'UNLOADED')
+    const events = await told()
+    expect(events.filter((e) => e.type === 'protection.action.completed').map((e) => e.epc)).toEqual([first, second])
+    expect(events.filter((e) => e.type === 'protection.authorization.denied')).toEqual([])
+    expect(await store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    // In again, and out: it has left already, and nobody is asked.
+    await leaves(first)
+    await store.world.advance(40_000)
+    expect((await told()).filter((e) => e.type === 'protection.authorization.granted')).toHaveLength(2)
+    expect(store.pulses('gate')).toBe(0)
+  })
+
   it('knows of a payment before the shopper is told, over the broker, and the cloud knows that it knows', async () => {
     await open({ broker: true })
     const epc = await newItem()

@@ -20,6 +20,7 @@ export interface GateWorld {
   cloud: { isBehind: boolean; isOnline: boolean; ageMs: number; asked: number; answer: () => Promise<void> }
   commands: { atMs: number; command: DeviceCommand }[]
   events: GateEvent[]
+  gone: { tag: string; leftMs: number }[]
   alarms: { epc: string; judgement: Judgement; atMs: number }[]
   /** Adds an item and gives its EPC. */
   item(status: ItemStatus, fields?: Partial<KnownItem>): string
@@ -54,6 +55,7 @@ export function gateWorld(options: { policy?: Partial<ProtectionPolicy>; gate?: 
   let strays: readonly Stray[] | undefined = options.isNew ? undefined : []
   const commands: GateWorld['commands'] = []
   const events: GateEvent[] = []
+  const gone: GateWorld['gone'] = []
   const alarms: GateWorld['alarms'] = []
 
   function open(): GateLane {
@@ -79,6 +81,7 @@ export function gateWorld(options: { policy?: Partial<ProtectionPolicy>; gate?: 
       signal: (command) => void commands.push({ atMs: world.clock.elapsed(), command }),
       record: (event) => void events.push(event),
       strays,
+      onGone: (tag, leftMs) => void gone.push({ tag, leftMs }),
       onAlarm: (epc, judgement) => void alarms.push({ epc, judgement, atMs: world.clock.elapsed() }),
     }
     return openGate(parts)
@@ -91,6 +94,7 @@ export function gateWorld(options: { policy?: Partial<ProtectionPolicy>; gate?: 
     cloud,
     commands,
     events,
+    gone,
     alarms,
     item(status, fields = {}) {
       const epc = newTag()

@@ -256,12 +256,79 @@ describe('the exit gate', () => {
       expect(gate.sirens()).toBe(1)
     })
 
+    it('knows the tags that are there with it, and none of a product of which more are there than it has', async () => {
+      const gate = gateWorld()
+      const [mine, paid, lying] = [gate.item('sellable'), gate.item('paid'), gate.item('sellable')]
+      for (let n = 0; n < 3; n++) gate.items.set(serials(n), { status: n === 2 ? 'paid' : 'sellable', paying: false })
+      const claims = receipt([...[mine, paid, lying].map((epc) => receiptEntry(cti, 'epc', epc)), receiptEntry(cti, 'gtin', gtin)])
+      await gate.walk(lies(30_000, lying))
+      await gate.walk(lingers(1_000, mine, paid, serials(0), serials(2)))
+      // One that is paid otherwise is no matter for the entry of its product.
+      expect(gate.lane.withReceipt(claims, [0, 1, 2, 3])).toEqual([{ tag: mine, entry: 0 }, { tag: paid, entry: 1 }, { tag: serials(0), entry: 3 }])
+      expect(gate.lane.withReceipt(claims, [1, 2])).toEqual([{ tag: paid, entry: 1 }])
+      await gate.walk(lingers(1_000, serials(1)))
+      expect(gate.lane.withReceipt(claims, [0, 3])).toEqual([{ tag: mine, entry: 0 }])
+      await gate.walk(nobody(6_000))
+      expect(gate.lane.withReceipt(claims, [0, 1, 2, 3])).toEqual([])
+    })
+
     it('ends an alarm of what it covers', async () => {
       const gate = gateWorld()
       const epc = gate.item('sellable')
       await gate.walk(goesOut(epc))
       gate.lane.receipt(receipt([receiptEntry(cti, 'epc', epc)]), [0])
       expect(gate.commands.at(-1)?.command).toEqual({ kind: 'signal', signal: 'green', seconds: 4 })
+    })
+  })
+
+  it('judges tags that are known by their UID as it does EPCs, and a stranger’s card by the policy', async () => {
+    const uid = (n: number) => `E00401500000000${n}`
+    const gate = gateWorld()
+    gate.items.set(uid(1), { status: 'sellable', paying: false })
+    gate.items.set(uid(2), { status: 'paid', paying: false })
+    gate.items.set(uid(3), { status: 'sellable', paying: false })
+    await gate.walk(goesOut(`U${uid(1)}`), goesOut(`U${uid(2)}`))
+    expect([gate.sirens(), at(gate, 'gate_alarm')]).toEqual([1, [expect.objectContaining({ tagUid: uid(1), itemStatus: 'sellable' })]])
+    expect(gate.events.find(({ type }) => type === 'protection.action.completed')).toMatchObject({ tagUid: uid(2) })
+    const cti = new Uint8Array(16).fill(9)
+    gate.lane.receipt({ storeId: 's', exp: 1, cti, units: 1, riskClass: 0, policyVersion: 1, entries: [receiptEntry(cti, 'tagUid', uid(3))] }, [0])
+    await gate.walk(goesOut(`U${uid(3)}`))
+    expect(gate.sirens()).toBe(1)
+    await gate.walk(goesOut('U08123456'))
+    expect(gate.events.at(-1)?.detail).toMatch(/^notify: unknown_tag/)
+    const own = gateWorld({ gate: { ownPrefixes: ['4012345'], alarmMasks: ['0'] } })
+    await own.walk(goesOut('U08123456'))
+    expect(own.commands).toEqual([])
+  })
+
+  describe('and paid tags that have left', () => {
+    const told = (gate: ReturnType<typeof gateWorld>) => gate.gone.map(({ tag }) => tag)
+
+    it('tells of each once, when it was not seen for half a minute, and with the time at which it left', async () => {
+      const gate = gateWorld()
+      const [paid, unpaid] = [gate.item('paid'), gate.item('sellable')]
+      const beganMs = gate.world.clock.wall()
+      await gate.walk(goesOut(paid, unpaid))
+      await gate.walk(nobody(28_000))
+      expect(gate.gone).toEqual([])
+      await gate.walk(nobody(10_000))
+      expect(told(gate)).toEqual([paid])
+      expect((gate.gone[0]?.leftMs ?? 0) - beganMs).toBeLessThan(2_000)
+      await gate.walk(nobody(60_000))
+      expect(told(gate)).toEqual([paid])
+    })
+
+    it('tells of none that stands there, that came back in, or that a receipt has covered', async () => {
+      const gate = gateWorld()
+      const [stays, returns, covered] = [gate.item('paid'), gate.item('paid'), gate.item('paid')]
+      await gate.walk(goesOut(stays, returns, covered))
+      const cti = new Uint8Array(16).fill(7)
+      gate.lane.receipt({ storeId: 's', exp: 1, cti, units: 1, riskClass: 0, policyVersion: 1, entries: [receiptEntry(cti, 'epc', covered)] }, [0])
+      await gate.walk(comesIn(returns))
+      await gate.walk({ epcs: [stays], seen: (ms) => (ms > 40_000 ? undefined : { inside: 0, outside: 0.05, none: 0 }) })
+      expect(told(gate)).toEqual([])
+      await gate.walk(nobody(40_000))
+      expect(told(gate)).toEqual([stays])
     })
   })
 

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { FeedEvent } from '../../edge-agent/feed.ts'
 import type { ScanResult } from '../../edge-agent/lanes/lanes.ts'
 import { llrpReader, type LlrpReader } from '../../simulators/devices/llrp-reader.ts'
+import { osdpDevice, type OsdpDevice } from '../../simulators/devices/osdp-device.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
 import type { Json } from '../support/cloud.ts'
 import { openStore, type TestStore } from '../support/store.ts'
@@ -83,13 +84,16 @@ describe('a handheld reader', () => {
 describe('a cabinet', () => {
   let board: RelayBoard
   const cabinet = () => store.shop.devices.cabinet_unlocker
-  const openCabinet = () =>
+  let osdp: OsdpDevice
+  const openCabinet = ({ withCards = false } = {}) =>
     open(async (shop, world) => {
       // Its goods carry UHF tags.
       await shop.ok('updateDevice', { deviceId: shop.devices.cabinet_unlocker, canReadUhfRfid: true })
       board = relayBoard({ platform: world, locks: [{ coil: 0, input: 0, openMs: 30, closeMs: 30 }] })
       const entry = { deviceId: shop.devices.cabinet_unlocker, driver: 'modbus', link: { tcp: '10.0.0.7:502' }, output: 0, confirmInput: 0, pulseMs: 5_000, door: { input: 2, openSeconds: 30 }, siren: { output: 3, seconds: 10 } }
-      return { entries: [entry], ports: { '10.0.0.7:502': board.serve } }
+      osdp = osdpDevice({ platform: world, key: Buffer.alloc(16, 0x5a) })
+      const cards = { deviceId: 'cabinet-cards', driver: 'osdp', link: { tcp: '10.0.0.7:4001' }, key: '5a'.repeat(16), pollMs: 1_000, feeds: entry.deviceId, staffCards: true }
+      return { entries: withCards ? [entry, cards] : [entry], ports: { '10.0.0.7:502': board.serve, '10.0.0.7:4001': osdp.serve } }
     })
   const door = () => store.agent.status().devices.find(({ deviceId }) => deviceId === cabinet())?.door
 
@@ -119,6 +123,76 @@ describe('a cabinet', () => {
     const { body: page } = await store.local(`/station?device=${cabinet()}`)
     expect(page).toContain('Tür aufgebrochen')
     expect(page).toContain('Die Tür wurde ohne Freigabe geöffnet.')
+  })
+
+  it('opens offline for staff alone, counted within the hour, and everything is told', async () => {
+    await openCabinet()
+    const { storeId } = store.shop
+    const tagId = 'HT-000019'
+    await store.drive(store.shop.newItem(store.shop.products[0], { tagId }))
+    await store.until('the item', () => store.agent.items.find('tagId', tagId) !== undefined)
+    const { operatorId, badge } = await store.drive(store.shop.ok('registerOperator', { storeId, name: 'Frau Petersen' }))
+    const { policy } = await store.shop.ok('fetchProtectionPolicy', { storeId })
+    await store.drive(store.shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, operatorOverridesPerHour: 2 } }))
+    await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1 && store.agent.trust.policy?.policy.operatorOverridesPerHour === 2)
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    const shut = { authorized: false, offline: true, outcome: null }
+    expect(await scan(cabinet(), tagId)).toMatchObject({ answer: { ...shut, reason: 'manual_assistance_required' } })
+    await scan(cabinet(), badge)
+    expect(await scan(cabinet(), 'HT-999999')).toMatchObject({ answer: { ...shut, reason: 'item_unknown' } })
+    for (let n = 0; n < 2; n++) {
+      expect(await scan(cabinet(), tagId)).toMatchObject({ answer: { authorized: true, offline: true, outcome: 'confirmed', itemStatus: 'sellable' } })
+      expect(board.coils[0]).toBe(true)
+      board.setInput(2, true)
+      await store.world.advance(200)
+      board.setInput(2, false)
+      await store.world.advance(200)
+      expect(board.coils[0]).toBe(false)
+    }
+    expect(await scan(cabinet(), tagId)).toMatchObject({ answer: { ...shut, reason: 'limit_exceeded' } })
+    await store.restart()
+    store.network(true)
+    await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+    const { events } = await store.drive(store.shop.ok('fetchProtectionEvents', { storeId, deviceId: cabinet(), type: 'protection.action.completed' }))
+    expect(events).toEqual([0, 1].map(() => expect.objectContaining({ protectionAction: 'unlock_fixture', tagId, operatorId, offline: true, outcome: 'confirmed' })))
+    const { exceptions: raised } = await store.drive(store.shop.ok('fetchExceptions', { storeId }))
+    expect((raised as Json[]).filter(({ kind }) => kind === 'unapplied' || kind === 'foreign_evidence')).toEqual([])
+  })
+
+  it('knows staff by a card at its OSDP reader, offline too, and locks the reader after five wrong ones', async () => {
+    await openCabinet({ withCards: true })
+    const { storeId } = store.shop
+    const tagId = 'HT-000020'
+    await store.drive(store.shop.newItem(store.shop.products[0], { tagId }))
+    const { operatorId } = await store.drive(store.shop.ok('registerOperator', { storeId, name: 'Frau Petersen', card: '04:A2:B3:C4' }))
+    await store.until('operator and item', () => (store.agent.trust.policy?.operators.length ?? 0) === 1 && store.agent.items.find('tagId', tagId) !== undefined)
+    expect(JSON.stringify(store.agent.trust.policy?.operators)).not.toContain('04A2B3C4')
+    await offline()
+    const hold = async (...bytes: number[]) => {
+      const before = results().length
+      osdp.card(Uint8Array.from(bytes), bytes.length * 8)
+      await store.until('the card', () => results().length > before)
+      return results().at(-1)
+    }
+    expect(await hold(4, 0xa2, 0xb3, 0xc5)).toEqual({ kind: 'not_understood', why: 'wrong_badge' })
+    expect(await hold(4, 0xa2, 0xb3, 0xc4)).toEqual({ kind: 'operator', name: 'Frau Petersen' })
+    expect(store.agent.lanes.operatorAt(cabinet())).toBe('Frau Petersen')
+    // Held there, and told of again: the same session.
+    osdp.card(Uint8Array.of(4, 0xa2, 0xb3, 0xc4), 32)
+    await store.world.advance(1_200)
+    expect(results().filter(({ kind }) => kind === 'operator')).toHaveLength(1)
+    expect(await scan(cabinet(), tagId)).toMatchObject({ answer: { authorized: true, offline: true, outcome: 'confirmed' } })
+    // Nowhere else.
+    expect(store.agent.lanes.operatorAt(store.shop.devices.pos_deactivator)).toBeUndefined()
+    for (let n = 0; n < 5; n++) expect(await hold(4, 0, 0, n)).toMatchObject({ why: 'wrong_badge' })
+    expect(await hold(4, 0xa2, 0xb3, 0xc4)).toEqual({ kind: 'not_understood', why: 'locked' })
+    await store.world.advance(61_000)
+    expect(await hold(4, 0xa2, 0xb3, 0xc4)).toMatchObject({ kind: 'operator' })
+    store.network(true)
+    await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+    const { events } = await store.drive(store.shop.ok('fetchProtectionEvents', { storeId, deviceId: cabinet(), type: 'protection.action.completed' }))
+    expect(events).toEqual([expect.objectContaining({ operatorId, tagId })])
   })
 
   it('opens without staff where the policy allows self service for it', async () => {

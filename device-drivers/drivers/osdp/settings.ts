@@ -6,7 +6,7 @@ import { LONGEST_SIGNAL_S } from '../device.ts'
 import { OpenSeconds } from '../door-watch.ts'
 import { DeviceId } from '../driver.ts'
 import type { Claim } from '../driver.ts'
-import { FEEDS } from '../feeding.ts'
+import { FEEDS, STAFF_CARDS } from '../feeding.ts'
 
 const whole = (from: number, to: number, error: string) => z.int({ error }).min(from, { error }).max(to, { error })
 const ms = (from: number, to: number) => whole(from, to, `give milliseconds, ${from} to ${to}`)
@@ -28,6 +28,7 @@ export const OsdpSettings = z
     driver: z.literal('osdp'),
     link: LinkSettings,
     ...FEEDS,
+    ...STAFF_CARDS,
     address: whole(0, 126, 'give the address of the device on its line, 0 to 126').default(0),
     check: z.enum(['crc', 'checksum'], { error: 'use "crc", or "checksum" for devices without' }).default('crc'),
     key: z

@@ -1,12 +1,14 @@
 import type { ScanResult } from '../lanes.ts'
+import { tagNameOf } from './gate-tag.ts'
 import type { Judgement } from './judge.ts'
 
 /** An alarm as the gate's display shows it: as a request that was refused. */
-export function alarmShown(epc: string, { severity, item }: Judgement, offline: boolean): ScanResult {
+export function alarmShown(tag: string, { severity, item }: Judgement, offline: boolean): ScanResult {
+  const name = tagNameOf(tag)
   const isLoud = severity === 'siren'
   return {
     kind: 'decision',
-    item: epc,
+    item: 'epc' in name ? name.epc : name.tagUid,
     answer: {
       authorized: false,
       action: 'authorize_exit',

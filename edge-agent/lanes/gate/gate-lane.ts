@@ -6,13 +6,15 @@ import type { ReceiptClaims } from '../../../policy/receipts/claims.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { Replica } from '../../items/replica.ts'
 import { crowd } from './crowd.ts'
+import { departures } from './departures.ts'
 import { deduplicator, type Zone } from './deduplicate.ts'
 import type { GateEvent } from './gate-journal.ts'
+import { itemOf, tagNameOf } from './gate-tag.ts'
 import { incidents, RESOLVABLE_MS } from './incident.ts'
 import { explain, judge, type Judgement } from './judge.ts'
 import { lateReads } from './late-reads.ts'
 import { presence, type Stray } from './presence.ts'
-import { receiptPasses } from './receipt-pass.ts'
+import { receiptPasses, tagsOfReceipt } from './receipt-pass.ts'
 
 /**
  *   read ─ late? ─ seen just now? ─ where to? ─▶ leaving ─ item? ─▶ judge ─▶ siren, light, nothing
@@ -21,9 +23,12 @@ import { receiptPasses } from './receipt-pass.ts'
  * One exit gate. Everything up to the signal happens in memory within the turn in which the read came.
  */
 export interface GateLane {
-  see(epc: string, zone: Zone, seenAtMs: number): void
+  /** `tag` as `gateTagOf` names it: an EPC as it is, a UID behind a U. */
+  see(tag: string, zone: Zone, seenAtMs: number): void
   /** Somebody went through. */
   passage(): void
+  /** The tags that are here with a receipt, each with the entry that it takes of those whose way out is free. */
+  withReceipt(claims: ReceiptClaims, unused: readonly number[]): { tag: string; entry: number }[]
   /** A receipt was honoured here; `unused`: its entries whose way out was free. */
   receipt(claims: ReceiptClaims, unused: readonly number[]): void
   /** Something is newly known of items. */
@@ -55,10 +60,12 @@ export interface GateParts {
   ask(): Promise<void>
   signal(command: DeviceCommand): void
   record(event: GateEvent): void
+  /** A paid tag has left and is gone; trusted ms. */
+  onGone(tag: string, leftMs: number): void
   /** What lay there before the restart; undefined: this gate is new. */
   strays: readonly Stray[] | undefined
   /** For the gate's display. */
-  onAlarm(epc: string, judgement: Judgement): void
+  onAlarm(tag: string, judgement: Judgement): void
 }
 
 /** Reads that are older never alarm: a reader keeps what it saw while the network was away, ms. */
@@ -70,6 +77,8 @@ const CALIBRATION_MS = 60_000
 /** A tag that was seen outside only has left when it was not seen inside so long after somebody went through, ms. */
 const PASSAGE_WAIT_MS = 500
 const TIDY_MS = 5_000
+/** Tags that were seen so shortly before a receipt is shown are here with it, ms. */
+const HERE_MS = 5_000
 const SECONDS: Record<Signal, number> = { siren: 5, amber: 4, green: 4 }
 
 /** Starts a gate. */
@@ -83,7 +92,8 @@ export function openGate(parts: GateParts): GateLane {
   const many = crowd(gatePolicy)
   const open = incidents()
   const receipts = receiptPasses()
-  const late = lateReads(timers, (epc) => isUnpaid(epc), (detail) => record('late_reads', { detail }))
+  const departed = departures()
+  const late = lateReads(timers, (tag) => isUnpaid(tag), (detail) => record('late_reads', { detail }))
   const held = new Set<string>()
   const litUntil: Record<Signal, number> = { siren: 0, amber: 0, green: 0 }
   const counts: GateCounts = { reads: 0, late: 0, entering: 0, passed: 0, alarms: 0 }
@@ -100,8 +110,8 @@ export function openGate(parts: GateParts): GateLane {
     cancels.add(cancel)
   }
 
-  function isUnpaid(epc: string): boolean {
-    const item = items.find('epc', epc)
+  function isUnpaid(tag: string): boolean {
+    const item = itemOf(items, tag)
     return item !== undefined && GATE_BEHAVIOUR[item.status] !== 'pass'
   }
 
@@ -109,58 +119,61 @@ export function openGate(parts: GateParts): GateLane {
     return items.confirmedMs === 0 ? Number.POSITIVE_INFINITY : Math.max(0, (parts.nowMs() - items.confirmedMs) / 1_000)
   }
 
-  function judgeNow(epc: string): Judgement {
-    const tag = { epc, item: items.find('epc', epc), ageSeconds: ageSeconds(), isCovered: () => receipts.covers(epc, clock.elapsed()) }
-    return judge(tag, parts.policy() ?? DEFAULT_POLICY, gatePolicy())
+  function judgeNow(tag: string): Judgement {
+    const leaving = { name: tagNameOf(tag), item: itemOf(items, tag), ageSeconds: ageSeconds(), isCovered: () => receipts.covers(tag, clock.elapsed()) }
+    return judge(leaving, parts.policy() ?? DEFAULT_POLICY, gatePolicy())
   }
 
-  function leave(epc: string): void {
-    const judgement = judgeNow(epc)
+  function leave(tag: string): void {
+    const judgement = judgeNow(tag)
     const mayBeOld = items.isBehind || judgement.item?.paying === true
-    if (judgement.severity !== 'pass' && mayBeOld && parts.isOnline() && held.size < HELD_LIMIT) return hold(epc)
-    finish(epc, judgement)
+    if (judgement.severity !== 'pass' && mayBeOld && parts.isOnline() && held.size < HELD_LIMIT) return hold(tag)
+    finish(tag, judgement)
   }
 
   /** What the cloud knows newer may spare an alarm; it is waited for so shortly that nobody has gone. */
-  function hold(epc: string): void {
-    if (held.has(epc)) return
-    held.add(epc)
+  function hold(tag: string): void {
+    if (held.has(tag)) return
+    held.add(tag)
     void Promise.race([parts.ask().catch(() => undefined), pause(timers, ASK_MS)]).then(() => {
-      held.delete(epc)
-      if (!isStopped) finish(epc, judgeNow(epc))
+      held.delete(tag)
+      if (!isStopped) finish(tag, judgeNow(tag))
     })
   }
 
-  function finish(epc: string, judgement: Judgement): void {
+  function finish(tag: string, judgement: Judgement): void {
     const { reason, severity, item } = judgement
-    if (severity !== 'pass') return alarm(epc, judgement)
+    if (severity !== 'pass') return alarm(tag, judgement)
     counts.passed++
     if (reason === 'foreign_tag' || reason === 'unknown_tag') return
     parts.record({
       type: 'protection.action.completed',
       deviceId,
       protectionAction: 'authorize_exit',
-      epc,
+      ...tagNameOf(tag),
       outcome: 'confirmed',
       offline: !parts.isOnline(),
       detail: `seen leaving: ${reason}`,
       ...(item && { itemStatus: item.status }),
     })
+    const atMs = clock.elapsed()
+    // The receipt has used its way out up.
+    if (reason === 'paid' && !receipts.covers(tag, atMs, true)) departed.left(tag, atMs)
   }
 
-  function alarm(epc: string, first: Judgement): void {
+  function alarm(tag: string, first: Judgement): void {
     const atMs = clock.elapsed()
     counts.alarms++
     const isSure = first.reason === 'not_paid' || first.reason === 'alarm_mask'
-    const { isBulk, isReplenishment } = isSure ? many.add(epc, atMs) : { isBulk: false, isReplenishment: false }
+    const { isBulk, isReplenishment } = isSure ? many.add(tag, atMs) : { isBulk: false, isReplenishment: false }
     if (isReplenishment) return tellReplenishment(atMs)
     const judgement: Judgement = isBulk ? { ...first, reason: 'bulk', severity: 'siren' } : first
     if (judgement.severity === 'siren') light('siren', atMs)
     if (judgement.severity === 'notify') light('amber', atMs)
-    open.raise(epc, isBulk, atMs)
+    open.raise(tag, isBulk, atMs)
     watchIncident()
-    record('gate_alarm', { epc, protectionAction: 'authorize_exit', detail: explain(judgement, ageSeconds()), ...(judgement.item && { itemStatus: judgement.item.status }) })
-    if (judgement.severity !== 'silent') parts.onAlarm(epc, judgement)
+    record('gate_alarm', { ...tagNameOf(tag), protectionAction: 'authorize_exit', detail: explain(judgement, ageSeconds()), ...(judgement.item && { itemStatus: judgement.item.status }) })
+    if (judgement.severity !== 'silent') parts.onAlarm(tag, judgement)
   }
 
   /** Goods are being moved: one light and one word for all of them. */
@@ -204,11 +217,11 @@ export function openGate(parts: GateParts): GateLane {
   }
 
   /** Tags that alarmed and are all right now; when all are, the alarm ends. */
-  function resolve(isRight: (epc: string) => boolean, reason: 'late_status' | 'receipt'): void {
+  function resolve(isRight: (tag: string) => boolean, reason: 'late_status' | 'receipt'): void {
     const { tags, isOver } = open.resolve(isRight, clock.elapsed())
-    for (const epc of tags) {
-      const item = items.find('epc', epc)
-      record('late_status', { epc, detail: reason === 'receipt' ? 'the alarm was needless: a receipt covers the item' : `the alarm was needless: the item is ${item?.status ?? 'gone'}`, ...(item && { itemStatus: item.status }) })
+    for (const tag of tags) {
+      const item = itemOf(items, tag)
+      record('late_status', { ...tagNameOf(tag), detail: reason === 'receipt' ? 'the alarm was needless: a receipt covers the item' : `the alarm was needless: the item is ${item?.status ?? 'gone'}`, ...(item && { itemStatus: item.status }) })
     }
     if (!isOver) return
     for (const signal of ['siren', 'amber'] as const) {
@@ -219,37 +232,46 @@ export function openGate(parts: GateParts): GateLane {
   }
 
   function tidy(): void {
-    around.tidy(clock.elapsed())
+    const atMs = clock.elapsed()
+    around.tidy(atMs)
+    for (const { tag, leftMs } of departed.takeGone(atMs)) parts.onGone(tag, parts.nowMs() - (atMs - leftMs))
     later(TIDY_MS, tidy)
   }
   later(TIDY_MS, tidy)
 
   return {
-    see(epc, zone, seenAtMs) {
+    see(tag, zone, seenAtMs) {
       const atMs = clock.elapsed()
       counts.reads++
       if (atMs - seenAtMs > LATE_MS) {
         counts.late++
-        return late.add(epc, atMs - seenAtMs)
+        return late.add(tag, atMs - seenAtMs)
       }
       const seenMs = Math.min(seenAtMs, atMs)
-      if (!recently.isNew(epc, zone, seenMs)) return
-      const movement = around.see(epc, zone, seenMs)
+      if (!recently.isNew(tag, zone, seenMs)) return
+      departed.seen(tag, zone, seenMs)
+      const movement = around.see(tag, zone, seenMs)
       if (movement === 'entering') counts.entering++
-      if (movement === 'leaving') leave(epc)
+      if (movement === 'leaving') leave(tag)
     },
     passage() {
       const near = around.passed(clock.elapsed())
       if (near.length === 0) return
       later(PASSAGE_WAIT_MS, () => {
-        for (const epc of near) if (around.hasLeftUnseen(epc)) leave(epc)
+        for (const tag of near) if (around.hasLeftUnseen(tag)) leave(tag)
       })
+    },
+    withReceipt(claims, unused) {
+      const atMs = clock.elapsed()
+      const here = new Set([...around.near(HERE_MS, atMs), ...open.tags(atMs)])
+      return tagsOfReceipt(claims, unused, [...here].map((tag) => ({ tag, isPaid: itemOf(items, tag) !== undefined && !isUnpaid(tag) })))
     },
     receipt(claims, unused) {
       receipts.show(claims, unused, clock.elapsed())
-      resolve((epc) => receipts.covers(epc, clock.elapsed()), 'receipt')
+      departed.forget((tag) => receipts.covers(tag, clock.elapsed(), true))
+      resolve((tag) => receipts.covers(tag, clock.elapsed()), 'receipt')
     },
-    itemsChanged: () => resolve((epc) => items.find('epc', epc) !== undefined && !isUnpaid(epc), 'late_status'),
+    itemsChanged: () => resolve((tag) => itemOf(items, tag) !== undefined && !isUnpaid(tag), 'late_status'),
     strays: () => around.strays(),
     counts,
     stop() {

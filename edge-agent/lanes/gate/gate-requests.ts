@@ -10,7 +10,7 @@ import type { AgentClock } from '../../trust/clock.ts'
 import type { Trust } from '../../trust/trust.ts'
 import { gateSignal } from '../gate-signals.ts'
 import type { Execute } from '../release-watch.ts'
-import { unusedRights } from '../unused-rights.ts'
+import { unusedRights, type UnusedRights } from '../unused-rights.ts'
 import type { Wiring } from '../wiring.ts'
 import type { Gates } from './gates.ts'
 
@@ -36,6 +36,7 @@ export interface GateRequestsParts {
 /** A second look at a gate repeats the signal within, ms. */
 const SECOND_LOOK_MS = 20_000
 const SIGNAL_WITHIN_MS = 2_000
+const ONE_BY_ONE_MS = 4_000
 
 /** No receipt was shown yet. */
 export function openGateRequests(parts: GateRequestsParts): GateRequests {
@@ -90,6 +91,33 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
     })
   }
 
+  /**
+   * A receipt that is shown at the gate: each unit whose tag is here leaves by itself, all others together with the
+   * receipt (contracts §4), and the gate opens once.
+   */
+  async function leave(asked: AuthorizeRequest, { claims, unused }: UnusedRights): Promise<AuthorizeAnswer> {
+    const beganMs = platform.clock.elapsed()
+    const out = new Set<number>()
+    let first: AuthorizeAnswer | undefined
+    for (const { tag, entry } of parts.gates.withReceipt(asked.deviceId, claims, unused)) {
+      // A person stands there: what cannot be told one by one in time leaves with the rest.
+      if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_MS) break
+      const answer = await authorize({ ...asked, identifiers: tag, isOpen: first !== undefined })
+      if (!answer.authorized) continue
+      first ??= answer
+      out.add(entry)
+      if (answer.outcome !== 'confirmed') break
+    }
+    const isRestDue = first === undefined || (first.outcome === 'confirmed' && out.size < unused.length)
+    const rest = isRestDue ? await authorize({ ...asked, isOpen: first !== undefined }) : undefined
+    const answer = first ?? rest
+    if (!answer) throw new Error('a receipt without an answer')
+    if (answer.authorized) parts.gates.onReceipt(asked.deviceId, claims, rest?.authorized === true ? unused : [...out])
+    if (first === undefined) return answer
+    const isRestLeft = rest?.authorized === false && rest.reason !== 'already_redeemed'
+    return { ...answer, itemCount: claims.units, remaining: isRestLeft || first.outcome !== 'confirmed' ? unused.length - out.size : 0 }
+  }
+
   return {
     async decide(asked) {
       const repeated = secondLook(asked)
@@ -97,9 +125,8 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
       const isAlone = asked.receipt !== undefined && !namesTag(asked.identifiers)
       // Before it is used up: the tags of what was free may follow.
       const receipt = isAlone ? unusedRights(parts, asked.receipt ?? '', 'exit') : undefined
-      const answer = await authorize(asked)
+      const answer = receipt ? await leave(asked, receipt) : await authorize(asked)
       await show(asked, answer)
-      if (receipt && answer.authorized) parts.gates.onReceipt(asked.deviceId, receipt.claims, receipt.unused)
       return answer
     },
     passage: (deviceId) => void opened.delete(deviceId),

@@ -1,12 +1,15 @@
-import type { DeviceCommand, TagRead } from '../../../device-drivers/drivers/device.ts'
+import type { DeviceCommand, TagName, TagRead } from '../../../device-drivers/drivers/device.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 import type { ReceiptClaims } from '../../../policy/receipts/claims.ts'
 import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
+import type { ClaimExit } from '../../decisions/claim-exit.ts'
 import type { ItemFile } from '../../items/database.ts'
 import type { Replica } from '../../items/replica.ts'
 import type { Log } from '../../log.ts'
 import type { Zone } from './deduplicate.ts'
 import type { GateJournal } from './gate-journal.ts'
+import { openExitClaims } from './exit-claims.ts'
+import { gateTagOf, tagNameOf } from './gate-tag.ts'
 import { openGate, type GateCounts, type GateLane } from './gate-lane.ts'
 import type { Judgement } from './judge.ts'
 
@@ -15,6 +18,8 @@ export interface Gates {
   /** Tags that a reader of this gate has seen; `sourceId` is the reader. */
   onReads(deviceId: string, sourceId: string, reads: readonly TagRead[]): void
   onPassage(deviceId: string): void
+  /** The tags that are at this gate with a receipt, each with the entry that it takes; none where no reader has seen any. */
+  withReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): { tag: TagName; entry: number }[]
   onReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): void
   counts(): ReadonlyMap<string, GateCounts>
   stop(): Promise<void>
@@ -38,7 +43,9 @@ export interface GatesParts {
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<unknown>
   /** Undefined: the reader cannot tell where a tag is. */
   antennasOf(sourceId: string): Antennas | undefined
-  onAlarm(deviceId: string, epc: string, judgement: Judgement): void
+  /** Uses up the exit rights of paid tags that are gone. */
+  claimExit: ClaimExit
+  onAlarm(deviceId: string, tag: string, judgement: Judgement): void
   log: Log
 }
 
@@ -50,6 +57,7 @@ export function openGates(parts: GatesParts): Gates {
   const { platform, items, memory, log } = parts
   const gates = new Map<string, { lane: GateLane; saved: string }>()
   const zones = new Map<string, Map<number, Zone> | undefined>()
+  const exits = openExitClaims({ platform, nowMs: parts.nowMs, claim: parts.claimExit, log })
   let saving: Cancel | undefined
   const stopListening = items.onChange(() => {
     for (const { lane } of gates.values()) lane.itemsChanged()
@@ -71,7 +79,8 @@ export function openGates(parts: GatesParts): Gates {
       strays,
       signal: (command) => signal(deviceId, command),
       record: parts.journal.add,
-      onAlarm: (epc, judgement) => parts.onAlarm(deviceId, epc, judgement),
+      onGone: (tag, leftMs) => exits.add(deviceId, tagNameOf(tag), leftMs),
+      onAlarm: (tag, judgement) => parts.onAlarm(deviceId, tag, judgement),
     })
     gates.set(deviceId, { lane, saved: strays ? JSON.stringify(strays) : '' })
     saving ??= platform.timers.after(SAVE_MS, saveAll)
@@ -118,13 +127,13 @@ export function openGates(parts: GatesParts): Gates {
       const lane = laneOf(deviceId)
       const table = zonesOf(sourceId)
       for (const { tag, antenna, seenAtMs } of reads) {
-        if (!('epc' in tag)) continue
         const zone = table && antenna !== undefined ? table.get(antenna) : 'none'
         // An antenna that is neither says nothing about a way out.
-        if (zone !== undefined) lane.see(tag.epc, zone, seenAtMs)
+        if (zone !== undefined) lane.see(gateTagOf(tag), zone, seenAtMs)
       }
     },
     onPassage: (deviceId) => gates.get(deviceId)?.lane.passage(),
+    withReceipt: (deviceId, claims, unused) => (gates.get(deviceId)?.lane.withReceipt(claims, unused) ?? []).map(({ tag, entry }) => ({ tag: tagNameOf(tag), entry })),
     onReceipt: (deviceId, claims, unused) => laneOf(deviceId).receipt(claims, unused),
     counts: () => new Map([...gates].map(([deviceId, { lane }]) => [deviceId, { ...lane.counts }])),
     async stop() {
@@ -132,6 +141,7 @@ export function openGates(parts: GatesParts): Gates {
       stopListening()
       save()
       for (const { lane } of gates.values()) lane.stop()
+      await exits.stop()
       await parts.journal.flush()
     },
   }

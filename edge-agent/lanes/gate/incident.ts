@@ -9,6 +9,8 @@ export interface Incidents {
   raise(tag: string, isBulk: boolean, atMs: number): void
   /** Looks at the tags that alarmed within the last 10 s; answers those that are all right now. */
   resolve(isRight: (tag: string) => boolean, atMs: number): { tags: string[]; isOver: boolean }
+  /** Tags that alarmed within the last 10 s and were not all right. */
+  tags(atMs: number): string[]
   /** Ends what has been quiet for long enough; answers a bulk alarm that is over. */
   tidy(atMs: number): { count: number; seconds: number } | undefined
   /** When `tidy` has something to do, ms. */
@@ -47,6 +49,7 @@ export function incidents(): Incidents {
       if (isOver) current = undefined
       return { tags, isOver }
     },
+    tags: (atMs) => [...(current?.open ?? [])].flatMap(([tag, at]) => (atMs - at <= RESOLVABLE_MS ? [tag] : [])),
     tidy(atMs) {
       if (!current || atMs - current.lastMs < RESOLVABLE_MS) return undefined
       const { isBulk, count, startedMs, lastMs } = current

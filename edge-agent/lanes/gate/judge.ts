@@ -1,3 +1,4 @@
+import type { TagName } from '../../../device-drivers/drivers/device.ts'
 import { ownerOf, severityOf, type GatePolicy, type Severity } from '../../../policy/gate-policy.ts'
 import { GATE_BEHAVIOUR } from '../../../policy/item-status.ts'
 import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
@@ -26,7 +27,7 @@ export interface Judgement {
 
 /** What is known when a tag leaves. */
 export interface LeavingTag {
-  readonly epc: string
+  readonly name: TagName
   readonly item: KnownItem | undefined
   /** Seconds since the items were last known to be complete. */
   readonly ageSeconds: number
@@ -48,7 +49,7 @@ export function judge(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolic
 }
 
 function judgeUnknown(tag: LeavingTag, policy: ProtectionPolicy, gate: GatePolicy): Judgement {
-  const owner = ownerOf(gate, tag.epc)
+  const owner = ownerOf(gate, 'epc' in tag.name ? tag.name.epc : undefined)
   if (owner === 'foreign') return { reason: 'foreign_tag', severity: 'pass' }
   if (tag.isCovered()) return { reason: 'receipt', severity: 'pass' }
   if (owner === 'alarm') return { reason: 'alarm_mask', severity: 'siren' }

@@ -2,7 +2,7 @@ import type { Cancel, Timers } from '../../../policy/platform.ts'
 
 /** Reads that came too late to alarm: told in one line for what came within five seconds. */
 export interface LateReads {
-  add(epc: string, ageMs: number): void
+  add(tag: string, ageMs: number): void
   stop(): void
 }
 
@@ -10,7 +10,7 @@ const TOGETHER_MS = 5_000
 const UNPAID_LIMIT = 1_000
 
 /** `tell` gets one line for a person. */
-export function lateReads(timers: Timers, isUnpaid: (epc: string) => boolean, tell: (detail: string) => void): LateReads {
+export function lateReads(timers: Timers, isUnpaid: (tag: string) => boolean, tell: (detail: string) => void): LateReads {
   let count = 0
   let oldestMs = 0
   let unpaid = new Set<string>()
@@ -25,10 +25,10 @@ export function lateReads(timers: Timers, isUnpaid: (epc: string) => boolean, te
   }
 
   return {
-    add(epc, ageMs) {
+    add(tag, ageMs) {
       count++
       oldestMs = Math.max(oldestMs, ageMs)
-      if (unpaid.size < UNPAID_LIMIT && isUnpaid(epc)) unpaid.add(epc)
+      if (unpaid.size < UNPAID_LIMIT && isUnpaid(tag)) unpaid.add(tag)
       timer ??= timers.after(TOGETHER_MS, finish)
     },
     stop: () => timer?.(),

@@ -17,6 +17,8 @@ export interface Presence {
   hasLeftUnseen(tag: string): boolean
   /** Whether the tag lies near the gate. */
   isStray(tag: string): boolean
+  /** Tags that do not lie there and were seen within so long, ms. */
+  near(withinMs: number, atMs: number): string[]
   /** Tags that lie near the gate, to be remembered over a restart. */
   strays(): Stray[]
   /** Forgets tags that have not been seen for long. */
@@ -175,6 +177,7 @@ export function presence({ strays, calibratingUntilMs, nowMs }: PresenceOptions)
       return true
     },
     isStray: (tag) => tracks.get(tag)?.isStray === true,
+    near: (withinMs, atMs) => [...tracks].flatMap(([tag, { isStray, lastMs }]) => (!isStray && atMs - lastMs <= withinMs ? [tag] : [])),
     strays() {
       const lying = [...tracks].filter(([, track]) => track.isStray).slice(-STRAYS_KEPT)
       // In steps, so that what lies still is not written again and again.

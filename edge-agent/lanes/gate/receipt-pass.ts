@@ -1,5 +1,6 @@
 import { parseEpc } from '../../../policy/gs1/epc.ts'
 import { receiptEntry, type ReceiptClaims } from '../../../policy/receipts/claims.ts'
+import { tagNameOf } from './gate-tag.ts'
 
 /**
  * Receipts that were honoured at a gate a moment ago. Each tag that passes takes one of the entries that
@@ -8,8 +9,11 @@ import { receiptEntry, type ReceiptClaims } from '../../../policy/receipts/claim
 export interface ReceiptPasses {
   /** `unused`: the numbers of the entries whose way out was free until now. */
   show(claims: ReceiptClaims, unused: readonly number[], atMs: number): void
-  /** Takes an entry for this tag, if there is one. The same tag again has its own already. */
-  covers(epc: string, atMs: number): boolean
+  /**
+   * Takes an entry for this tag, if there is one. The same tag again has its own already. A tag that is paid takes none but
+   * its own: that of its product is for one which nobody has named.
+   */
+  covers(tag: string, atMs: number, isPaid?: boolean): boolean
 }
 
 /** How long after it was shown the goods of a receipt may pass, ms. */
@@ -28,16 +32,13 @@ interface Pass {
 export function receiptPasses(): ReceiptPasses {
   let passes: Pass[] = []
 
-  function take(pass: Pass, epc: string): boolean {
-    if (pass.tags.has(epc)) return true
-    const gtin = parseEpc(epc)?.gtin14
-    const names = [receiptEntry(pass.cti, 'epc', epc), ...(gtin === undefined ? [] : [receiptEntry(pass.cti, 'gtin', gtin)])]
-    for (const name of names) {
-      const entry = Buffer.from(name).toString('hex')
+  function take(pass: Pass, tag: string, isPaid: boolean): boolean {
+    if (pass.tags.has(tag)) return true
+    for (const entry of entriesFor(pass.cti, tag, isPaid)) {
       const left = pass.left.get(entry) ?? 0
       if (left === 0) continue
       pass.left.set(entry, left - 1)
-      pass.tags.add(epc)
+      pass.tags.add(tag)
       return true
     }
     return false
@@ -50,12 +51,45 @@ export function receiptPasses(): ReceiptPasses {
       for (const n of unused) {
         const entry = entries[n]
         if (!entry) continue
-        const hex = Buffer.from(entry).toString('hex')
+        const hex = hexOf(entry)
         left.set(hex, (left.get(hex) ?? 0) + 1)
       }
       passes = passes.filter((pass) => pass.untilMs > atMs).slice(-PASSES_LIMIT + 1)
       passes.push({ cti, untilMs: atMs + PASS_MS, left, tags: new Set() })
     },
-    covers: (epc, atMs) => passes.some((pass) => pass.untilMs > atMs && take(pass, epc)),
+    covers: (tag, atMs, isPaid = false) => passes.some((pass) => pass.untilMs > atMs && take(pass, tag, isPaid)),
   }
+}
+
+/**
+ * Which tags are here with a receipt, each with the number of the entry that it takes of those that are `unused`. Where more
+ * tags of a product are here than the receipt has entries of it, nobody can tell which are the shopper's: none of them is.
+ */
+export function tagsOfReceipt({ cti, entries }: ReceiptClaims, unused: readonly number[], tags: readonly { tag: string; isPaid: boolean }[]): { tag: string; entry: number }[] {
+  const free = new Map<string, number[]>()
+  for (const n of unused) {
+    const entry = entries?.[n]
+    if (entry) free.set(hexOf(entry), [...(free.get(hexOf(entry)) ?? []), n])
+  }
+  const byEntry = new Map<string, string[]>()
+  for (const { tag, isPaid } of tags) {
+    const entry = entriesFor(cti, tag, isPaid).find((each) => free.has(each))
+    if (entry !== undefined) byEntry.set(entry, [...(byEntry.get(entry) ?? []), tag])
+  }
+  return [...byEntry].flatMap(([entry, here]) => {
+    const numbers = free.get(entry) ?? []
+    return here.length > numbers.length ? [] : here.flatMap((tag, i) => (numbers[i] === undefined ? [] : [{ tag, entry: numbers[i] }]))
+  })
+}
+
+/** The entries of a receipt that a tag may take, in hex: its own, and where it is not paid that of the product which an EPC names. */
+function entriesFor(cti: Uint8Array, tag: string, isPaid: boolean): string[] {
+  const name = tagNameOf(tag)
+  if ('tagUid' in name) return [hexOf(receiptEntry(cti, 'tagUid', name.tagUid))]
+  const gtin = isPaid ? undefined : parseEpc(name.epc)?.gtin14
+  return [hexOf(receiptEntry(cti, 'epc', name.epc)), ...(gtin === undefined ? [] : [hexOf(receiptEntry(cti, 'gtin', gtin))])]
+}
+
+function hexOf(entry: Uint8Array): string {
+  return Buffer.from(entry).toString('hex')
 }

@@ -1,0 +1,47 @@
+import type { Zone } from './deduplicate.ts'
+
+/**
+ *   paid and leaving ─▶ seen no more for 30 s ─▶ gone: told of once
+ *                         └ seen inside last, or covered by a receipt ─▶ not told of
+ *
+ * Paid tags that were seen leaving one gate. Whoever still stands there may yet show a receipt, which
+ * needs the ways out that are told of here: so they are told of only when the tags are gone.
+ */
+export interface Departures {
+  left(tag: string, atMs: number): void
+  /** A tag was seen; most are none that left. */
+  seen(tag: string, zone: Zone, atMs: number): void
+  /** Forgets those whose way out was used up otherwise. */
+  forget(isUsedUp: (tag: string) => boolean): void
+  /** Takes the tags that are gone, with when they left. */
+  takeGone(atMs: number): { tag: string; leftMs: number }[]
+}
+
+/** As long as a receipt that is shown covers tags (receipt-pass.ts), ms. */
+const GONE_MS = 30_000
+/** Tags that have left and are not gone; of more nobody is told. */
+const LIMIT = 2_000
+
+/** Nobody has left yet. */
+export function departures(): Departures {
+  const waiting = new Map<string, { leftMs: number; lastMs: number; isInside: boolean }>()
+  return {
+    left(tag, atMs) {
+      if (waiting.size < LIMIT || waiting.has(tag)) waiting.set(tag, { leftMs: atMs, lastMs: atMs, isInside: false })
+    },
+    seen(tag, zone, atMs) {
+      const departure = waiting.get(tag)
+      if (!departure) return
+      departure.lastMs = atMs
+      departure.isInside = zone === 'inside'
+    },
+    forget(isUsedUp) {
+      for (const tag of waiting.keys()) if (isUsedUp(tag)) waiting.delete(tag)
+    },
+    takeGone(atMs) {
+      const gone = [...waiting].filter(([, { lastMs }]) => atMs - lastMs >= GONE_MS)
+      for (const [tag] of gone) waiting.delete(tag)
+      return gone.flatMap(([tag, { leftMs, isInside }]) => (isInside ? [] : [{ tag, leftMs }]))
+    },
+  }
+}

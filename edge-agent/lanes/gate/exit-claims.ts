@@ -1,0 +1,96 @@
+import type { TagName } from '../../../device-drivers/drivers/device.ts'
+import type { Cancel, Platform } from '../../../policy/platform.ts'
+import type { ClaimExit } from '../../decisions/claim-exit.ts'
+import type { Log } from '../../log.ts'
+import { gateTagOf } from './gate-tag.ts'
+
+/**
+ *   gone ─▶ waits ─▶ one after the other: claim ─▶ done
+ *                      └ nobody answers, or another device holds it ─▶ once more in 15 s, for 4½ minutes
+ *
+ * The ways out of paid tags that have left. Nobody waits for this, and no signal does.
+ */
+export interface ExitClaims {
+  /** `leftMs`: trusted time at which it left. */
+  add(deviceId: string, tag: TagName, leftMs: number): void
+  /** Lets go of what waits; resolves when what is under way is on the disk. */
+  stop(): Promise<void>
+}
+
+export interface ExitClaimsParts {
+  platform: Platform
+  /** Trusted time, ms. */
+  nowMs(): number
+  claim: ClaimExit
+  log: Log
+}
+
+const AGAIN_MS = 15_000
+/** What is over 5 minutes old the cloud takes for a record of something past, and gives nothing for it (decisions §9). */
+const CLAIMED_WITHIN_MS = 270_000
+const WAITING_LIMIT = 2_000
+/** A tag that goes out, comes in again and goes out is one that has left: it is not asked for again for so long, ms. */
+const REMEMBERED_MS = 3_600_000
+const REMEMBERED_LIMIT = 10_000
+
+interface Waiting {
+  deviceId: string
+  tag: TagName
+  leftMs: number
+}
+
+/** Nothing waits yet. */
+export function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts): ExitClaims {
+  const { clock, timers } = platform
+  let waiting: Waiting[] = []
+  const done = new Map<string, number>()
+  let underWay: Promise<void> | undefined
+  let timer: Cancel | undefined
+  let isStopped = false
+
+  function remember(tag: string): void {
+    const [oldest] = done.keys()
+    if (done.size >= REMEMBERED_LIMIT && oldest !== undefined) done.delete(oldest)
+    done.delete(tag)
+    done.set(tag, clock.elapsed())
+  }
+
+  const isDone = (tag: string) => clock.elapsed() - (done.get(tag) ?? Number.NEGATIVE_INFINITY) < REMEMBERED_MS
+
+  async function work(): Promise<void> {
+    const later: Waiting[] = []
+    for (let next = waiting.shift(); next && !isStopped; next = waiting.shift()) {
+      if (nowMs() - next.leftMs > CLAIMED_WITHIN_MS || isDone(gateTagOf(next.tag))) continue
+      const became = await claim(next.deviceId, next.tag, next.leftMs)
+      if (became === 'later') later.push(next)
+      else remember(gateTagOf(next.tag))
+    }
+    waiting = [...later, ...waiting]
+  }
+
+  function start(): void {
+    if (underWay || isStopped) return
+    timer?.()
+    timer = undefined
+    underWay = work()
+      .catch((error: unknown) => log.error({ err: error }, 'the way out of a tag could not be claimed'))
+      .finally(() => {
+        underWay = undefined
+        if (waiting.length > 0 && !isStopped) timer ??= timers.after(AGAIN_MS, start)
+      })
+  }
+
+  return {
+    add(deviceId, tag, leftMs) {
+      if (isStopped || waiting.length >= WAITING_LIMIT || isDone(gateTagOf(tag))) return
+      waiting.push({ deviceId, tag, leftMs })
+      start()
+    },
+    async stop() {
+      isStopped = true
+      timer?.()
+      waiting = []
+      await underWay
+    },
+  }
+}
