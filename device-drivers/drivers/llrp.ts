@@ -15,7 +15,8 @@ import { eventQueue } from './event-queue.ts'
 import type { ReaderCapabilities } from './llrp/capabilities.ts'
 import { startConversation } from './llrp/conversation.ts'
 import type { LlrpConversation, LlrpListener } from './llrp/conversation.ts'
-import { isEpc, killTag } from './llrp/kill.ts'
+import { switchEasOff } from './llrp/eas.ts'
+import { killTag } from './llrp/kill.ts'
 import { eventsIn, isClosing, refusalIn, stampOf } from './llrp/notifications.ts'
 import { startPulse } from './llrp/pulse.ts'
 import { readerClock } from './llrp/reader-clock.ts'
@@ -23,6 +24,8 @@ import type { ReaderClock } from './llrp/reader-clock.ts'
 import { outputWrite } from './llrp/reader-settings.ts'
 import { claimsOf, LlrpSettings, signalOutputs } from './llrp/settings.ts'
 import { setUpReader } from './llrp/set-up.ts'
+import { isEpc, tagAccess } from './llrp/tag-access.ts'
+import type { TagAccess } from './llrp/tag-access.ts'
 import { noiseReport } from './noise-report.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
 import type { WriteAnswer } from './wanted-outputs.ts'
@@ -30,13 +33,14 @@ import type { WriteAnswer } from './wanted-outputs.ts'
 const MOST_RELEASES_WAITING = 8
 const CLOSE_WITHIN_MS = 2_000
 const NOT_CONNECTED = 'the reader is not connected'
+const NO_PASSWORD = '00000000'
 const NOTHING_RUNS: Promise<void> = Promise.resolve()
 
 /** One connection and what is known on it. */
 interface Connection {
   readonly conversation: LlrpConversation
   readonly greeting: Promise<void>
-  readonly listener: LlrpListener
+  readonly access: TagAccess
   /** Null until the reader is set up. */
   reader: ReaderCapabilities | null
   /** The reader has its settings, so single outputs may be written. */
@@ -107,7 +111,8 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
       greeting.catch(() => {})
       const listener = listen(readerClock(clock), greet, (reason) => conversation.end(reason))
       const conversation = startConversation(link, platform, listener)
-      connections.set(conversation, { conversation, greeting, listener, reader: null, takesOutputs: false })
+      const access = tagAccess(conversation, listener, timers, timeoutMs)
+      connections.set(conversation, { conversation, greeting, access, reader: null, takesOutputs: false })
       return conversation
     },
   }
@@ -155,24 +160,14 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
       const { gpo, pulseMs } = settings.release
       return startPulse({ gpo, pulseMs, timers, signal, write: (on) => write(gpo, on), onPulse: outputs.pulse, onFault })
     }
-    if (!settings.kill) return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
-    if (!current.reader.canKill) return refuse('failed', false, 'not_supported', 'the reader says that it does no operations on single tags')
-    if (!command.tag || !('epc' in command.tag) || !isEpc(command.tag.epc)) return refuse('failed', false, 'not_supported', 'a kill must name the EPC of the tag')
-    const { conversation, listener } = current
-    const outcome = killTag({
-      conversation,
-      epc: command.tag.epc,
-      password: settings.kill.password,
-      timeoutMs,
-      timers,
-      signal,
-      listen(onReport) {
-        listener.onReport = onReport
-        return () => {
-          listener.onReport = undefined
-        }
-      },
-    }).catch((error: unknown) => result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`))
+    const { kill, eas } = settings
+    if (!kill && !eas) return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
+    if (!current.reader.canReachTags) return refuse('failed', false, 'not_supported', 'the reader says that it does no operations on single tags')
+    if (!command.tag || !('epc' in command.tag) || !isEpc(command.tag.epc)) return refuse('failed', false, 'not_supported', 'the command must name the EPC of the tag')
+    const { epc } = command.tag
+    const { access } = current
+    const done = kill ? killTag(access, epc, kill.password, signal) : switchEasOff({ access, epc, password: eas?.password ?? NO_PASSWORD, signal })
+    const outcome = done.catch((error: unknown) => result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`))
     return { outcome, finished: outcome }
   }
 
