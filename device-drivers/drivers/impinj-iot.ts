@@ -14,8 +14,9 @@ import { eventQueue } from './event-queue.ts'
 import { basicAuth } from './http/conversation.ts'
 import { jsonOf, refusal, restClient } from './http/rest-client.ts'
 import { dataStream } from './impinj-iot/data-stream.ts'
-import { claimsOf, ImpinjIotSettings, signalOutputs } from './impinj-iot/settings.ts'
+import { claimsOf, ImpinjIotSettings, inputsOf, signalOutputs } from './impinj-iot/settings.ts'
 import { setUpReader } from './impinj-iot/set-up.ts'
+import { inputEvents } from './input-events.ts'
 import { startPulse } from './llrp/pulse.ts'
 import { readerClock } from './llrp/reader-clock.ts'
 import { noiseReport } from './noise-report.ts'
@@ -45,6 +46,7 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
   setMaxListeners(0, closing.signal)
   const clock = readerClock(platform.clock)
   const onFault = (detail: string) => queue.put({ type: 'fault', detail })
+  const watched = new Set(inputsOf(settings))
   const rest = restClient({ link, links, platform, timeoutMs, headers: { authorization } })
   const stream = dataStream({
     link: { ...link, channel: 'stream' },
@@ -54,6 +56,11 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
     timeoutMs,
     silenceMs: settings.keepaliveSeconds * KEEPALIVES_MISSED * 1_000,
     onTags: (sightings) => queue.putReads(sightings.map((sighting) => readOf(sighting, clock))),
+    onInput({ input, on, utcUs }) {
+      if (!watched.has(input)) return
+      const ageMs = platform.clock.elapsed() - clock.seenAt({ utcUs })
+      for (const event of inputEvents({ input, on, ageMs }, settings.passageInput)) queue.put(event)
+    },
     onFault,
     onNoise: noise.add,
   })
@@ -85,7 +92,8 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
       if (current.over.aborted) return
       const answer = await rest.ask({ method: 'GET', path: IMPINJ_PATHS.status })
       const status = objectOf(jsonOf(answer))?.['status']
-      if (status === 'idle') {
+      // Between two triggers it rests.
+      if (status === 'idle' && !settings.readWhile) {
         onFault('the reader had stopped to read; it is started again')
         return current.end('the reader no longer reads')
       }
