@@ -1,17 +1,14 @@
-import { setMaxListeners } from 'node:events'
-import { deadline } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { message } from '../protocols/llrp/elements.ts'
 import type { Message } from '../protocols/llrp/elements.ts'
 import type { TagSighting } from '../protocols/llrp/tag-reports.ts'
 import type { LinkProtocol, Membership, SharedLinks } from '../transports/shared-links.ts'
-import { commandQueue } from './command-queue.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
-import type { CommandResult, DeviceCommand, DeviceIdentity, ProtectionDevice, TagRead } from './device.ts'
+import type { DeviceCommand, DeviceIdentity, ProtectionDevice, TagRead } from './device.ts'
 import type { Driver } from './driver.ts'
-import { eitherSignal } from './either-signal.ts'
 import { eventQueue } from './event-queue.ts'
+import { settled } from './link-device.ts'
 import type { ReaderCapabilities } from './llrp/capabilities.ts'
 import { startConversation } from './llrp/conversation.ts'
 import type { LlrpConversation, LlrpListener } from './llrp/conversation.ts'
@@ -27,14 +24,13 @@ import { setUpReader } from './llrp/set-up.ts'
 import { isEpc, tagAccess } from './llrp/tag-access.ts'
 import type { TagAccess } from './llrp/tag-access.ts'
 import { noiseReport } from './noise-report.ts'
+import { outputCommands } from './output-commands.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
 import type { WriteAnswer } from './wanted-outputs.ts'
 
-const MOST_RELEASES_WAITING = 8
-const CLOSE_WITHIN_MS = 2_000
+const GOODBYE_WITHIN_MS = 2_000
 const NOT_CONNECTED = 'the reader is not connected'
 const NO_PASSWORD = '00000000'
-const NOTHING_RUNS: Promise<void> = Promise.resolve()
 
 /** One connection and what is known on it. */
 interface Connection {
@@ -52,10 +48,6 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
   const { requestTimeoutMs: timeoutMs } = settings
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
-  const releases = commandQueue(MOST_RELEASES_WAITING)
-  const closing = new AbortController()
-  // Every command that waits listens for the end of the device; the queue bounds them.
-  setMaxListeners(0, closing.signal)
   const connections = new WeakMap<LlrpConversation, Connection>()
   let membership: Membership<LlrpConversation> | null = null
 
@@ -154,7 +146,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
 
   function release(command: DeviceCommand & { kind: 'release' }, signal: AbortSignal): RunningCommand {
     const current = connection()
-    const refuse = (...why: Parameters<typeof result>): RunningCommand => ({ outcome: Promise.resolve(result(...why)), finished: NOTHING_RUNS })
+    const refuse = (...why: Parameters<typeof result>): RunningCommand => settled(result(...why))
     if (!current?.reader || current.conversation.isOver) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
     if (settings.release) {
       const { gpo, pulseMs } = settings.release
@@ -171,24 +163,10 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     return { outcome, finished: outcome }
   }
 
-  async function execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
-    if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
-    if (command.kind === 'signal') return outputs.signal(command.signal, command.seconds)
-    const both = eitherSignal(signal, closing.signal)
-    const told = await releases.run(both.signal, () => {
-      const running = release(command, both.signal)
-      void running.finished.then(both.done)
-      return running
-    })
-    if (!told.commanded) both.done()
-    return told
-  }
-
   async function sayGoodbye(signal: AbortSignal): Promise<void> {
-    await releases.idle()
     const current = connection()
     if (!current?.takesOutputs) return
-    const ask = { timeoutMs: CLOSE_WITHIN_MS, signal }
+    const ask = { timeoutMs: GOODBYE_WITHIN_MS, signal }
     const { conversation } = current
     // Sent in one go, so that the reader has all of it even when it answers late.
     await Promise.all([
@@ -198,13 +176,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     ])
   }
 
-  async function close(): Promise<void> {
-    closing.abort(new DOMException('the device is being closed', 'AbortError'))
-    outputs.allOff()
-    const limit = deadline(timers, CLOSE_WITHIN_MS)
-    const outOfTime = new Promise<void>((resolve) => limit.signal.addEventListener('abort', () => resolve(), { once: true }))
-    await Promise.race([sayGoodbye(limit.signal), outOfTime])
-    limit.done()
+  function letGo(): void {
     const member = membership
     membership = null
     member?.speaker.end('closed')
@@ -213,6 +185,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     queue.end()
   }
 
+  const { execute, close } = outputCommands({ platform, outputs, release, sayGoodbye, letGo })
   return { connect, identify, untilLost: () => membership?.lost ?? Promise.resolve('the link was lost'), execute, events: queue.events, close }
 }
 
