@@ -14,7 +14,9 @@ import { salesExport } from './retail/sales-export.ts'
 import { webhookFanOut } from './retail/webhook-fan-out.ts'
 import type { Figure, Result } from './figure.ts'
 import { gate } from './gate.ts'
+import { grantToRelay } from './grant-to-relay.ts'
 import { describeMachine } from './machine.ts'
+import { recovery } from './recovery.ts'
 import { asText } from './report.ts'
 import { tagReads } from './tag-reads.ts'
 import { verifyAndRedeem } from './verify-and-redeem.ts'
@@ -24,7 +26,7 @@ import { verifyToken } from './verify-token.ts'
 const AUTHORIZATION = [verifyToken, verifyAndRedeem, verifyProtectedItem]
 const CATALOGUE = [productPage, productByEan, productInsert, memory, catalogueSize, productImport]
 const RETAIL = [checkoutJourney, webhookFanOut, analyticsRead, salesExport]
-const DOOR = [gate, tagReads]
+const DOOR = [gate, tagReads, grantToRelay, recovery]
 const FIGURES: readonly Figure[] = [...AUTHORIZATION, ...CATALOGUE, ...RETAIL, ...DOOR]
 
 const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.

@@ -1,5 +1,5 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { API_OPTIONS, BACKUP_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, RESEAL_OPTIONS, RESTORE_OPTIONS, SIMULATE_OPTIONS, SIMULATE_PSP_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
+import { API_OPTIONS, BACKUP_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, RESEAL_OPTIONS, RESTORE_OPTIONS, SIMULATE_NFC_OPTIONS, SIMULATE_OPTIONS, SIMULATE_PSP_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
 
 interface Command {
   readonly words: readonly string[]
@@ -55,6 +55,7 @@ const COMMANDS: readonly Command[] = [
     help: async (args) => (await import('./commands/api.ts')).apiHelp(args),
   },
   ...SIMULATORS.map((name) => command(['simulate', name], `a simulated ${name} on a TCP port`, SIMULATE_OPTIONS, async (settings) => (await import('./commands/simulate.ts')).runSimulate(name, settings))),
+  command(['simulate', 'nfc'], 'a simulated NFC reader behind a pcscd of its own', SIMULATE_NFC_OPTIONS, async (settings) => (await import('./commands/simulate-nfc.ts')).runSimulateNfc(settings)),
   commandWith(['simulate', 'replay'], 'FILE', 'a device on a TCP port that says again what a trace holds', SIMULATE_OPTIONS, async (file, settings) => (await import('./commands/simulate-readers.ts')).runReplay(file, settings)),
   ...(['pos', 'erp'] as const).map((side) =>
     commandWith(['simulate', side], 'SYSTEM', side === 'pos' ? 'a simulated till system, such as shopify' : 'a simulated ERP system, such as odoo', SIMULATE_VENDOR_OPTIONS, async (system, settings) =>

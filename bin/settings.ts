@@ -166,6 +166,10 @@ export const SIMULATE_OPTIONS = {
   pushFormat: choice({ flag: 'push-format', env: 'UNTAG_SIMULATOR_PUSH_FORMAT', help: 'http-ingest: whose reader' }, ['keonn', 'impinj'], 'keonn'),
 }
 
+export const SIMULATE_NFC_OPTIONS = {
+  socket: text({ flag: 'socket', env: 'UNTAG_SIMULATOR_SOCKET', help: 'the socket that stands for that of pcscd; give it to the agent as --pcscd-socket' }, 'FILE', 'var/pcscd.sock'),
+}
+
 export const SIMULATE_VENDOR_OPTIONS = { port: SIMULATE_OPTIONS.port, host }
 
 /** Where `untag cloud` listens when nothing else is said. */

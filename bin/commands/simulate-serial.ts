@@ -1,36 +1,28 @@
-import { createInterface } from 'node:readline'
 import { bytesOfHex } from '../../device-drivers/protocols/hex.ts'
 import { m100Pad } from '../../simulators/devices/m100-pad.ts'
 import { osdpDevice } from '../../simulators/devices/osdp-device.ts'
 import { serveTcp, type TcpService, type TcpServiceOptions } from '../../simulators/devices/serve.ts'
 import { thingMagicReader } from '../../simulators/devices/thingmagic-reader.ts'
 import { realPlatform } from '../platform.ts'
+import { takeOrders, type Orders } from './simulate-orders.ts'
 
 /** Devices with a serial line, which a TCP port stands for here as behind a serial device server. */
 export const SERIAL_SIMULATORS = ['uhf-m100', 'osdp', 'thingmagic'] as const
 export type SerialSimulator = (typeof SERIAL_SIMULATORS)[number]
 
 type Where = Pick<TcpServiceOptions, 'host' | 'port'>
-type Orders = Record<string, (...words: string[]) => void>
 
 const EPC = /^(?:[0-9A-F]{4}){1,31}$/
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 
-/** Each line of stdin is an order and its words. */
 async function serveWithOrders(where: Where, serve: TcpServiceOptions['serve'], orders: Orders): Promise<TcpService> {
   const service = await serveTcp({ ...where, serve })
-  const lines = createInterface({ input: process.stdin })
-  lines.on('line', (line) => {
-    const [order = '', ...words] = line.trim().split(/\s+/)
-    const carryOut = orders[order]
-    if (carryOut) carryOut(...words)
-    else if (order !== '') say(`orders: ${Object.keys(orders).join(', ')}`)
-  })
+  const stopOrders = takeOrders(orders)
   return {
     ...service,
     port: service.port,
     async close() {
-      lines.close()
+      stopOrders()
       await service.close()
     },
   }

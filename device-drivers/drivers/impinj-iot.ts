@@ -1,32 +1,30 @@
-import { setMaxListeners } from 'node:events'
-import { deadline, pause } from '../../policy/platform.ts'
+import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { gpoRequest, IMPINJ_FACTORY_LOGIN, IMPINJ_PATHS } from '../protocols/impinj-iot/requests.ts'
 import { objectOf } from '../protocols/tag-sighting.ts'
 import type { SharedLinks } from '../transports/shared-links.ts'
-import { commandQueue } from './command-queue.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
-import type { CommandResult, DeviceIdentity, ProtectionDevice } from './device.ts'
+import type { DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
-import { eitherSignal } from './either-signal.ts'
 import { eventQueue } from './event-queue.ts'
 import { basicAuth } from './http/conversation.ts'
 import { jsonOf, refusal, restClient } from './http/rest-client.ts'
 import { dataStream } from './impinj-iot/data-stream.ts'
-import { claimsOf, ImpinjIotSettings, signalOutputs } from './impinj-iot/settings.ts'
+import { claimsOf, ImpinjIotSettings, inputsOf, signalOutputs } from './impinj-iot/settings.ts'
 import { setUpReader } from './impinj-iot/set-up.ts'
+import { inputEvents } from './input-events.ts'
+import { settled } from './link-device.ts'
 import { startPulse } from './llrp/pulse.ts'
 import { readerClock } from './llrp/reader-clock.ts'
 import { noiseReport } from './noise-report.ts'
+import { outputCommands } from './output-commands.ts'
 import { openSession } from './session.ts'
 import type { Session } from './session.ts'
 import { readOf } from './tag-read.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
 import type { WriteAnswer } from './wanted-outputs.ts'
 
-const MOST_RELEASES_WAITING = 8
-const CLOSE_WITHIN_MS = 2_000
 /** How often the reader is asked whether it still reads; the answer also keeps the connection open. */
 const LOOK_EVERY_MS = 2_000
 const MOST_MISSED = 2
@@ -39,12 +37,9 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
   const authorization = basicAuth(user, password)
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
-  const releases = commandQueue(MOST_RELEASES_WAITING)
-  const closing = new AbortController()
-  // Every command that waits listens for the end of the device; the queue bounds them.
-  setMaxListeners(0, closing.signal)
   const clock = readerClock(platform.clock)
   const onFault = (detail: string) => queue.put({ type: 'fault', detail })
+  const watched = new Set(inputsOf(settings))
   const rest = restClient({ link, links, platform, timeoutMs, headers: { authorization } })
   const stream = dataStream({
     link: { ...link, channel: 'stream' },
@@ -54,6 +49,11 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
     timeoutMs,
     silenceMs: settings.keepaliveSeconds * KEEPALIVES_MISSED * 1_000,
     onTags: (sightings) => queue.putReads(sightings.map((sighting) => readOf(sighting, clock))),
+    onInput({ input, on, utcUs }) {
+      if (!watched.has(input)) return
+      const ageMs = platform.clock.elapsed() - clock.seenAt({ utcUs })
+      for (const event of inputEvents({ input, on, ageMs }, settings.passageInput)) queue.put(event)
+    },
     onFault,
     onNoise: noise.add,
   })
@@ -85,7 +85,8 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
       if (current.over.aborted) return
       const answer = await rest.ask({ method: 'GET', path: IMPINJ_PATHS.status })
       const status = objectOf(jsonOf(answer))?.['status']
-      if (status === 'idle') {
+      // Between two triggers it rests.
+      if (status === 'idle' && !settings.readWhile) {
         onFault('the reader had stopped to read; it is started again')
         return current.end('the reader no longer reads')
       }
@@ -121,47 +122,28 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
   }
 
   function release(signal: AbortSignal): RunningCommand {
-    const refuse = (...why: Parameters<typeof result>): RunningCommand => ({ outcome: Promise.resolve(result(...why)), finished: Promise.resolve() })
+    const refuse = (...why: Parameters<typeof result>): RunningCommand => settled(result(...why))
     if (!settings.release) return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
     if (!session || session.over.aborted) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
     const { gpo, pulseMs } = settings.release
     return startPulse({ gpo, pulseMs, timers, signal, write: (on) => write(gpo, on, on), onPulse: outputs.pulse, onFault })
   }
 
-  async function execute(command: Parameters<ProtectionDevice['execute']>[0], signal: AbortSignal): Promise<CommandResult> {
-    if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
-    if (command.kind === 'signal') return outputs.signal(command.signal, command.seconds)
-    const both = eitherSignal(signal, closing.signal)
-    const told = await releases.run(both.signal, () => {
-      const running = release(both.signal)
-      void running.finished.then(both.done)
-      return running
-    })
-    if (!told.commanded) both.done()
-    return told
-  }
-
   async function sayGoodbye(signal: AbortSignal): Promise<void> {
-    await releases.idle()
     if (!session || session.over.aborted) return
     const off = [...outputs.wanted().keys()].map((output) => [output, false] as const)
     if (off.length > 0) await rest.ask({ method: 'PUT', path: IMPINJ_PATHS.gpos, body: gpoRequest(off), signal })
     await rest.ask({ method: 'POST', path: IMPINJ_PATHS.stop, signal })
   }
 
-  async function close(): Promise<void> {
-    closing.abort(new DOMException('the device is being closed', 'AbortError'))
-    outputs.allOff()
-    const limit = deadline(timers, CLOSE_WITHIN_MS)
-    const outOfTime = new Promise<void>((resolve) => limit.signal.addEventListener('abort', () => resolve(), { once: true }))
-    await Promise.race([sayGoodbye(limit.signal), outOfTime])
-    limit.done()
+  function letGo(): void {
     session?.end('closed')
     rest.leave()
     noise.stop()
     queue.end()
   }
 
+  const commands = outputCommands({ platform, outputs, release: (_command, signal) => release(signal), sayGoodbye, letGo })
   return {
     async connect(signal, onFailure) {
       session?.end('connected anew')
@@ -169,9 +151,8 @@ function openImpinjIot(settings: ImpinjIotSettings, links: SharedLinks, platform
     },
     identify,
     untilLost: () => session?.lost ?? Promise.resolve('the link was lost'),
-    execute,
     events: queue.events,
-    close,
+    ...commands,
   }
 }
 

@@ -1,21 +1,19 @@
-import { setMaxListeners } from 'node:events'
-import { deadline } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { message } from '../protocols/llrp/elements.ts'
 import type { Message } from '../protocols/llrp/elements.ts'
 import type { TagSighting } from '../protocols/llrp/tag-reports.ts'
 import type { LinkProtocol, Membership, SharedLinks } from '../transports/shared-links.ts'
-import { commandQueue } from './command-queue.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
-import type { CommandResult, DeviceCommand, DeviceIdentity, ProtectionDevice, TagRead } from './device.ts'
+import type { DeviceCommand, DeviceIdentity, ProtectionDevice, TagRead } from './device.ts'
 import type { Driver } from './driver.ts'
-import { eitherSignal } from './either-signal.ts'
 import { eventQueue } from './event-queue.ts'
+import { settled } from './link-device.ts'
 import type { ReaderCapabilities } from './llrp/capabilities.ts'
 import { startConversation } from './llrp/conversation.ts'
 import type { LlrpConversation, LlrpListener } from './llrp/conversation.ts'
-import { isEpc, killTag } from './llrp/kill.ts'
+import { switchEasOff } from './llrp/eas.ts'
+import { killTag } from './llrp/kill.ts'
 import { eventsIn, isClosing, refusalIn, stampOf } from './llrp/notifications.ts'
 import { startPulse } from './llrp/pulse.ts'
 import { readerClock } from './llrp/reader-clock.ts'
@@ -23,20 +21,22 @@ import type { ReaderClock } from './llrp/reader-clock.ts'
 import { outputWrite } from './llrp/reader-settings.ts'
 import { claimsOf, LlrpSettings, signalOutputs } from './llrp/settings.ts'
 import { setUpReader } from './llrp/set-up.ts'
+import { isEpc, tagAccess } from './llrp/tag-access.ts'
+import type { TagAccess } from './llrp/tag-access.ts'
 import { noiseReport } from './noise-report.ts'
+import { outputCommands } from './output-commands.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
 import type { WriteAnswer } from './wanted-outputs.ts'
 
-const MOST_RELEASES_WAITING = 8
-const CLOSE_WITHIN_MS = 2_000
+const GOODBYE_WITHIN_MS = 2_000
 const NOT_CONNECTED = 'the reader is not connected'
-const NOTHING_RUNS: Promise<void> = Promise.resolve()
+const NO_PASSWORD = '00000000'
 
 /** One connection and what is known on it. */
 interface Connection {
   readonly conversation: LlrpConversation
   readonly greeting: Promise<void>
-  readonly listener: LlrpListener
+  readonly access: TagAccess
   /** Null until the reader is set up. */
   reader: ReaderCapabilities | null
   /** The reader has its settings, so single outputs may be written. */
@@ -48,10 +48,6 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
   const { requestTimeoutMs: timeoutMs } = settings
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
-  const releases = commandQueue(MOST_RELEASES_WAITING)
-  const closing = new AbortController()
-  // Every command that waits listens for the end of the device; the queue bounds them.
-  setMaxListeners(0, closing.signal)
   const connections = new WeakMap<LlrpConversation, Connection>()
   let membership: Membership<LlrpConversation> | null = null
 
@@ -107,7 +103,8 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
       greeting.catch(() => {})
       const listener = listen(readerClock(clock), greet, (reason) => conversation.end(reason))
       const conversation = startConversation(link, platform, listener)
-      connections.set(conversation, { conversation, greeting, listener, reader: null, takesOutputs: false })
+      const access = tagAccess(conversation, listener, timers, timeoutMs)
+      connections.set(conversation, { conversation, greeting, access, reader: null, takesOutputs: false })
       return conversation
     },
   }
@@ -149,51 +146,27 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
 
   function release(command: DeviceCommand & { kind: 'release' }, signal: AbortSignal): RunningCommand {
     const current = connection()
-    const refuse = (...why: Parameters<typeof result>): RunningCommand => ({ outcome: Promise.resolve(result(...why)), finished: NOTHING_RUNS })
+    const refuse = (...why: Parameters<typeof result>): RunningCommand => settled(result(...why))
     if (!current?.reader || current.conversation.isOver) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
     if (settings.release) {
       const { gpo, pulseMs } = settings.release
       return startPulse({ gpo, pulseMs, timers, signal, write: (on) => write(gpo, on), onPulse: outputs.pulse, onFault })
     }
-    if (!settings.kill) return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
-    if (!current.reader.canKill) return refuse('failed', false, 'not_supported', 'the reader says that it does no operations on single tags')
-    if (!command.tag || !('epc' in command.tag) || !isEpc(command.tag.epc)) return refuse('failed', false, 'not_supported', 'a kill must name the EPC of the tag')
-    const { conversation, listener } = current
-    const outcome = killTag({
-      conversation,
-      epc: command.tag.epc,
-      password: settings.kill.password,
-      timeoutMs,
-      timers,
-      signal,
-      listen(onReport) {
-        listener.onReport = onReport
-        return () => {
-          listener.onReport = undefined
-        }
-      },
-    }).catch((error: unknown) => result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`))
+    const { kill, eas } = settings
+    if (!kill && !eas) return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
+    if (!current.reader.canReachTags) return refuse('failed', false, 'not_supported', 'the reader says that it does no operations on single tags')
+    if (!command.tag || !('epc' in command.tag) || !isEpc(command.tag.epc)) return refuse('failed', false, 'not_supported', 'the command must name the EPC of the tag')
+    const { epc } = command.tag
+    const { access } = current
+    const done = kill ? killTag(access, epc, kill.password, signal) : switchEasOff({ access, epc, password: eas?.password ?? NO_PASSWORD, signal })
+    const outcome = done.catch((error: unknown) => result('unknown', true, 'answer_lost', `fault in the driver: ${String(error)}`))
     return { outcome, finished: outcome }
   }
 
-  async function execute(command: DeviceCommand, signal: AbortSignal): Promise<CommandResult> {
-    if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
-    if (command.kind === 'signal') return outputs.signal(command.signal, command.seconds)
-    const both = eitherSignal(signal, closing.signal)
-    const told = await releases.run(both.signal, () => {
-      const running = release(command, both.signal)
-      void running.finished.then(both.done)
-      return running
-    })
-    if (!told.commanded) both.done()
-    return told
-  }
-
   async function sayGoodbye(signal: AbortSignal): Promise<void> {
-    await releases.idle()
     const current = connection()
     if (!current?.takesOutputs) return
-    const ask = { timeoutMs: CLOSE_WITHIN_MS, signal }
+    const ask = { timeoutMs: GOODBYE_WITHIN_MS, signal }
     const { conversation } = current
     // Sent in one go, so that the reader has all of it even when it answers late.
     await Promise.all([
@@ -203,13 +176,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     ])
   }
 
-  async function close(): Promise<void> {
-    closing.abort(new DOMException('the device is being closed', 'AbortError'))
-    outputs.allOff()
-    const limit = deadline(timers, CLOSE_WITHIN_MS)
-    const outOfTime = new Promise<void>((resolve) => limit.signal.addEventListener('abort', () => resolve(), { once: true }))
-    await Promise.race([sayGoodbye(limit.signal), outOfTime])
-    limit.done()
+  function letGo(): void {
     const member = membership
     membership = null
     member?.speaker.end('closed')
@@ -218,6 +185,7 @@ function openLlrp(settings: LlrpSettings, links: SharedLinks, platform: Platform
     queue.end()
   }
 
+  const { execute, close } = outputCommands({ platform, outputs, release, sayGoodbye, letGo })
   return { connect, identify, untilLost: () => membership?.lost ?? Promise.resolve('the link was lost'), execute, events: queue.events, close }
 }
 

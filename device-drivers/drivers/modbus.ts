@@ -1,16 +1,13 @@
-import { setMaxListeners } from 'node:events'
-import { deadline } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { Membership, SharedLinks } from '../transports/shared-links.ts'
-import { commandQueue } from './command-queue.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
-import type { CommandResult, DeviceIdentity, ProtectionDevice } from './device.ts'
+import type { DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
-import { eitherSignal } from './either-signal.ts'
 import { eventQueue } from './event-queue.ts'
 import { watchInputs } from './input-watch.ts'
+import { settled } from './link-device.ts'
 import { auditOutputs } from './modbus/audit.ts'
 import { answerText, switchAnswer } from './modbus/board.ts'
 import type { Board } from './modbus/board.ts'
@@ -22,13 +19,12 @@ import { beginSession, misfit } from './modbus/session.ts'
 import type { Session } from './modbus/session.ts'
 import { claimsOf, framingOf, linkUseOf, ModbusSettings, signalOutputs } from './modbus/settings.ts'
 import { noiseReport } from './noise-report.ts'
+import { outputCommands } from './output-commands.ts'
 import { startRelease } from './release.ts'
 import type { SwitchOutput } from './release.ts'
 import { wantedOutputs } from './wanted-outputs.ts'
 import type { WriteAnswer } from './wanted-outputs.ts'
 
-const MOST_RELEASES_WAITING = 8
-const CLOSE_WITHIN_MS = 2_000
 const NOT_CONNECTED = 'the board is not connected'
 
 function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
@@ -36,10 +32,6 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
   const { confirmInput, door, interlock } = settings
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
-  const releases = commandQueue(MOST_RELEASES_WAITING)
-  const closing = new AbortController()
-  // Every command that waits listens for the end of the device; the queue bounds them.
-  setMaxListeners(0, closing.signal)
   let membership: Membership<ModbusBus> | null = null
   let session: Session | null = null
 
@@ -122,7 +114,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
   function release(signal: AbortSignal): RunningCommand {
     const current = session
     if (!current?.inputs || current.over.aborted) {
-      return { outcome: Promise.resolve(result('failed', false, 'not_ready', NOT_CONNECTED)), finished: Promise.resolve() }
+      return settled(result('failed', false, 'not_ready', NOT_CONNECTED))
     }
     const { board, inputs, over } = current
     const { output, pulseMs } = settings
@@ -142,32 +134,12 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     })
   }
 
-  async function execute(command: Parameters<ProtectionDevice['execute']>[0], signal: AbortSignal): Promise<CommandResult> {
-    if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
-    if (command.kind === 'signal') return outputs.signal(command.signal, command.seconds)
-    const both = eitherSignal(signal, closing.signal)
-    const told = await releases.run(both.signal, () => {
-      const running = release(both.signal)
-      void running.finished.then(both.done)
-      return running
-    })
-    if (!told.commanded) both.done()
-    return told
-  }
-
   async function switchOff(signal: AbortSignal): Promise<void> {
-    await releases.idle()
     const board = session?.board
     await Promise.all([...outputs.wanted().keys()].map((output) => board?.writeCoil(output, false, { signal })))
   }
 
-  async function close(): Promise<void> {
-    closing.abort(new DOMException('the device is being closed', 'AbortError'))
-    outputs.allOff()
-    const limit = deadline(timers, CLOSE_WITHIN_MS)
-    const outOfTime = new Promise<void>((resolve) => limit.signal.addEventListener('abort', () => resolve(), { once: true }))
-    await Promise.race([switchOff(limit.signal), outOfTime])
-    limit.done()
+  function letGo(): void {
     session?.end('closed')
     const member = membership
     membership = null
@@ -177,6 +149,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     queue.end()
   }
 
+  const { execute, close } = outputCommands({ platform, outputs, release: (_command, signal) => release(signal), sayGoodbye: switchOff, letGo })
   return { connect, identify, untilLost: () => session?.lost ?? Promise.resolve('the link was lost'), execute, events: queue.events, close }
 }
 

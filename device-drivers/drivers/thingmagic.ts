@@ -9,13 +9,12 @@ import {
 } from '../protocols/thingmagic/messages.ts'
 import type { ThingMagicRegion } from '../protocols/thingmagic/messages.ts'
 import { linkKey, LinkSettings } from '../transports/link-settings.ts'
-import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
+import type { SharedLinks } from '../transports/shared-links.ts'
 import { result, SIGNALS } from './device.ts'
 import type { DeviceIdentity, ProtectionDevice, Signal } from './device.ts'
 import { DeviceId } from './driver.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
-import { startExchange } from './exchange.ts'
 import type { Exchange, ExchangeAnswer } from './exchange.ts'
 import { FEEDS_FROM_NEAR } from './feeding.ts'
 import { keepReading } from './keep-reading.ts'
@@ -23,6 +22,7 @@ import type { KeptReading } from './keep-reading.ts'
 import { linkDevice, settled } from './link-device.ts'
 import type { LinkSession } from './link-device.ts'
 import { noiseReport } from './noise-report.ts'
+import { frameOf, readerLine } from './reader-line.ts'
 import type { SwitchAnswer } from './release.ts'
 import { tagPresence } from './tag-presence.ts'
 import { timedSignals } from './timed-signals.ts'
@@ -93,15 +93,7 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
     return null
   }
 
-  // Made for this device alone: a reader shares its line with nobody.
-  const protocol: LinkProtocol<Line> = {
-    name: 'ThingMagic reader',
-    start(link) {
-      const exchange = startExchange({ codec: thingMagicCodec('host'), gapMs: 0, quarantineMs: 100, onStray }, link, platform)
-      exchange.onNoise(noise.add)
-      return exchange
-    },
-  }
+  const protocol = readerLine({ name: 'ThingMagic reader', codec: () => thingMagicCodec('host'), onStray, noise, platform })
 
   /** The pin as it shall be; reading is stopped for it, as the modules take no other command while they read. */
   async function write(signal: Signal, ms: number): Promise<SwitchAnswer> {
@@ -137,17 +129,11 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
     }
     async function asked(frame: ThingMagicFrame, what: string | null): Promise<ThingMagicFrame> {
       const answer = await ask(frame)
-      if (signal.aborted) throw signal.reason as Error
-      if (answer.kind !== 'answered') {
-        const detail = answer.kind === 'lost' ? answer.detail : 'no answer'
-        session.silent(detail)
-        throw new Error(detail)
+      const got = frameOf(answer, session, signal)
+      if (what !== null && got.status !== 0) {
+        throw new Error(`the reader refuses ${what}: ${statusText(got.status ?? 0)}; check the settings of ${settings.deviceId}`)
       }
-      session.heard()
-      if (what !== null && answer.frame.status !== 0) {
-        throw new Error(`the reader refuses ${what}: ${statusText(answer.frame.status ?? 0)}; check the settings of ${settings.deviceId}`)
-      }
-      return answer.frame
+      return got
     }
 
     // It may still be reading from before. One that does not read may refuse to stop.

@@ -5,13 +5,12 @@ import {
   decodeTag, M100, m100Command, M100_INFORMATION, M100_REGIONS, NO_TAG, pollMany, refusalOf, refusalText, setPower,
 } from '../protocols/m100/messages.ts'
 import { linkKey } from '../transports/link-settings.ts'
-import type { LinkProtocol, SharedLinks } from '../transports/shared-links.ts'
+import type { SharedLinks } from '../transports/shared-links.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
 import type { DeviceIdentity, ProtectionDevice, TagName } from './device.ts'
 import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
-import { startExchange } from './exchange.ts'
 import type { Exchange } from './exchange.ts'
 import { keepReading } from './keep-reading.ts'
 import type { KeptReading } from './keep-reading.ts'
@@ -22,6 +21,7 @@ import type { AskM100 } from './m100/ask.ts'
 import { deactivateTag } from './m100/deactivate.ts'
 import { M100Settings } from './m100/settings.ts'
 import { noiseReport } from './noise-report.ts'
+import { frameOf, readerLine } from './reader-line.ts'
 import { tagPresence } from './tag-presence.ts'
 
 type Line = Exchange<M100Frame>
@@ -58,15 +58,7 @@ function openM100(settings: M100Settings, links: SharedLinks, platform: Platform
     return refusalOf(frame) === NO_TAG ? null : { bytes: frame.parameters.length, detail: 'a frame that answers nothing' }
   }
 
-  // Made for this device alone: a reader shares its line with nobody.
-  const protocol: LinkProtocol<Line> = {
-    name: 'M100 reader',
-    start(link) {
-      const exchange = startExchange({ codec: m100Codec('host'), gapMs: 0, quarantineMs: 100, onStray }, link, platform)
-      exchange.onNoise(noise.add)
-      return exchange
-    },
-  }
+  const protocol = readerLine({ name: 'M100 reader', codec: () => m100Codec('host'), onStray, noise, platform })
 
   async function begin(session: LinkSession<Line>, signal: AbortSignal): Promise<DeviceIdentity> {
     polling = null
@@ -74,18 +66,12 @@ function openM100(settings: M100Settings, links: SharedLinks, platform: Platform
 
     async function asked(frame: M100Frame, what: string): Promise<M100Frame> {
       const answer = await asking(frame, { signal })
-      if (signal.aborted) throw signal.reason as Error
-      if (answer.kind !== 'answered') {
-        const detail = answer.kind === 'lost' ? answer.detail : 'no answer'
-        session.silent(detail)
-        throw new Error(detail)
-      }
-      session.heard()
-      const refusal = refusalOf(answer.frame)
+      const got = frameOf(answer, session, signal)
+      const refusal = refusalOf(got)
       if (refusal !== null) {
         throw new Error(`the reader refuses ${what}: ${refusalText(refusal)}; check the settings of ${settings.deviceId}`)
       }
-      return answer.frame
+      return got
     }
 
     // It may still be polling from before, and its tags are no answers.

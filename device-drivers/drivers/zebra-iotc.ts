@@ -1,22 +1,21 @@
-import { setMaxListeners } from 'node:events'
-import { deadline, pause } from '../../policy/platform.ts'
+import { pause } from '../../policy/platform.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { utcUsOf } from '../protocols/timestamps.ts'
 import { zebraTags } from '../protocols/zebra-iotc/messages.ts'
 import { linkKey } from '../transports/link-settings.ts'
 import type { Membership, SharedLinks } from '../transports/shared-links.ts'
-import { commandQueue } from './command-queue.ts'
 import type { RunningCommand } from './command-queue.ts'
 import { result } from './device.ts'
-import type { CommandResult, DeviceIdentity, ProtectionDevice } from './device.ts'
+import type { DeviceIdentity, ProtectionDevice } from './device.ts'
 import type { Driver } from './driver.ts'
-import { eitherSignal } from './either-signal.ts'
 import { eventQueue } from './event-queue.ts'
+import { settled } from './link-device.ts'
 import { startPulse } from './llrp/pulse.ts'
 import { readerClock } from './llrp/reader-clock.ts'
 import { brokerUse, MQTT_LINE } from './mqtt/line.ts'
 import type { MqttLine } from './mqtt/line.ts'
 import { noiseReport } from './noise-report.ts'
+import { outputCommands } from './output-commands.ts'
 import { openSession } from './session.ts'
 import type { Session } from './session.ts'
 import { readOf } from './tag-read.ts'
@@ -26,8 +25,6 @@ import { zebraCommands } from './zebra-iotc/commands.ts'
 import type { ZebraAnswer, ZebraCommands } from './zebra-iotc/commands.ts'
 import { claimsOf, hasCommands, signalOutputs, topicsOf, ZebraIotcSettings } from './zebra-iotc/settings.ts'
 
-const MOST_RELEASES_WAITING = 8
-const CLOSE_WITHIN_MS = 2_000
 const LOOK_EVERY_MS = 3_000
 const MOST_MISSED = 2
 /** Between two rounds a radio may be shown as inactive. */
@@ -45,10 +42,6 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
   const isControlled = hasCommands(topics, 'control') && settings.start
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
-  const releases = commandQueue(MOST_RELEASES_WAITING)
-  const closing = new AbortController()
-  // Every command that waits listens for the end of the device; the queue bounds them.
-  setMaxListeners(0, closing.signal)
   const clock = readerClock(platform.clock)
   const onFault = (detail: string) => queue.put({ type: 'fault', detail })
   const outputs = wantedOutputs({ release: settings.release?.gpo, signals: signalOutputs(settings), setting: 'gpo', platform, write })
@@ -166,41 +159,21 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
   }
 
   function release(signal: AbortSignal): RunningCommand {
-    const refuse = (...why: Parameters<typeof result>): RunningCommand => ({ outcome: Promise.resolve(result(...why)), finished: Promise.resolve() })
+    const refuse = (...why: Parameters<typeof result>): RunningCommand => settled(result(...why))
     if (!settings.release) return refuse('failed', false, 'not_supported', 'no release is configured; add "release": { "gpo": … }')
     if (!session || session.over.aborted) return refuse('failed', false, 'not_ready', NOT_CONNECTED)
     const { gpo, pulseMs } = settings.release
     return startPulse({ gpo, pulseMs, timers, signal, write: (on) => write(gpo, on), onPulse: outputs.pulse, onFault })
   }
 
-  async function execute(command: Parameters<ProtectionDevice['execute']>[0], signal: AbortSignal): Promise<CommandResult> {
-    if (closing.signal.aborted) return result('failed', false, 'not_ready', 'the device is being closed')
-    if (command.kind === 'signal') return outputs.signal(command.signal, command.seconds)
-    const both = eitherSignal(signal, closing.signal)
-    const told = await releases.run(both.signal, () => {
-      const running = release(both.signal)
-      void running.finished.then(both.done)
-      return running
-    })
-    if (!told.commanded) both.done()
-    return told
-  }
-
   async function sayGoodbye(): Promise<void> {
-    await releases.idle()
     const current = session
     if (!current || current.over.aborted) return
     const stop = isControlled ? [current.commands.ask('control', 'stop')] : []
     await Promise.all([...[...outputs.wanted().keys()].map((output) => setGpo(current, output, false)), ...stop])
   }
 
-  async function close(): Promise<void> {
-    closing.abort(new DOMException('the device is being closed', 'AbortError'))
-    outputs.allOff()
-    const limit = deadline(timers, CLOSE_WITHIN_MS)
-    const outOfTime = new Promise<void>((resolve) => limit.signal.addEventListener('abort', () => resolve(), { once: true }))
-    await Promise.race([sayGoodbye(), outOfTime])
-    limit.done()
+  function letGo(): void {
     session?.end('closed')
     membership?.leave()
     membership = null
@@ -208,6 +181,7 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
     queue.end()
   }
 
+  const commands = outputCommands({ platform, outputs, release: (_command, signal) => release(signal), sayGoodbye, letGo })
   return {
     async connect(signal, onFailure) {
       session?.end('connected anew')
@@ -217,9 +191,8 @@ function openZebra(settings: ZebraIotcSettings, links: SharedLinks, platform: Pl
     },
     identify,
     untilLost: () => session?.lost ?? Promise.resolve('the link was lost'),
-    execute,
     events: queue.events,
-    close,
+    ...commands,
   }
 }
 

@@ -1,4 +1,4 @@
-import { IMPINJ_API, IMPINJ_FACTORY_LOGIN, IMPINJ_PATHS } from '../../device-drivers/protocols/impinj-iot/requests.ts'
+import { IMPINJ_API, IMPINJ_FACTORY_LOGIN, IMPINJ_PATHS, TRANSITIONS } from '../../device-drivers/protocols/impinj-iot/requests.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import { serveHttp } from './serve-http.ts'
@@ -10,6 +10,8 @@ export interface ImpinjReaderOptions {
   readonly password?: string
   /** The connection is closed behind so many answers, as web servers do; default never. */
   readonly answersPerConnection?: number
+  /** False: firmware without inputs on this interface. */
+  readonly hasInputs?: boolean
   onChange?(change: { gpo: number; on: boolean }): void
 }
 
@@ -17,6 +19,8 @@ export interface ImpinjReaderOptions {
 export interface ImpinjReader {
   /** Sees a tag; it is told at once, or kept until somebody listens. */
   see(epc: string, sighting?: { antenna?: number; rssiDbm?: number; asBase64?: boolean }): void
+  /** An input changes; told once somebody asked for it, and it may begin or end the inventory. */
+  setInput(gpi: number, on: boolean): void
   /** Writes to every listener as it is. */
   say(text: string): void
   /** Hears and says nothing, as one that hangs. */
@@ -42,7 +46,16 @@ const MOST_KEPT = 10_000
 const MOST_REQUESTS = 10_000
 const MOST_LINKS = 8
 const GPOS = [1, 2, 3]
+const GPIS = [1, 2]
 const KEEPALIVE = '\r\n'
+
+interface GpiSettings {
+  readonly gpiConfigurations: readonly { readonly gpi: number; readonly enabled: boolean; readonly debounceMilliseconds: number; readonly state: string }[]
+  readonly gpiTransitionEvents: string
+}
+interface Trigger {
+  readonly gpiTransitionEvent: { readonly gpi: number; readonly transition: string }
+}
 
 /** Makes a reader with three outputs. It reaches nobody until a link is served to it. */
 export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
@@ -60,6 +73,8 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
   let losesAnswers = false
   let offsetMs = 0
   let stream: Record<string, unknown> = { eventBufferSize: 1_000, eventPerSecondLimit: 0, eventAgeLimitMinutes: 60, keepAliveIntervalSeconds: 30 }
+  let gpis: GpiSettings = { gpiConfigurations: GPIS.map((gpi) => ({ gpi, enabled: false, debounceMilliseconds: 20, state: 'low' })), gpiTransitionEvents: 'disabled' }
+  let triggers: { start: readonly Trigger[]; stop: readonly Trigger[] } = { start: [], stop: [] }
   let cancelKeepalive: Cancel = () => {}
 
   const now = (): string => new Date(clock.wall() + offsetMs).toISOString().replace('Z', '000000Z')
@@ -115,15 +130,31 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
 
   function start(body: string): SimulatedAnswer {
     if (isReading) return { status: 409, body: JSON.stringify({ message: 'a profile is running' }) }
-    const configs = (JSON.parse(body || '{}') as { antennaConfigs?: unknown[] }).antennaConfigs
+    const { antennaConfigs: configs, startTriggers = [], stopTriggers = [] } = JSON.parse(body || '{}') as { antennaConfigs?: unknown[]; startTriggers?: Trigger[]; stopTriggers?: Trigger[] }
     if (!Array.isArray(configs) || configs.length === 0) return refuse('antennaConfigs is required')
-    setReading(true)
+    triggers = { start: startTriggers, stop: stopTriggers }
+    setReading(startTriggers.length === 0 || startTriggers.some(isMet))
     return { status: 204 }
+  }
+
+  const isHigh = (gpi: number) => gpis.gpiConfigurations.some((each) => each.gpi === gpi && each.state === 'high')
+  const isMet = ({ gpiTransitionEvent: { gpi, transition } }: Trigger) => isHigh(gpi) === (transition === TRANSITIONS.rise)
+
+  function setInput(gpi: number, on: boolean): void {
+    if (isHigh(gpi) === on) return
+    gpis = { ...gpis, gpiConfigurations: gpis.gpiConfigurations.map((each) => (each.gpi === gpi ? { ...each, state: on ? 'high' : 'low' } : each)) }
+    const transition = on ? TRANSITIONS.rise : TRANSITIONS.fall
+    const isTold = gpis.gpiTransitionEvents === 'enabled' && gpis.gpiConfigurations.some((each) => each.gpi === gpi && each.enabled)
+    if (isTold) tell({ timestamp: now(), eventType: 'gpiTransition', gpiTransitionEvent: { gpi, transition } })
+    const fires = (those: readonly Trigger[]) => those.some((each) => each.gpiTransitionEvent.gpi === gpi && each.gpiTransitionEvent.transition === transition)
+    if (fires(triggers.start)) setReading(true)
+    if (fires(triggers.stop)) setReading(false)
   }
 
   const refuse = (message: string): SimulatedAnswer => ({ status: 400, body: JSON.stringify({ message }) })
   const json = (value: object): SimulatedAnswer => ({ status: 200, body: JSON.stringify(value) })
   const stop = (): SimulatedAnswer => {
+    triggers = { start: [], stop: [] }
     setReading(false)
     return { status: 204 }
   }
@@ -140,6 +171,11 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
     },
     [`GET ${IMPINJ_PATHS.gpos}`]: () => json({ gpoConfigurations: [...outputs].map(([gpo, on]) => ({ gpo, state: on ? 'high' : 'low' })) }),
     [`PUT ${IMPINJ_PATHS.gpos}`]: writeOutputs,
+    [`GET ${IMPINJ_PATHS.gpis}`]: () => (options.hasInputs === false ? { status: 404, body: '{}' } : json(gpis)),
+    [`PUT ${IMPINJ_PATHS.gpis}`]: (body) => {
+      gpis = { ...gpis, ...(JSON.parse(body) as GpiSettings) }
+      return { status: 204 }
+    },
     [`POST ${IMPINJ_PATHS.start}`]: start,
     [`POST ${IMPINJ_API}/profiles/inventory/presets/default/start`]: () => start('{"antennaConfigs":[{}]}'),
     [`POST ${IMPINJ_PATHS.stop}`]: stop,
@@ -193,11 +229,13 @@ export function impinjReader(options: ImpinjReaderOptions): ImpinjReader {
       const at = now()
       tell({ timestamp: at, eventType: 'tagInventory', tagInventoryEvent: { ...named, antennaPort: antenna, peakRssiCdbm: Math.round(rssiDbm * 100), lastSeenTime: at } })
     },
+    setInput,
     say,
     mute: (on) => void (isMute = on),
     loseAnswers: (on) => void (losesAnswers = on),
     reboot() {
       isReading = false
+      triggers = { start: [], stop: [] }
       kept = []
       for (const gpo of outputs.keys()) outputs.set(gpo, false)
       for (const link of links) void link.close()

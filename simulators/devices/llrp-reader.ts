@@ -8,12 +8,14 @@ import type { LlrpFrame } from '../../device-drivers/protocols/llrp/frames.ts'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { faultSwitches } from './faults.ts'
 import type { Fault, FaultSwitches } from './faults.ts'
-import { answerOf, carryOut, killResult } from './llrp/reader-answers.ts'
+import { answerOf, carryOut } from './llrp/reader-answers.ts'
 import type { Doing } from './llrp/reader-answers.ts'
 import { notification, tagReport } from './llrp/reader-messages.ts'
 import type { Abilities, Stamp } from './llrp/reader-messages.ts'
 import { looking, newState, startTrigger, stopAfterMs } from './llrp/reader-state.ts'
 import type { RoSpecState, Status } from './llrp/reader-state.ts'
+import { operateOn } from './llrp/tag-memory.ts'
+import type { SimulatedTag } from './llrp/tag-memory.ts'
 
 /** One change or write of an output. */
 export interface OutputChange {
@@ -31,8 +33,8 @@ export interface LlrpReaderOptions extends Partial<Abilities> {
   readonly mostKept?: number
   /** How long a reboot takes, ms; default 20,000. */
   readonly bootMs?: number
-  /** Kill passwords of tags, 8 hex digits, by EPC. */
-  readonly killPasswords?: ReadonlyMap<string, string>
+  /** What tags have besides their EPC, by it. */
+  readonly tags?: ReadonlyMap<string, SimulatedTag>
   /** Told of every change of an output, for showing it. */
   readonly onChange?: (change: OutputChange) => void
 }
@@ -257,9 +259,9 @@ export function llrpReader(options: LlrpReaderOptions): LlrpReader {
     see(epc, { antenna = 1, rssiDbm = -55 } = {}) {
       const spec = looking(state, antenna)
       if (!spec || dead.has(epc) || isBooting) return
-      const killed = killResult(state, epc, options.killPasswords)
-      if (killed === 0) dead.add(epc)
-      tell(tagReport(++lastId, spec.spec, { epc, antenna, rssiDbm, at: now(), ...(killed === undefined ? {} : { killResult: killed }) }))
+      const done = operateOn(state, epc, options.tags?.get(epc) ?? {})
+      if (done?.isDead) dead.add(epc)
+      tell(tagReport(++lastId, spec.spec, { epc, antenna, rssiDbm, at: now(), ...(done ? { results: done.results } : {}) }))
     },
     setInput(gpi, on) {
       if (state.gpis[gpi] === on) return

@@ -2,16 +2,20 @@ import { createServer } from 'node:net'
 import type { Socket } from 'node:net'
 import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 
-/** A simulated device on a TCP port. */
-export interface TcpService {
-  /** The port that was taken. */
-  readonly port: number
+/** A simulated device that listens. */
+export interface Service {
   /** Connections that are open now. */
   readonly connections: number
   /** Breaks all connections as a pulled cable or a reset does; new ones are accepted. */
   cut(): void
   /** Stops listening and ends all connections. */
   close(): Promise<void>
+}
+
+/** A simulated device on a TCP port. */
+export interface TcpService extends Service {
+  /** The port that was taken. */
+  readonly port: number
 }
 
 export interface TcpServiceOptions {
@@ -38,34 +42,43 @@ function socketLink(socket: Socket): ByteLink {
   }
 }
 
-/** Serves a simulated device over TCP, as a Modbus TCP board or a serial device server would. Rejects when the port is taken. */
-export function serveTcp(options: TcpServiceOptions): Promise<TcpService> {
+async function listenAt(where: { readonly port: number; readonly host: string } | { readonly path: string }, serve: TcpServiceOptions['serve']): Promise<TcpService> {
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
     socket.once('close', () => sockets.delete(socket))
-    void options.serve(socketLink(socket)).finally(() => socket.destroySoon())
+    void serve(socketLink(socket)).finally(() => socket.destroySoon())
   })
   server.maxConnections = MOST_CONNECTIONS
-
-  return new Promise((resolve, reject) => {
+  await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(options.port, options.host ?? '127.0.0.1', () => {
+    server.listen(where, () => {
       server.removeListener('error', reject)
-      const address = server.address()
-      resolve({
-        port: typeof address === 'object' && address ? address.port : options.port,
-        get connections() {
-          return sockets.size
-        },
-        cut: () => sockets.forEach((socket) => socket.resetAndDestroy()),
-        close: () =>
-          new Promise((done) => {
-            server.close(() => done())
-            for (const socket of sockets) socket.destroy()
-          }),
-      })
+      resolve()
     })
   })
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address ? address.port : 0,
+    get connections() {
+      return sockets.size
+    },
+    cut: () => sockets.forEach((socket) => socket.resetAndDestroy()),
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
+}
+
+/** Serves a simulated device over TCP, as a Modbus TCP board or a serial device server would. Rejects when the port is taken. */
+export function serveTcp({ port, host = '127.0.0.1', serve }: TcpServiceOptions): Promise<TcpService> {
+  return listenAt({ port, host }, serve)
+}
+
+/** Serves it on a socket of the file system, as pcscd is. Rejects when something is at `path` already. */
+export function serveSocket(path: string, serve: TcpServiceOptions['serve']): Promise<Service> {
+  return listenAt({ path }, serve)
 }

@@ -25,6 +25,8 @@ const FIGURES = [
   'sales-export',
   'gate',
   'tag-reads',
+  'grant-to-relay',
+  'recovery',
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))
@@ -71,6 +73,16 @@ describe('npm run bench', () => {
     const { figures } = JSON.parse(readFileSync(json, 'utf8')) as { figures: Record<string, Result> }
     expect(figures['tag-reads']?.rows).toHaveLength(6)
     expect(figures['tag-reads']?.targets.map(({ limit }) => limit)).toEqual([1])
+  }, 120_000)
+
+  it('measures the recovery of devices in tries of the supervisor', () => {
+    const json = join(folder, 'recovery.json')
+    const { status, stdout } = bench('--quick', '--folder', folder, '--json', json, 'recovery')
+    expect(status).toBe(0)
+    const { figures } = JSON.parse(readFileSync(json, 'utf8')) as { figures: Record<string, Result> }
+    expect(figures['recovery']?.rows).toHaveLength(9)
+    // On virtual time: what is missed here is missed everywhere.
+    expect(stdout).not.toContain('MISSED')
   }, 120_000)
 
   it('makes products that differ and that the catalogue takes', () => {

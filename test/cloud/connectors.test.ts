@@ -142,21 +142,24 @@ describe.each(ROWS)('$system ($side)', ({ system, side, start, wrong, reads, pus
       expect((await read(storeId)).length).toBe(COUNT - 2)
     }))
 
-  it.skipIf(hasNoPages)('goes on where it was cut off', () =>
-    using(async (storeId, call) => {
-      await store.ok(name, { ...call, storeId: await otherStore() })
-      const whole = vendor.requests.length
-      let n = 0
-      vendor.gate = () => (++n > Math.ceil(whole * 0.6) ? 'unavailable' : undefined)
-      expect((await store.call(name, call)).status).toBe(503)
-      expect((await read(storeId)).length).toBeGreaterThan(0)
-      vendor.gate = undefined
-      const before = vendor.requests.length
-      const { synced } = await store.ok(name, call)
-      expect(synced[type]).toBe(COUNT)
-      expect(vendor.requests.length - before).toBeLessThan(whole)
-      expect(await read(storeId)).toEqual(wanted())
-    }))
+  // What comes in one page cannot be cut off between two.
+  if (!hasNoPages) {
+    it('goes on where it was cut off', () =>
+      using(async (storeId, call) => {
+        await store.ok(name, { ...call, storeId: await otherStore() })
+        const whole = vendor.requests.length
+        let n = 0
+        vendor.gate = () => (++n > Math.ceil(whole * 0.6) ? 'unavailable' : undefined)
+        expect((await store.call(name, call)).status).toBe(503)
+        expect((await read(storeId)).length).toBeGreaterThan(0)
+        vendor.gate = undefined
+        const before = vendor.requests.length
+        const { synced } = await store.ok(name, call)
+        expect(synced[type]).toBe(COUNT)
+        expect(vendor.requests.length - before).toBeLessThan(whole)
+        expect(await read(storeId)).toEqual(wanted())
+      }))
+  }
 
   async function otherStore(): Promise<string> {
     const own = vendor
@@ -166,13 +169,16 @@ describe.each(ROWS)('$system ($side)', ({ system, side, start, wrong, reads, pus
     return storeId
   }
 
-  it.skipIf(pushes)('refuses to write, and says so', () =>
-    using(async (storeId, call) => {
-      const body = { ...call, storeId, dataType: 'transactions', records: SALES }
-      expect(await store.call('pushToPOS', body)).toMatchObject({ status: 400, body: { details: [{ path: 'system', code: 'not_supported' }] } })
-    }))
+  if (!pushes) {
+    it('refuses to write, and says so', () =>
+      using(async (storeId, call) => {
+        const body = { ...call, storeId, dataType: 'transactions', records: SALES }
+        expect(await store.call('pushToPOS', body)).toMatchObject({ status: 400, body: { details: [{ path: 'system', code: 'not_supported' }] } })
+      }))
+    return
+  }
 
-  it.runIf(pushes)('writes sales once, and says which it did not take', () =>
+  it('writes sales once, and says which it did not take', () =>
     using(async (storeId, call) => {
       const push = side === 'pos' ? 'pushToPOS' : 'pushToERP'
       const body = { ...call, storeId, dataType: 'transactions', records: SALES }
@@ -187,7 +193,7 @@ describe.each(ROWS)('$system ($side)', ({ system, side, start, wrong, reads, pus
       expect(vendor.written).toHaveLength(2)
     }))
 
-  it.runIf(pushes)('writes nothing twice when the answer to what it wrote is lost', () =>
+  it('writes nothing twice when the answer to what it wrote is lost', () =>
     using(async (storeId, call) => {
       const push = side === 'pos' ? 'pushToPOS' : 'pushToERP'
       const body = { ...call, storeId, dataType: 'transactions', records: SALES }

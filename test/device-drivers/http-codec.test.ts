@@ -178,6 +178,10 @@ describe('events of Impinj readers', () => {
       impinjEvent({ eventType: 'tagInventory', timestamp: '2026-07-18T12:00:00.000Z', tagInventoryEvent: { epcHex: '300833B2DDD9014000000000', tidHex: 'E28011606000020497CB0065', antennaPort: 1, peakRssiCdbm: -4100 } }),
     ).toEqual({ kind: 'tag', sighting: { epc: '300833B2DDD9014000000000', antenna: 1, rssiDbm: -41, utcUs: Date.UTC(2026, 6, 18, 12) * 1_000 } })
     expect(impinjEvent({ timestamp: '2026-07-18T12:00:00Z', eventType: 'inventoryStatus', inventoryStatusEvent: { inventoryStatus: 'running' } })).toEqual({ kind: 'other' })
+    const transition = (gpi: unknown, change: string) => impinjEvent({ timestamp: '2026-07-18T12:00:00Z', eventType: 'gpiTransition', gpiTransitionEvent: { gpi, transition: change } })
+    expect(transition(1, 'low-to-high')).toEqual({ kind: 'input', input: 1, on: true, utcUs: Date.UTC(2026, 6, 18, 12) * 1_000 })
+    expect(transition(2, 'high-to-low')).toMatchObject({ kind: 'input', input: 2, on: false })
+    expect([transition(1, 'toString'), transition('1', 'low-to-high')]).toEqual([null, null])
     expect(impinjEvent({ timestamp: '2026-07-18T12:00:00Z', eventType: 'overflow', overflowEvent: { eventsPurged: 17 } })).toMatchObject({ kind: 'fault', detail: expect.stringContaining('17') })
     expect(impinjEvent({ timestamp: '2026-07-18T12:00:00Z', eventType: 'antennaDisconnected', antennaDisconnectedEvent: { antennaPort: 2 } })).toEqual({ kind: 'fault', detail: 'antenna 2 is not connected' })
   })

@@ -4,6 +4,7 @@ import { linkKey, LinkSettings, openLink } from '../../device-drivers/transports
 import { m100Pad } from '../../simulators/devices/m100-pad.ts'
 import { osdpDevice } from '../../simulators/devices/osdp-device.ts'
 import { scannerSimulator } from '../../simulators/devices/scanner.ts'
+import { thingMagicReader } from '../../simulators/devices/thingmagic-reader.ts'
 import { realPlatform } from './platform.ts'
 import { hasPty, ptyPair } from './pty-pair.ts'
 import type { PtyPair } from './pty-pair.ts'
@@ -102,6 +103,29 @@ describe.skipIf(!hasPty)(`serial ports of the operating system${hasPty ? '' : ' 
     pair.unplug()
     await bench.untilState('pad', 'absent')
     pad.restart()
+  })
+
+  test('a ThingMagic module on it: ready with its settings, a tag read and gone, a lamp, absent when unplugged', async () => {
+    const pair = await ports()
+    const reader = thingMagicReader({ platform: realPlatform })
+    const far = await openLink({ ...settings(pair.far), baudRate: 115_200 }, forEver())
+    void reader.serve(far)
+    cleanups.push(() => far.close())
+    const link = { serial: pair.near, baudRate: 115_200 }
+    const bench = realBench([{ deviceId: 'shelf', driver: 'thingmagic', link, region: 'europe', powerDbm: 20, green: { output: 1 } }])
+    cleanups.push(() => bench.supervisor.stop())
+    expect((await bench.untilState('shelf', 'ready')).identity).toMatchObject({ firmwareVersion: '01.03.01.47' })
+    expect(reader.powerDbm).toBe(20)
+    const tag = { epc: '3074257BF7194E4000001A85' }
+    reader.put(tag)
+    expect(await bench.untilEvent((event) => event.type === 'tags')).toMatchObject({ reads: [{ tag }] })
+    reader.take(tag.epc)
+    expect(await bench.untilEvent((event) => event.type === 'tag_gone')).toMatchObject({ tag })
+    expect(await bench.supervisor.execute('shelf', { kind: 'signal', signal: 'green', seconds: 60 }, forEver())).toMatchObject({ outcome: 'confirmed' })
+    expect(reader.outputs.get(1)).toBe(true)
+    pair.unplug()
+    expect((await bench.untilState('shelf', 'absent')).detail).toContain(pair.near)
+    reader.restart()
   })
 
   test('an OSDP lock on it: secured, a card, a release that its input confirms', async () => {

@@ -7,11 +7,17 @@ const ROOT = join(import.meta.dirname, '../..')
 /** The command as users run it. */
 export const COMMAND = join(ROOT, 'bin/untag.js')
 
+const MOST_LINES = 1_000
+
 /** A process of untag as a user starts it. */
 export interface RunningProcess {
   /** What it said when it was ready. */
   ready: Record<string, string>
   readonly child: ChildProcess
+  /** Lines of stdout so far, but for the ready line. */
+  readonly lines: readonly string[]
+  /** A line on its stdin, where that was asked for. */
+  say(line: string): void
   /** Everything on stderr so far. */
   stderr(): string
   /** At once, without a word: as when the power goes. */
@@ -21,13 +27,15 @@ export interface RunningProcess {
 }
 
 /** Starts a server and waits for its ready line; fails with what it wrote when it ends instead. */
-export async function startProcess(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<RunningProcess> {
-  const child = spawn(process.execPath, [COMMAND, ...args], { cwd: ROOT, env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+export async function startProcess(args: readonly string[], env: NodeJS.ProcessEnv = {}, stdin: 'ignore' | 'pipe' = 'ignore'): Promise<RunningProcess> {
+  const child = spawn(process.execPath, [COMMAND, ...args], { cwd: ROOT, env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', ...env }, stdio: [stdin, 'pipe', 'pipe'] })
+  const lines: string[] = []
   let errors = ''
-  child.stderr.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-100_000)))
+  child.stderr?.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-100_000)))
   const ready = await new Promise<Record<string, string>>((resolve, reject) => {
-    createInterface({ input: child.stdout }).on('line', (line) => {
+    createInterface({ input: child.stdout as NonNullable<typeof child.stdout> }).on('line', (line) => {
       if (line.startsWith('ready ')) resolve(JSON.parse(line.slice(6)) as Record<string, string>)
+      else if (lines.push(line) > MOST_LINES) lines.shift()
     })
     child.once('exit', (code) => reject(new Error(`untag ${args.join(' ')} ended with ${code}: ${errors}`)))
   })
@@ -38,6 +46,8 @@ export async function startProcess(args: readonly string[], env: NodeJS.ProcessE
   return {
     ready,
     child,
+    lines,
+    say: (line) => void child.stdin?.write(`${line}\n`),
     stderr: () => errors,
     async kill() {
       child.kill('SIGKILL')

@@ -1,6 +1,7 @@
 import type { Platform } from '../../../policy/platform.ts'
 import type { Noise } from '../../protocols/codec.ts'
 import { impinjEvent } from '../../protocols/impinj-iot/events.ts'
+import type { ImpinjEvent } from '../../protocols/impinj-iot/events.ts'
 import { IMPINJ_PATHS } from '../../protocols/impinj-iot/requests.ts'
 import { jsonLines } from '../../protocols/json-lines.ts'
 import type { TagSighting } from '../../protocols/tag-sighting.ts'
@@ -21,6 +22,7 @@ export interface DataStreamOptions {
   /** The stream may be without a byte for so long. */
   readonly silenceMs: number
   onTags(sightings: readonly TagSighting[]): void
+  onInput(change: ImpinjEvent & { readonly kind: 'input' }): void
   onFault(detail: string): void
   onNoise(noise: Noise | null): void
 }
@@ -59,6 +61,7 @@ export function dataStream(options: DataStreamOptions): DataStream {
       const event = impinjEvent(value)
       if (event === null) options.onNoise({ bytes: JSON.stringify(value).length, detail: 'a line that is no event of a reader' })
       else if (event.kind === 'tag') sightings.push(event.sighting)
+      else if (event.kind === 'input') options.onInput(event)
       else if (event.kind === 'fault') options.onFault(event.detail)
     }
     if (sightings.length > 0) options.onTags(sightings)

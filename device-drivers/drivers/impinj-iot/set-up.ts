@@ -1,4 +1,4 @@
-import { IMPINJ_PATHS, gpoRequest, inventoryRequest, presetPath } from '../../protocols/impinj-iot/requests.ts'
+import { IMPINJ_PATHS, gpiRequest, gpoRequest, inventoryRequest, presetPath } from '../../protocols/impinj-iot/requests.ts'
 import { objectOf } from '../../protocols/tag-sighting.ts'
 import { utcUsOf } from '../../protocols/timestamps.ts'
 import { webHost } from '../../transports/link-settings.ts'
@@ -7,7 +7,7 @@ import type { HttpAnswer } from '../http/conversation.ts'
 import { jsonOf, refusal } from '../http/rest-client.ts'
 import type { RestClient, RestRequest } from '../http/rest-client.ts'
 import type { ReaderClock } from '../llrp/reader-clock.ts'
-import { antennasOf } from './settings.ts'
+import { antennasOf, inputsOf } from './settings.ts'
 import type { ImpinjIotSettings } from './settings.ts'
 
 export interface SetUpOptions {
@@ -25,6 +25,9 @@ function reasonOf(what: string, answer: HttpAnswer, settings: ImpinjIotSettings)
   }
   if (answer.kind === 'answered' && answer.status === 404 && what === 'its description') {
     return new Error('there is no Impinj IoT device interface; choose it as the RFID interface on the reader')
+  }
+  if (answer.kind === 'answered' && answer.status === 404 && what === 'its inputs') {
+    return new Error('this firmware has no inputs (GPI) on the IoT device interface: update the reader, or take passageInput, inputs and readWhile away')
   }
   return new Error(`${what}: the reader ${answer.kind === 'answered' ? refusal(answer) : `gave no answer (${answer.detail})`}`)
 }
@@ -52,6 +55,12 @@ export async function setUpReader({ rest, settings, clock, signal, wanted }: Set
   const outputs = wanted()
   if (outputs.size > 0) await must('its outputs', { method: 'PUT', path: IMPINJ_PATHS.gpos, body: gpoRequest(outputs) })
 
+  const inputs = inputsOf(settings)
+  if (inputs.length > 0) {
+    const asked = gpiRequest(await must('its inputs', { method: 'GET', path: IMPINJ_PATHS.gpis }), inputs)
+    if ('missing' in asked) throw new Error(`there is no input (GPI) ${asked.missing}; check the settings of ${settings.deviceId}`)
+    await must('its inputs', { method: 'PUT', path: IMPINJ_PATHS.gpis, body: asked.body })
+  }
   const stream = await must('its stream settings', { method: 'GET', path: IMPINJ_PATHS.streamSettings }, [404])
   if (stream['keepAliveIntervalSeconds'] !== settings.keepaliveSeconds) {
     await must('its stream settings', { method: 'PUT', path: IMPINJ_PATHS.streamSettings, body: { ...stream, keepAliveIntervalSeconds: settings.keepaliveSeconds } }, [404])
@@ -59,7 +68,7 @@ export async function setUpReader({ rest, settings, clock, signal, wanted }: Set
   // 409: nothing was running.
   await must('stopping what it does', { method: 'POST', path: IMPINJ_PATHS.stop }, [409])
   const { preset } = settings
-  if (preset === undefined) await must('starting to read', { method: 'POST', path: IMPINJ_PATHS.start, body: inventoryRequest({ ...settings, antennas: antennasOf(settings) }) })
+  if (preset === undefined) await must('starting to read', { method: 'POST', path: IMPINJ_PATHS.start, body: inventoryRequest({ ...settings, antennas: antennasOf(settings), readWhile: settings.readWhile?.gpi }) })
   else await must(`starting the preset ${preset}`, { method: 'POST', path: presetPath(preset), body: {} })
 
   const model = textOf(system['productModel']) ?? textOf(system['productDescription']) ?? 'reader'

@@ -9,6 +9,7 @@ const between = (unit: string, from: number, to: number) => {
   const error = `give ${unit}, ${from} to ${to}`
   return z.int({ error }).min(from, { error }).max(to, { error })
 }
+const gpi = (what: string) => between(`the number of the input (GPI) of the ${what}`, 1, 64)
 const gpo = (what: string) => between(`the number of the output (GPO) of the ${what}`, 1, 64)
 const antennaList = z.array(between('the number of an antenna port', 1, 64), { error: 'give a list of antennas, such as [1, 2]' }).max(64).default([])
 const seconds = { error: `give seconds, 1 to ${LONGEST_SIGNAL_S}` }
@@ -52,9 +53,20 @@ export const ImpinjIotSettings = z
       .strictObject({ gpo: gpo('barrier or lock'), pulseMs: between('milliseconds', 20, 10_000).default(1_000) }, { error: 'give { "gpo": …, "pulseMs": 1000 }' })
       .optional()
       .meta({ description: 'output that is pulsed to release: a barrier or a lock' }),
+    passageInput: gpi('passage sensor').optional().meta({ description: 'its rising edge is a passage' }),
+    inputs: z
+      .array(gpi('sensor'), { error: 'give a list of inputs, such as [2]' })
+      .max(16)
+      .default([])
+      .meta({ description: 'further inputs whose changes are told: beams, doors' }),
+    readWhile: z
+      .strictObject({ gpi: gpi('beam') }, { error: 'give { "gpi": … }' })
+      .optional()
+      .meta({ description: 'the reader transmits only while this input is high; without it always' }),
     keepaliveSeconds: between('seconds', 1, 60).default(5).meta({ description: 'how often an idle stream shows that it is there; three times nothing means lost' }),
     requestTimeoutMs: between('milliseconds', 100, 10_000).default(2_000).meta({ description: 'for one answer' }),
   })
+  .refine(({ preset, readWhile }) => preset === undefined || !readWhile, { error: 'an inventory that is kept on the reader has its own triggers: remove one', path: ['readWhile'] })
   .refine(({ antennas }) => !antennas || antennas.inside.length + antennas.outside.length > 0, {
     error: 'name at least one antenna, or leave antennas out',
     path: ['antennas'],
@@ -70,6 +82,12 @@ export function signalOutputs(settings: ImpinjIotSettings): Map<Signal, number> 
 export function antennasOf({ antennas }: ImpinjIotSettings): number[] {
   const named = new Set([...(antennas?.inside ?? []), ...(antennas?.outside ?? [])])
   return named.size === 0 ? [1] : [...named].sort((a, b) => a - b)
+}
+
+/** The inputs to be told of. */
+export function inputsOf({ passageInput, inputs, readWhile }: ImpinjIotSettings): number[] {
+  const all = [...inputs, ...(passageInput === undefined ? [] : [passageInput]), ...(readWhile ? [readWhile.gpi] : [])]
+  return [...new Set(all)].sort((a, b) => a - b)
 }
 
 /** An output belongs to one purpose. */

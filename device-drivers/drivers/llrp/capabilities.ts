@@ -15,7 +15,7 @@ export interface ReaderCapabilities {
   readonly canHold: boolean
   readonly canWarnOfFullBuffer: boolean
   /** Runs operations on single tags, and those of Gen2. */
-  readonly canKill: boolean
+  readonly canReachTags: boolean
   /** Lowest first. */
   readonly powers: readonly { readonly index: number; readonly dbm: number }[]
   readonly hopTableId: number
@@ -44,7 +44,7 @@ export function capabilitiesIn(answer: Message<'GET_READER_CAPABILITIES_RESPONSE
     gpos: gpio?.NumGPOs ?? 0,
     canHold: protocol?.SupportsEventAndReportHolding === true,
     canWarnOfFullBuffer: protocol?.CanReportBufferFillWarning === true,
-    canKill: (protocol?.MaxNumAccessSpecs ?? 0) > 0 && (protocol?.MaxNumOpSpecsPerAccessSpec ?? 0) > 0 && first(answer, 'C1G2LLRPCapabilities') !== undefined,
+    canReachTags: (protocol?.MaxNumAccessSpecs ?? 0) > 0 && (protocol?.MaxNumOpSpecsPerAccessSpec ?? 0) > 0 && first(answer, 'C1G2LLRPCapabilities') !== undefined,
     powers: all(band, 'TransmitPowerLevelTableEntry')
       .map(({ fields }) => ({ index: fields.Index, dbm: fields.TransmitPowerValue / 100 }))
       .sort((a, b) => a.dbm - b.dbm),

@@ -1,6 +1,7 @@
 import { first } from '../../protocols/llrp/elements.ts'
 import type { Message, Parameter } from '../../protocols/llrp/elements.ts'
 import type { DeviceEvent } from '../device.ts'
+import { inputEvents } from '../input-events.ts'
 import type { ReaderStamp } from './reader-clock.ts'
 
 type Data = Parameter<'ReaderEventNotificationData'>
@@ -58,14 +59,10 @@ function faultsIn(data: Data | undefined): DeviceEvent[] {
   return events
 }
 
-/** What a notification means for the shop. `ageMs`: movements older than 2 s are history and are not told as if they were now. */
+/** What a notification means for the shop; `ageMs`: how old it is. */
 export function eventsIn(notification: Message<'READER_EVENT_NOTIFICATION'>, ageMs: number, passageInput: number | undefined): DeviceEvent[] {
   const data = first(notification, 'ReaderEventNotificationData')
   const input = first(data, 'GPIEvent')?.fields
-  if (!input || ageMs > OLD_AFTER_MS) return faultsIn(data)
-  const change: DeviceEvent = { type: 'input', input: input.GPIPortNumber, on: input.GPIEvent }
-  const isPassage = input.GPIPortNumber === passageInput && input.GPIEvent
-  return [...faultsIn(data), change, ...(isPassage ? [{ type: 'passage' } as const] : [])]
+  const changes = input ? inputEvents({ input: input.GPIPortNumber, on: input.GPIEvent, ageMs }, passageInput) : []
+  return [...faultsIn(data), ...changes]
 }
-
-const OLD_AFTER_MS = 2_000

@@ -79,7 +79,7 @@ export async function setUpReader(options: SetUpOptions): Promise<{ identity: De
   if (wrong !== null) throw new Error(`${wrong}; check the settings of ${settings.deviceId}`)
 
   await ask('DELETE_ROSPEC_RESPONSE', (id) => message('DELETE_ROSPEC', id, { ROSpecID: ALL_SPECS }))
-  if (settings.kill && reader.canKill) await ask('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: ALL_SPECS }))
+  if ((settings.kill || settings.eas) && reader.canReachTags) await ask('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: ALL_SPECS }))
   await ask('SET_READER_CONFIG_RESPONSE', (id) => {
     const config = readerConfig(id, settings, reader, options.wanted())
     // The reader works off what it is sent in order, so whatever is written from now on comes after this.

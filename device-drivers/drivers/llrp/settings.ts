@@ -27,6 +27,7 @@ const Siren = z.strictObject(
   },
   { error: 'give { "gpo": …, "seconds": 5 }' },
 )
+const accessPassword = { error: 'give the access password of the tags, 8 hex digits; all 0 for tags without one' }
 const killPassword = { error: 'give the kill password of the tags, 8 hex digits that are not all 0' }
 
 /** One UHF reader with its antennas, inputs and outputs, over LLRP. */
@@ -51,6 +52,10 @@ export const LlrpSettings = z
       .strictObject({ password: z.string(killPassword).regex(/^(?!0{8})[0-9A-Fa-f]{8}$/, killPassword) }, { error: 'give { "password": "…" }' })
       .optional()
       .meta({ description: 'a release kills the tag that it names, for ever' }),
+    eas: z
+      .strictObject({ password: z.string(accessPassword).regex(/^[0-9A-Fa-f]{8}$/, accessPassword).default('00000000') }, { error: 'give {} or { "password": "…" }' })
+      .optional()
+      .meta({ description: 'a release switches the EAS bit of the tag that it names off' }),
     passageInput: gpi('passage sensor').optional().meta({ description: 'its rising edge is a passage' }),
     inputs: z
       .array(gpi('sensor'), { error: 'give a list of inputs, such as [2, 3]' })
@@ -74,6 +79,7 @@ export const LlrpSettings = z
     requestTimeoutMs: between('milliseconds', 100, 10_000).default(3_000).meta({ description: 'for one answer' }),
   })
   .refine(({ release, kill }) => !release || !kill, { error: 'a release either pulses an output or kills the tag: remove one', path: ['kill'] })
+  .refine(({ release, kill, eas }) => !eas || !(release || kill), { error: 'a release does one thing, pulse an output, kill the tag or switch its EAS bit off: leave one', path: ['eas'] })
   .refine(({ antennas }) => !antennas || antennas.inside.length + antennas.outside.length > 0, {
     error: 'name at least one antenna, or leave antennas out to use all',
     path: ['antennas'],

@@ -1,10 +1,13 @@
 import { antennaOf, epcOfBase64, epcOfHex, objectOf, rssiOf } from '../tag-sighting.ts'
 import type { TagSighting } from '../tag-sighting.ts'
 import { utcUsOf } from '../timestamps.ts'
+import { TRANSITIONS } from './requests.ts'
 
 /** One event of the reader's data stream, webhook or broker (schema `ReaderEvent` of the reader's OpenAPI document 1.7.0). */
 export type ImpinjEvent =
   | { readonly kind: 'tag'; readonly sighting: TagSighting }
+  /** An input changed, at `utcUs` of the reader's clock (schema of firmware 8). */
+  | { readonly kind: 'input'; readonly input: number; readonly on: boolean; readonly utcUs: number | undefined }
   /** Something that a person should look at. */
   | { readonly kind: 'fault'; readonly detail: string }
   /** An event that says nothing about tags. */
@@ -16,11 +19,21 @@ export function impinjEvent(value: unknown): ImpinjEvent | null {
   if (!event) return null
   const tag = objectOf(event['tagInventoryEvent'])
   if (tag) return tagEvent(event, tag)
+  const transition = objectOf(event['gpiTransitionEvent'])
+  if (transition) return inputEvent(event, transition)
   const antenna = objectOf(event['antennaDisconnectedEvent'])
   if (antenna) return { kind: 'fault', detail: `antenna ${String(antenna['antennaPort'] ?? '?').slice(0, 8)} is not connected` }
   const overflow = objectOf(event['overflowEvent'])
   if (overflow) return { kind: 'fault', detail: `the reader has thrown away ${String(overflow['eventsPurged'] ?? 'some').slice(0, 12)} events that were not fetched in time` }
   return typeof event['eventType'] === 'string' || typeof event['timestamp'] === 'string' ? { kind: 'other' } : null
+}
+
+const LEVELS: Readonly<Record<string, boolean>> = { [TRANSITIONS.rise]: true, [TRANSITIONS.fall]: false }
+
+function inputEvent(event: Record<string, unknown>, { gpi, transition }: Record<string, unknown>): ImpinjEvent | null {
+  const on = typeof transition === 'string' && Object.hasOwn(LEVELS, transition) ? LEVELS[transition] : undefined
+  if (on === undefined || !Number.isInteger(gpi)) return null
+  return { kind: 'input', input: gpi as number, on, utcUs: utcUsOf(event['timestamp']) ?? undefined }
 }
 
 function tagEvent(event: Record<string, unknown>, tag: Record<string, unknown>): ImpinjEvent | null {

@@ -1,4 +1,9 @@
-/** Requests of the Impinj IoT device interface (the reader's OpenAPI document 1.7.0), by what they are for. */
+import { objectOf } from '../tag-sighting.ts'
+
+/**
+ * Requests of the Impinj IoT device interface, by what they are for: the reader's OpenAPI document 1.7.0, and for inputs (GPI),
+ * which that one does not have, what Impinj's own published programs for the R700 send and take.
+ */
 
 /** Where all of it stands. */
 export const IMPINJ_API = '/api/v1'
@@ -11,6 +16,7 @@ export const IMPINJ_PATHS = {
   image: `${IMPINJ_API}/system/image`,
   status: `${IMPINJ_API}/status`,
   gpos: `${IMPINJ_API}/device/gpos`,
+  gpis: `${IMPINJ_API}/device/gpis`,
   streamSettings: `${IMPINJ_API}/http-stream`,
   stop: `${IMPINJ_API}/profiles/stop`,
   start: `${IMPINJ_API}/profiles/inventory/start`,
@@ -29,7 +35,12 @@ export interface InventorySettings {
   readonly session: number
   readonly searchMode: string
   readonly tagPopulation: number
+  /** It reads only while this input is high. */
+  readonly readWhile?: number | undefined
 }
+
+/** How an input changes. */
+export const TRANSITIONS = { rise: 'low-to-high', fall: 'high-to-low' } as const
 
 /** The body of `start`: every sighting at once, with what a gate needs to know of it. */
 export function inventoryRequest(settings: InventorySettings): object {
@@ -43,10 +54,21 @@ export function inventoryRequest(settings: InventorySettings): object {
   }))
   const told = { epcHex: 'enabled', antennaPort: 'enabled', peakRssiCdbm: 'enabled', lastSeenTime: 'enabled' }
   const untold = { epc: 'disabled', tid: 'disabled', frequency: 'disabled', transmitPowerCdbm: 'disabled' }
-  return { eventConfig: { common: { hostname: 'disabled' }, tagInventory: { ...told, ...untold } }, antennaConfigs }
+  const on = (transition: string) => [{ gpiTransitionEvent: { gpi: settings.readWhile, transition } }]
+  const triggers = settings.readWhile === undefined ? {} : { startTriggers: on(TRANSITIONS.rise), stopTriggers: on(TRANSITIONS.fall) }
+  return { eventConfig: { common: { hostname: 'disabled' }, tagInventory: { ...told, ...untold } }, antennaConfigs, ...triggers }
 }
 
 /** The body of `gpos`. */
 export function gpoRequest(outputs: Iterable<readonly [number, boolean]>): object {
   return { gpoConfigurations: [...outputs].map(([gpo, on]) => ({ gpo, state: on ? 'high' : 'low' })) }
+}
+
+/** The body of `gpis` that tells changes of these inputs: what the reader has now, with them enabled; or the one that it lacks. */
+export function gpiRequest(now: Record<string, unknown>, inputs: readonly number[]): { readonly body: object } | { readonly missing: number } {
+  const known = Array.isArray(now['gpiConfigurations']) ? now['gpiConfigurations'].map((each) => objectOf(each) ?? {}) : []
+  const missing = inputs.find((gpi) => !known.some((each) => each['gpi'] === gpi))
+  if (missing !== undefined) return { missing }
+  const gpiConfigurations = known.map((each) => (inputs.includes(each['gpi'] as number) ? { ...each, enabled: true } : each))
+  return { body: { ...now, gpiConfigurations, gpiTransitionEvents: 'enabled' } }
 }

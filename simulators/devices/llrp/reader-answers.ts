@@ -97,19 +97,3 @@ export function answerOf({ state, can }: Doing, said: Message, [code, text]: Sta
   if (name !== undefined) return message(name as 'ADD_ROSPEC_RESPONSE', said.id, {}, status)
   return message('ERROR_MESSAGE', said.id, {}, status)
 }
-
-/** What becomes of a tag that a kill is waiting for (C1G2KillOpSpecResult); undefined when none is. */
-export function killResult(state: ReaderState, epc: string, passwords: ReadonlyMap<string, string> | undefined): number | undefined {
-  for (const [id, { spec, isEnabled }] of state.accessSpecs) {
-    const command = first(spec, 'AccessCommand')
-    const target = first(first(command, 'C1G2TagSpec'), 'C1G2TargetTag')
-    const kill = first(command, 'C1G2Kill')
-    if (!isEnabled || !kill || target?.fields.TagData.hex !== epc) continue
-    state.accessSpecs.delete(id)
-    const password = passwords?.get(epc)
-    // Zero password, wrong password, dead.
-    if (password === undefined) return 1
-    return Number.parseInt(password, 16) === kill.fields.KillPassword ? 0 : 3
-  }
-  return undefined
-}

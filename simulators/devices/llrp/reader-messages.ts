@@ -14,8 +14,8 @@ export interface Sighting {
   readonly antenna: number
   readonly rssiDbm: number
   readonly at: Stamp
-  /** What became of an order to kill it. */
-  readonly killResult?: number
+  /** What became of operations on it. */
+  readonly results?: readonly AnyParameter[]
 }
 
 /** READER_EVENT_NOTIFICATION of one event. */
@@ -41,7 +41,7 @@ export function tagReport(id: number, spec: Parameter<'ROSpec'>, seen: Sighting)
     else parts.push(parameter('FirstSeenTimestampUTC', { Microseconds: BigInt(utcUs) }))
   }
   if (wants?.EnableTagSeenCount) parts.push(parameter('TagSeenCount', { TagCount: 1 }))
-  if (seen.killResult !== undefined) parts.push(parameter('C1G2KillOpSpecResult', { Result: seen.killResult, OpSpecID: 1 }))
+  parts.push(...(seen.results ?? []))
   return message('RO_ACCESS_REPORT', id, {}, parameter('TagReportData', {}, ...parts))
 }
 

@@ -1,0 +1,130 @@
+import { checkDevices } from '../device-drivers/drivers/check-devices.ts'
+import { supervise } from '../device-drivers/supervisor.ts'
+import type { ByteLink } from '../device-drivers/transports/byte-link.ts'
+import { memoryPort } from '../device-drivers/transports/memory.ts'
+import type { Platform } from '../policy/platform.ts'
+import { llrpReader } from '../simulators/devices/llrp-reader.ts'
+import { mqttBroker } from '../simulators/devices/mqtt-broker.ts'
+import { pcscdSimulator } from '../simulators/devices/pcscd.ts'
+import { zebraReader } from '../simulators/devices/zebra-reader.ts'
+import { virtualPlatform } from '../simulators/world/virtual-platform.ts'
+import type { Bench, Figure, Result, Row } from './figure.ts'
+import { median, quantile } from './measure.ts'
+
+const READER = 'Bench reader 00 00'
+
+interface Thing {
+  readonly name: string
+  readonly entry: Record<string, unknown>
+  /** What answers at the other end of a link. */
+  serve(platform: Platform): (link: ByteLink) => Promise<void>
+}
+
+const THINGS: readonly Thing[] = [
+  { name: 'LLRP reader', entry: { driver: 'llrp', link: { tcp: '10.0.0.7:5084' } }, serve: (platform) => llrpReader({ platform }).serve },
+  {
+    name: 'pcscd',
+    entry: { driver: 'pcsc', link: { pcsc: 'bench' } },
+    serve(platform) {
+      const pcscd = pcscdSimulator({ platform })
+      pcscd.plug(READER)
+      return pcscd.serve
+    },
+  },
+  {
+    name: 'broker',
+    entry: { driver: 'zebra-iotc', link: { mqtt: '10.0.0.5' }, topics: 'zebra/FX9600F0F4B5' },
+    serve(platform) {
+      const broker = mqttBroker()
+      zebraReader({ platform, bus: broker })
+      return broker.serve
+    },
+  },
+]
+const AWAY_S = [2, 30, 600]
+/** Aims. A step is one try and the pause behind it: whoever is back is found by the next try. */
+const MOST_STEPS = 1
+const WITHIN_MS = 15_000
+const LOOK_MS = 5
+
+/** How soon the supervisor has something back that was away, in its own steps: on virtual time, so that the machine has no part in it. */
+export const recovery: Figure = { name: 'recovery', run }
+
+interface Recovery {
+  /** From its return to ready. */
+  readonly ms: number
+  /** The pause into which its return fell. */
+  readonly pauseMs: number
+  /** Tries from its return on. */
+  readonly steps: number
+}
+
+async function recover({ entry, serve }: Thing, awayMs: number, seed: number): Promise<Recovery> {
+  const world = virtualPlatform({ seed })
+  const port = memoryPort((link) => void serve(world)(link))
+  const tries: number[] = []
+  const checked = checkDevices([{ deviceId: 'thing', ...entry }])
+  if ('faults' in checked) throw new Error(checked.faults.join('\n'))
+  const supervisor = supervise({
+    devices: checked.devices,
+    platform: world,
+    openLink(_, signal) {
+      tries.push(world.clock.elapsed())
+      return port.open(signal)
+    },
+  })
+  const isReady = () => supervisor.status('thing')?.state === 'ready'
+  async function until(what: string, holds: () => boolean): Promise<void> {
+    for (let waited = 0; !holds(); waited += LOOK_MS) {
+      if (waited > 120_000) throw new Error(`${entry['driver'] as string} was not ${what} within two minutes: ${JSON.stringify(supervisor.statuses)}`)
+      await world.advance(LOOK_MS)
+    }
+  }
+  await until('ready', isReady)
+  // Long enough that it counts as recovered from whatever was before.
+  await world.advance(20_000)
+  port.unplug()
+  await until('missed', () => !isReady())
+  await world.advance(awayMs)
+  const backAt = world.clock.elapsed()
+  port.plug()
+  const before = tries.length
+  await until('ready again', isReady)
+  const ms = world.clock.elapsed() - backAt
+  const pauseMs = (tries[before] ?? backAt) - (tries[before - 1] ?? backAt)
+  await world.settle(supervisor.stop())
+  return { ms, pauseMs, steps: tries.length - before }
+}
+
+async function run({ quick, note }: Bench): Promise<Result> {
+  const rows: Row[] = []
+  const all: Recovery[] = []
+  for (const thing of THINGS) {
+    for (const awayS of AWAY_S) {
+      note(`${thing.name}, away for ${awayS} s`)
+      const runs: Recovery[] = []
+      for (let seed = 1; seed <= (quick ? 10 : 100); seed++) runs.push(await recover(thing, awayS * 1_000, seed))
+      all.push(...runs)
+      rows.push(rowOf(`${thing.name}, away for ${awayS} s`, runs))
+    }
+  }
+  const steps = Math.max(...all.map((run) => run.steps))
+  const slowest = Math.max(...all.map((run) => run.ms))
+  return {
+    title: 'Recovery after the return of a reader, pcscd or a broker, in steps of the supervisor',
+    counts: 'virtual time from the return to ready; ratio: of the pause between two tries into which the return fell',
+    rows,
+    targets: [
+      { text: `tries that it takes once the other side is back: at most ${MOST_STEPS}`, measured: steps, limit: MOST_STEPS, met: steps <= MOST_STEPS },
+      { text: `the slowest of ${all.length}, s: at most ${WITHIN_MS / 1_000}, the longest pause`, measured: slowest / 1_000, limit: WITHIN_MS / 1_000, met: slowest <= WITHIN_MS },
+    ],
+    notes: ['the pauses grow from 0.25 s to 15 s with jitter, so what was away briefly is back soon; the same seeds give the same figures on every machine'],
+  }
+}
+
+function rowOf(name: string, runs: readonly Recovery[]): Row {
+  const shares = runs.map(({ ms, pauseMs }) => ms / Math.max(LOOK_MS, pauseMs))
+  const microseconds = median(runs.map(({ ms }) => ms)) * 1_000
+  const also = { 'tries, most': Math.max(...runs.map(({ steps }) => steps)), 'p99 s': quantile(runs.map(({ ms }) => ms), 0.99) / 1_000 }
+  return { name, microseconds, perSecond: 1e6 / microseconds, ratio: median(shares), quartiles: [quantile(shares, 0.25), quantile(shares, 0.75)], also }
+}

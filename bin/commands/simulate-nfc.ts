@@ -1,0 +1,69 @@
+import { icode, ndefRecord, ndefTlv, ntag, plainTag, storageAtr } from '../../simulators/devices/nfc-tags.ts'
+import type { IcodeTag, NfcTag } from '../../simulators/devices/nfc-tags.ts'
+import { pcscdSimulator } from '../../simulators/devices/pcscd.ts'
+import { serveSocket } from '../../simulators/devices/serve.ts'
+import type { Values } from '../options.ts'
+import { realPlatform } from '../platform.ts'
+import type { SIMULATE_NFC_OPTIONS } from '../settings.ts'
+import { stopOnSignals } from '../shutdown.ts'
+import { takeOrders } from './simulate-orders.ts'
+
+const READER = 'Untag simulated NFC reader 00 00'
+const HTTPS = 4
+const MIFARE_CLASSIC = storageAtr(0x03, 0x0001)
+const say = (line: string) => void process.stdout.write(`${line}\n`)
+
+function ndef(text: string | undefined): Uint8Array | undefined {
+  if (text === undefined) return undefined
+  const bytes = (of: string) => new TextEncoder().encode(of)
+  const record = text.startsWith('https://') ? ndefRecord('U', Uint8Array.of(HTTPS, ...bytes(text.slice(8)))) : ndefRecord('T', Uint8Array.of(2, ...bytes(`en${text}`)))
+  return ndefTlv(record)
+}
+
+/** A tag by the form of its UID; null for what is no UID. */
+function tagOf(uid: string, text: string | undefined): NfcTag | IcodeTag | null {
+  const data = ndef(text)
+  if (/^E0[0-9A-F]{14}$/.test(uid)) return icode(uid, { transparent: true, ...(data ? { data } : {}) })
+  if (/^[0-9A-F]{14}$/.test(uid)) return ntag(uid, data ?? ndefTlv(new Uint8Array(0)))
+  return /^[0-9A-F]{8}$/.test(uid) ? plainTag(MIFARE_CLASSIC, uid) : null
+}
+
+/**
+ * A pcscd with one reader, on a socket of its own. Orders: `put UID [https://… or a word]` (8 hex digits: MIFARE Classic, 14:
+ * NTAG, 16 that begin with E0: ICODE SLIX with its EAS bit on), `take`, `show` (the EAS bit), `unplug`, `plug`.
+ */
+export async function runSimulateNfc({ socket }: Values<typeof SIMULATE_NFC_OPTIONS>): Promise<void> {
+  const pcscd = pcscdSimulator({ platform: realPlatform() })
+  let isPlugged = false
+  let lying: NfcTag | IcodeTag | null = null
+  const plug = (on: boolean) => {
+    if (isPlugged === on) return
+    isPlugged = on
+    lying = null
+    if (on) pcscd.plug(READER)
+    else pcscd.unplug(READER)
+  }
+  plug(true)
+  const service = await serveSocket(socket, pcscd.serve)
+  const stopOrders = takeOrders({
+    put(uid = '', text) {
+      const tag = tagOf(uid.toUpperCase(), text)
+      if (!tag) return say('a UID is 8, 14 or (beginning with E0) 16 hex digits')
+      plug(true)
+      lying = tag
+      pcscd.put(READER, tag)
+    },
+    take() {
+      lying = null
+      if (isPlugged) pcscd.take(READER)
+    },
+    show: () => say(lying === null ? 'no tag' : 'eas' in lying ? `eas ${lying.eas ? 'on' : 'off'}` : 'no EAS bit'),
+    unplug: () => plug(false),
+    plug: () => plug(true),
+  })
+  stopOnSignals(async () => {
+    stopOrders()
+    await service.close()
+  })
+  process.stdout.write(`ready ${JSON.stringify({ socket, reader: READER })}\n`)
+}

@@ -1,0 +1,121 @@
+import { pause } from '../../../policy/platform.ts'
+import type { Timers } from '../../../policy/platform.ts'
+import { all, first, message, parameter } from '../../protocols/llrp/elements.ts'
+import type { AnyParameter, Message, Parameter } from '../../protocols/llrp/elements.ts'
+import { result } from '../device.ts'
+import type { CommandResult } from '../device.ts'
+import type { LlrpConversation, LlrpListener } from './conversation.ts'
+
+// LLRP 1.0.1, 15.2.1.5; the EPC begins at bit 32 of Gen2's bank 1, behind CRC and PC.
+const EPC_BANK = 1
+const EPC_AT = 0x20
+const GEN2 = 1
+const ANY = 0
+const AFTER_SO_MANY = 1
+const WITH_THE_TAG_REPORT = 0
+const SPEC = 1
+const MOST_OPERATION_IDS = 65_535
+const RESULTS = ['C1G2ReadOpSpecResult', 'C1G2WriteOpSpecResult', 'C1G2KillOpSpecResult'] as const
+
+/** How long the tag may take to come into the field, ms. */
+const WITHIN_MS = 2_000
+
+export type TagOperation = Parameter<'C1G2Read'> | Parameter<'C1G2Write'> | Parameter<'C1G2Kill'>
+export type OperationResult = Parameter<(typeof RESULTS)[number]>
+
+/** What became of operations on one tag. */
+export type AccessAnswer =
+  /** Of each operation, in their order, as far as the reader came. */
+  | { readonly kind: 'told'; readonly results: readonly OperationResult[] }
+  /** Nothing was done at the tag. */
+  | { readonly kind: 'undone'; readonly result: CommandResult }
+  /** The reader did not tell: the tag was away, or it was done and the report is lost. */
+  | { readonly kind: 'silent' }
+
+/** Operations on single tags over one connection, one after the other. */
+export interface TagAccess {
+  /** Carries `operations` out at the tag of this EPC, once. `operations` gets a number for each that no other has had. Never rejects. */
+  ask(epc: string, operations: (nextId: () => number) => readonly TagOperation[], signal: AbortSignal): Promise<AccessAnswer>
+}
+
+/** Whether this can be the EPC of a Gen2 tag: whole 16-bit words, at most 496 bits, in upper-case hex. */
+export function isEpc(text: string): boolean {
+  return /^(?:[0-9A-F]{4}){1,31}$/.test(text)
+}
+
+/** What the reader shall do with the tag of this EPC and no other, once. */
+export function accessSpec(id: number, epc: string, operations: readonly TagOperation[]): Message<'ADD_ACCESSSPEC'> {
+  const count = epc.length * 4
+  const target = parameter('C1G2TargetTag', {
+    MB: EPC_BANK,
+    Match: true,
+    Pointer: EPC_AT,
+    TagMask: { count, hex: 'F'.repeat(epc.length) },
+    TagData: { count, hex: epc },
+  })
+  return message(
+    'ADD_ACCESSSPEC',
+    id,
+    {},
+    parameter(
+      'AccessSpec',
+      { AccessSpecID: SPEC, AntennaID: ANY, ProtocolID: GEN2, CurrentState: false, ROSpecID: ANY },
+      parameter('AccessSpecStopTrigger', { AccessSpecStopTrigger: AFTER_SO_MANY, OperationCountValue: 1 }),
+      parameter('AccessCommand', {}, parameter('C1G2TagSpec', {}, target), ...operations),
+      parameter('AccessReportSpec', { AccessReportTrigger: WITH_THE_TAG_REPORT }),
+    ),
+  )
+}
+
+/** The results of these operations in a report of this tag; null when it is about something else. */
+function resultsIn(report: Message<'RO_ACCESS_REPORT'>, epc: string, ids: readonly number[]): readonly OperationResult[] | null {
+  for (const tag of all(report, 'TagReportData')) {
+    if ((first(tag, 'EPC_96')?.fields.EPC ?? first(tag, 'EPCData')?.fields.EPC.hex) !== epc) continue
+    const isResult = (param: AnyParameter): param is OperationResult => (RESULTS as readonly string[]).includes(param.name)
+    const results = tag.params.filter(isResult).filter(({ fields }) => ids.includes(fields.OpSpecID))
+    if (results.length > 0) return results.toSorted((a, b) => ids.indexOf(a.fields.OpSpecID) - ids.indexOf(b.fields.OpSpecID))
+  }
+  return null
+}
+
+/** Operations on single tags over this connection, to whose reports it listens while one runs. */
+export function tagAccess(conversation: LlrpConversation, listener: LlrpListener, timers: Timers, timeoutMs: number): TagAccess {
+  let lastId = 0
+  const nextId = () => {
+    lastId = (lastId % MOST_OPERATION_IDS) + 1
+    return lastId
+  }
+
+  async function ask(epc: string, operations: (nextId: () => number) => readonly TagOperation[], signal: AbortSignal): Promise<AccessAnswer> {
+    const todo = operations(nextId)
+    const notDone = (...why: Parameters<typeof result>): AccessAnswer => ({ kind: 'undone', result: result(...why) })
+    const added = await conversation.request('ADD_ACCESSSPEC_RESPONSE', (id) => accessSpec(id, epc, todo), { timeoutMs, signal })
+    if (added.kind === 'refused') return notDone('failed', false, 'refused', added.detail)
+    if (added.kind === 'lost') return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', added.detail)
+
+    let told: readonly OperationResult[] | null = null
+    const waiting = new AbortController()
+    const stopWaiting = () => waiting.abort(new DOMException('there is nothing more to wait for', 'AbortError'))
+    const ids = todo.map(({ fields }) => fields.OpSpecID)
+    listener.onReport = (report) => {
+      told ??= resultsIn(report, epc, ids)
+      if (told) stopWaiting()
+    }
+    void conversation.ended.then(stopWaiting)
+    signal.addEventListener('abort', stopWaiting, { once: true })
+    try {
+      const enabled = await conversation.request('ENABLE_ACCESSSPEC_RESPONSE', (id) => message('ENABLE_ACCESSSPEC', id, { AccessSpecID: SPEC }), { timeoutMs, signal })
+      if (enabled.kind === 'refused') return notDone('failed', true, 'refused', enabled.detail)
+      if (enabled.kind === 'lost' && !enabled.handed) return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', enabled.detail)
+      if (!told) await pause(timers, WITHIN_MS, waiting.signal).catch(() => {})
+    } finally {
+      signal.removeEventListener('abort', stopWaiting)
+      // What was not done yet must not be done later, when nobody asks for it any more.
+      await conversation.request('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: SPEC }), { timeoutMs })
+      listener.onReport = undefined
+    }
+    return told ? { kind: 'told', results: told } : { kind: 'silent' }
+  }
+
+  return { ask }
+}

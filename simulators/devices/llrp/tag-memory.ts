@@ -1,0 +1,69 @@
+import { first, parameter } from '../../../device-drivers/protocols/llrp/elements.ts'
+import type { AnyParameter } from '../../../device-drivers/protocols/llrp/elements.ts'
+import { EAS_WORD, TID_WORDS } from '../../../device-drivers/protocols/llrp/eas-chips.ts'
+import type { ReaderState } from './reader-state.ts'
+
+/** What a simulated tag has besides its EPC. */
+export interface SimulatedTag {
+  /** 8 hex digits; left out it cannot be killed. */
+  readonly killPassword?: string
+  /** 8 hex digits; left out anybody may write. */
+  readonly accessPassword?: string
+  /** The first two words of its TID, 8 hex digits. */
+  readonly tid?: string
+  /** A configuration word whose lowest bit is its EAS bit, where the chip has one. */
+  config?: number
+  /** It carries writes out and its answers to them are not heard. */
+  readonly mutters?: boolean
+}
+
+const words = (hex: string): number[] => (hex.match(/.{4}/g) ?? []).map((word) => Number.parseInt(word, 16))
+const OVERRUN = 1
+const LOCKED = 2
+const NO_SUCH_MEMORY = 1
+const UNHEARD = 5
+
+function read(tag: SimulatedTag, bank: number, word: number): number[] | undefined {
+  if (bank === TID_WORDS.bank && word === TID_WORDS.word) return tag.tid === undefined ? undefined : words(tag.tid)
+  return bank === EAS_WORD.bank && word === EAS_WORD.word && tag.config !== undefined ? [tag.config] : undefined
+}
+
+function write(tag: SimulatedTag, bank: number, word: number, data: readonly number[], password: number): number {
+  if (bank !== EAS_WORD.bank || word !== EAS_WORD.word || tag.config === undefined) return OVERRUN
+  if (tag.accessPassword !== undefined && Number.parseInt(tag.accessPassword, 16) !== password) return LOCKED
+  // Ones toggle.
+  tag.config ^= data[0] ?? 0
+  return tag.mutters ? UNHEARD : 0
+}
+
+function kill({ killPassword }: SimulatedTag, password: number): number {
+  if (killPassword === undefined) return 1
+  return Number.parseInt(killPassword, 16) === password ? 0 : 3
+}
+
+/** Carries out what waits for the tag of this EPC, once; null when nothing does. */
+export function operateOn(state: ReaderState, epc: string, tag: SimulatedTag): { readonly results: readonly AnyParameter[]; readonly isDead: boolean } | null {
+  for (const [id, { spec, isEnabled }] of state.accessSpecs) {
+    const command = first(spec, 'AccessCommand')
+    const target = first(first(command, 'C1G2TagSpec'), 'C1G2TargetTag')
+    if (!isEnabled || target?.fields.TagData.hex !== epc) continue
+    state.accessSpecs.delete(id)
+    const results: AnyParameter[] = []
+    let isDead = false
+    for (const { name, fields } of (command?.params ?? []).filter((param) => param.name !== 'unknown')) {
+      if (name === 'C1G2Read') {
+        const data = read(tag, fields.MB, fields.WordPointer)?.slice(0, fields.WordCount)
+        results.push(parameter('C1G2ReadOpSpecResult', { Result: data ? 0 : NO_SUCH_MEMORY, OpSpecID: fields.OpSpecID, ReadData: data ?? [] }))
+      } else if (name === 'C1G2Write') {
+        const Result = write(tag, fields.MB, fields.WordPointer, fields.WriteData, fields.AccessPassword)
+        results.push(parameter('C1G2WriteOpSpecResult', { Result, OpSpecID: fields.OpSpecID, NumWordsWritten: Result === 0 ? fields.WriteData.length : 0 }))
+      } else if (name === 'C1G2Kill') {
+        const Result = kill(tag, fields.KillPassword)
+        isDead ||= Result === 0
+        results.push(parameter('C1G2KillOpSpecResult', { Result, OpSpecID: fields.OpSpecID }))
+      }
+    }
+    return { results, isDead }
+  }
+  return null
+}

@@ -1,0 +1,88 @@
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { readTrace } from '../../device-drivers/protocols/trace.ts'
+import { openLink } from '../../device-drivers/transports/link-settings.ts'
+import { forEver } from '../device-drivers/workbench.ts'
+import { realBench, type RealBench } from '../device-drivers/real-io.ts'
+import type { Json } from '../support/cloud.ts'
+import { temporaryFolder } from '../support/databases.ts'
+import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
+import { until } from '../support/receiver.ts'
+
+const folder = temporaryFolder('simulate')
+const running: RunningProcess[] = []
+const benches: RealBench[] = []
+afterEach(async () => {
+  for (const bench of benches.splice(0)) await bench.supervisor.stop()
+  for (const each of running.splice(0).reverse()) await each.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function start(args: string[], stdin: 'ignore' | 'pipe' = 'ignore'): Promise<RunningProcess> {
+  const started = await startProcess(args, {}, stdin)
+  running.push(started)
+  return started
+}
+
+function benchOf(...options: Parameters<typeof realBench>): RealBench {
+  const bench = realBench(...options)
+  benches.push(bench)
+  return bench
+}
+
+describe('untag simulate', () => {
+  it('nfc: a reader behind a pcscd, whose tags are laid down by hand; the EAS bit goes off', async () => {
+    const socket = join(temporaryFolder('nfc'), 'pcscd.sock')
+    const nfc = await start(['simulate', 'nfc', '--socket', socket], 'pipe')
+    expect(nfc.ready).toEqual({ socket, reader: 'Untag simulated NFC reader 00 00' })
+    const seen = await runProcess(['doctor', '--pcscd-socket', socket])
+    expect(seen.stdout).toContain('Untag simulated NFC reader')
+
+    const bench = benchOf([{ deviceId: 'pad', driver: 'pcsc', link: { pcsc: 'untag' } }], { openLink: (link, signal) => openLink('pcsc' in link ? { socket, ...link } : link, signal) })
+    await bench.untilState('pad', 'ready')
+    nfc.say('put 04A2B3C4D5E680 https://example.com/r/ABC')
+    expect(await bench.untilEvent((event) => event.type === 'scan')).toMatchObject({ text: 'https://example.com/r/ABC' })
+    const tag = { tagUid: 'E00401500A1B2C3D' }
+    nfc.say(`put ${tag.tagUid}`)
+    expect(await bench.untilEvent((event) => event.type === 'tags' && event.reads.some((read) => 'tagUid' in read.tag && read.tag.tagUid === tag.tagUid))).toBeDefined()
+    expect(await bench.supervisor.execute('pad', { kind: 'release', tag }, forEver())).toMatchObject({ outcome: 'confirmed' })
+    nfc.say('show')
+    nfc.say('put 12')
+    await until('what it says', () => nfc.lines.length === 2)
+    expect(nfc.lines).toEqual(['eas off', 'a UID is 8, 14 or (beginning with E0) 16 hex digits'])
+    nfc.say('unplug')
+    await bench.untilState('pad', 'absent')
+    nfc.say('plug')
+    await bench.untilState('pad', 'ready')
+  })
+
+  it('replay says what untag edge --trace wrote down of a device', async () => {
+    const [data, edge, traces, config] = ['cloud', 'edge', 'traces', 'edge.json'].map((name) => join(folder, name)) as [string, string, string, string]
+    const board = await start(['simulate', 'relay-board'])
+    const cloud = await start(['cloud', '--port', '0', '--mqtt-port', '0', '--data', data])
+    const { key } = JSON.parse((await runProcess(['keys', 'create', '--data', data, '--account', 'Shop', '--json'])).stdout) as Json
+    const api = String(cloud.ready['baseUrl'])
+    const call = async (operation: string, body: Json): Promise<Json> =>
+      (await fetch(`${api}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()
+    const { stores } = await call('fetchStores', {})
+    const { code } = await call('createEnrolmentCode', { storeId: stores[0].storeId, name: 'test' })
+    expect(await runProcess(['edge', 'enrol', '--cloud', api, '--code', code, '--data', edge])).toMatchObject({ code: 0 })
+    const entry = { deviceId: 'dev_board', driver: 'modbus', output: 0, confirmInput: 0, pulseMs: 100 }
+    writeFileSync(config, JSON.stringify({ devices: [{ ...entry, link: { tcp: board.ready['tcp'] } }] }))
+
+    const agent = await start(['edge', '--data', edge, '--port', '0', '--config', config, '--trace', traces])
+    const written = () => readdirSync(traces).reduce((text, name) => text + readFileSync(join(traces, name), 'utf8'), '')
+    await until('the board to have answered', () => readTrace(written()).filter(({ kind }) => kind === 'in').length > 2)
+    expect(await agent.stop()).toBe(0)
+    const [file = ''] = readdirSync(traces)
+    expect(file).toMatch(/^tcp_127\.0\.0\.1_\d+\.trace$/)
+    expect(statSync(join(traces, file)).mode & 0o077).toBe(0)
+    await board.stop()
+
+    const device = await start(['simulate', 'replay', join(traces, file)])
+    expect(device.ready).toMatchObject({ connections: 1 })
+    const bench = benchOf([{ ...entry, link: { tcp: device.ready['tcp'] } }])
+    expect((await bench.untilState('dev_board', 'ready')).detail).toContain('Modbus TCP unit 1')
+  }, 60_000)
+})

@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest'
+import { EPC, gateBench } from './gate-bench.ts'
+
+const HOUR = 3_600_000
+
+describe('when a tag was seen', () => {
+  test.each([
+    ['right', { clockAheadMs: 0 }],
+    ['three hours behind', { clockAheadMs: -3 * HOUR }],
+    ['a day ahead', { clockAheadMs: 24 * HOUR }],
+    ['not there (stamps since its start)', { hasClock: false }],
+  ])('reads kept while the network was away carry their true time; the reader’s clock is %s', async (_, reader) => {
+    const bench = gateBench({ reader, gate: { passageInput: 3 } })
+    await bench.untilReady()
+    await bench.world.advance(1_234)
+    const seen: number[] = []
+    bench.port.unplug()
+    for (let i = 0; i < 100; i++) {
+      await bench.world.advance(3_000)
+      bench.reader.see(EPC, { antenna: 2 })
+      seen.push(bench.world.clock.elapsed())
+    }
+    bench.reader.setInput(3, true)
+    await bench.world.advance(5_000)
+    bench.port.plug()
+    await bench.untilReady()
+    await bench.world.advance(100)
+    expect(bench.reads().map(({ seenAtMs }) => Math.round(seenAtMs))).toEqual(seen)
+    // Somebody who went by then does not go by now.
+    expect(bench.events.some((event) => event.type === 'passage' || event.type === 'input')).toBe(false)
+    bench.reader.see(EPC)
+    bench.reader.setInput(3, false)
+    bench.reader.setInput(3, true)
+    await bench.world.advance(1)
+    expect(bench.reads().at(-1)?.seenAtMs).toBe(bench.world.clock.elapsed() - 1)
+    expect(bench.events.slice(-3)).toEqual([{ type: 'input', input: 3, on: false }, { type: 'input', input: 3, on: true }, { type: 'passage' }])
+  })
+
+  test('the reader’s clock is set while it runs: never in the future, and right again within seconds', async () => {
+    const bench = gateBench()
+    await bench.untilReady()
+    for (const aheadMs of [2 * HOUR, -5 * HOUR, -5 * HOUR - 3_000, 0]) {
+      bench.reader.setClock(aheadMs)
+      for (let i = 0; i < 40; i++) {
+        bench.reader.see(EPC)
+        await bench.world.advance(500)
+        expect(bench.reads().at(-1)!.seenAtMs).toBeLessThanOrEqual(bench.world.clock.elapsed())
+      }
+      bench.reader.see(EPC)
+      await bench.world.advance(0)
+      expect(bench.world.clock.elapsed() - bench.reads().at(-1)!.seenAtMs, `${aheadMs}`).toBeLessThan(50)
+    }
+    expect(bench.port.opened).toBe(1)
+  })
+
+  test('a clock that drifts four seconds a day does not make reads old', async () => {
+    const bench = gateBench()
+    await bench.untilReady()
+    for (let hour = 0; hour < 48; hour++) {
+      bench.reader.setClock((-4_000 / 24) * hour)
+      for (let i = 0; i < 60; i++) {
+        bench.reader.see(EPC)
+        await bench.world.advance(HOUR / 60)
+      }
+      bench.reader.see(EPC)
+      await bench.world.advance(0)
+      expect(bench.world.clock.elapsed() - bench.reads().at(-1)!.seenAtMs).toBeLessThan(400)
+    }
+  })
+
+  test('more than the reader can keep is a fault, told once', async () => {
+    const bench = gateBench({ reader: { mostKept: 50 } })
+    await bench.untilReady()
+    bench.port.unplug()
+    await bench.world.advance(100)
+    for (let i = 0; i < 80; i++) bench.reader.see(EPC)
+    bench.port.plug()
+    await bench.untilReady()
+    await bench.world.advance(10)
+    expect(bench.faults()).toEqual(['the reader’s report buffer ran over: tag reads were lost'])
+    expect(bench.reads()).toHaveLength(50)
+  })
+})
+
+describe('what else the reader tells', () => {
+  test('inputs, passages, exceptions, antennas', async () => {
+    const bench = gateBench({ gate: { passageInput: 1, inputs: [2] } })
+    await bench.untilReady()
+    bench.reader.setInput(1, true)
+    bench.reader.setInput(2, true)
+    bench.reader.setInput(3, true)
+    bench.reader.setInput(1, false)
+    bench.reader.setAntenna(2, false)
+    bench.reader.setAntenna(2, true)
+    bench.reader.exception('PA temperature')
+    await bench.world.advance(10)
+    expect(bench.events).toEqual([
+      { type: 'input', input: 1, on: true },
+      { type: 'passage' },
+      { type: 'input', input: 2, on: true },
+      { type: 'input', input: 1, on: false },
+      { type: 'fault', detail: 'antenna 2 is not connected; check its cable' },
+      { type: 'fault', detail: 'antenna 2 is connected again' },
+      { type: 'fault', detail: 'the reader reports an exception: PA temperature' },
+    ])
+  })
+
+  test('with a beam the reader transmits only while somebody is there', async () => {
+    const bench = gateBench({ gate: { readOnBeam: { gpi: 2, seconds: 4 } } })
+    await bench.untilReady()
+    bench.reader.see(EPC)
+    expect(bench.reader.isReading).toBe(false)
+    bench.reader.setInput(2, true)
+    bench.reader.see(EPC)
+    await bench.world.advance(4_100)
+    expect([bench.reader.isReading, bench.reads().length]).toEqual([false, 1])
+  })
+
+  test('ten seconds of 1,500 reads a second: all of them, in order, in events of at most 1,000', async () => {
+    const bench = gateBench()
+    await bench.untilReady()
+    const epc = (n: number) => n.toString(16).toUpperCase().padStart(24, '0')
+    for (let n = 0; n < 15_000; n++) {
+      bench.reader.see(epc(n))
+      if (n % 15 === 14) await bench.world.advance(10)
+    }
+    await bench.world.advance(10)
+    expect(bench.reads().map(({ tag }) => ('epc' in tag ? tag.epc : ''))).toEqual(Array.from({ length: 15_000 }, (_, n) => epc(n)))
+    expect(Math.max(...bench.events.map((event) => (event.type === 'tags' ? event.reads.length : 0)))).toBeLessThanOrEqual(1_000)
+  })
+})

@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest'
+import { easOfChip } from '../../device-drivers/protocols/llrp/eas-chips.ts'
+import { MESSAGES } from '../../device-drivers/protocols/llrp/messages.ts'
+import type { SimulatedTag } from '../../simulators/devices/llrp/tag-memory.ts'
+import { EPC, gateBench } from './gate-bench.ts'
+import { RELEASE } from './workbench.ts'
+
+const ORDER = { kind: 'release', tag: { epc: EPC } } as const
+const OTHER = 'AA'.repeat(12)
+
+/** A gate that does something to tags, and the tag of EPC with this memory. */
+function tagBench(gate: Record<string, unknown>, tag: SimulatedTag = {}) {
+  const bench = gateBench({ gate, reader: { tags: new Map([[EPC, tag]]) } })
+
+  /** Releases; the tag answers at every look as long as `stays` says so. */
+  async function release(stays: () => boolean = () => true, order: Parameters<typeof bench.execute>[0] = ORDER) {
+    let told: Awaited<ReturnType<typeof bench.execute>> | undefined
+    const releasing = bench.execute(order)
+    void releasing.then((result) => (told = result))
+    for (let waited = 0; told === undefined && waited < 30_000; waited += 50) {
+      await bench.world.advance(50)
+      bench.reader.see(OTHER)
+      if (stays()) bench.reader.see(EPC)
+    }
+    return bench.world.settle(releasing)
+  }
+
+  return { ...bench, tag, release, looks: () => bench.reader.received.filter((name) => name === 'ENABLE_ACCESSSPEC').length }
+}
+
+describe('killing a tag', () => {
+  const kill = { kill: { password: '12AB34CD' } }
+  const mortal: SimulatedTag = { killPassword: '12AB34CD' }
+
+  test('that is there and knows the password', async () => {
+    const bench = tagBench(kill, mortal)
+    await bench.untilReady()
+    expect(await bench.release()).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged: the tag is dead' })
+    const before = bench.reads().length
+    bench.reader.see(EPC)
+    await bench.world.advance(10)
+    expect(bench.reads()).toHaveLength(before)
+  })
+
+  test.each<[string, SimulatedTag, string]>([
+    ['without a password', {}, 'refused: its kill password is zero'],
+    ['with another', { killPassword: '00000001' }, 'refused: the tag says no'],
+  ])('%s: failed', async (_, tag, detail) => {
+    const bench = tagBench(kill, tag)
+    await bench.untilReady()
+    expect(await bench.release()).toMatchObject({ outcome: 'failed', commanded: true, detail: expect.stringContaining(detail) })
+  })
+
+  test('that does not come: unknown, and it is not killed later', async () => {
+    const bench = tagBench(kill, mortal)
+    await bench.untilReady()
+    expect(await bench.world.settle(bench.execute(ORDER))).toMatchObject({ outcome: 'unknown', commanded: true })
+    bench.reader.see(EPC)
+    bench.reader.see(EPC)
+    await bench.world.advance(10)
+    expect(bench.reads()).toHaveLength(2)
+  })
+})
+
+describe('switching the EAS bit of a tag off', () => {
+  const eas = { eas: {} }
+  const UCODE_8 = 'E2806894'
+
+  test('it is toggled once, and the tag shows that it is off; again: it is off already and stays so', async () => {
+    const bench = tagBench(eas, { tid: UCODE_8, config: 0x0041 })
+    await bench.untilReady()
+    expect(await bench.release()).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged: the tag shows that its EAS bit is off' })
+    expect([bench.tag.config, bench.looks()]).toEqual([0x0040, 3])
+    expect(await bench.release()).toEqual({ outcome: 'confirmed', commanded: true, detail: 'acknowledged: its EAS bit was off already' })
+    expect([bench.tag.config, bench.looks()]).toEqual([0x0040, 4])
+  })
+
+  test('with the access password that the tag wants, and without it', async () => {
+    const locked = { tid: UCODE_8, config: 1, accessPassword: '12AB34CD' }
+    const knowing = tagBench({ eas: { password: '12ab34cd' } }, { ...locked })
+    await knowing.untilReady()
+    expect(await knowing.release()).toMatchObject({ outcome: 'confirmed' })
+    const ignorant = tagBench(eas, { ...locked })
+    await ignorant.untilReady()
+    expect(await ignorant.release()).toEqual({ outcome: 'failed', commanded: true, detail: 'refused: the tag wants its access password: set "password" of "eas"' })
+    expect([knowing.tag.config, ignorant.tag.config]).toEqual([0, 1])
+  })
+
+  test.each<[string, SimulatedTag, string]>([
+    ['Impinj', { tid: 'E2801160' }, 'of this chip (Impinj, TID E2801160) no EAS bit is known'],
+    ['NXP UCODE G2iL', { tid: 'E2006806', config: 1 }, 'the EAS bit of an UCODE G2iL (ChangeConfig) needs a command of its maker, which LLRP does not have'],
+    ['NXP UCODE G2XL', { tid: 'E2006004' }, 'the EAS bit of an UCODE G2XL (ChangeEAS) needs a command of its maker, which LLRP does not have'],
+    ['no EPCglobal chip', { tid: 'E0040150' }, 'its TID E0040150 does not tell what chip it is'],
+  ])('%s: refused with the reason, and nothing is written', async (_, tag, why) => {
+    const bench = tagBench(eas, tag)
+    await bench.untilReady()
+    const before = bench.tag.config
+    expect(await bench.release()).toEqual({ outcome: 'failed', commanded: false, detail: `not_supported: ${why}` })
+    expect([bench.tag.config, bench.looks()]).toEqual([before, 1])
+  })
+
+  test('a tag that does not come: failed and nothing commanded; a good tag behind it goes on', async () => {
+    const bench = tagBench(eas, { tid: UCODE_8, config: 1 })
+    await bench.untilReady()
+    expect(await bench.release(() => false)).toEqual({ outcome: 'failed', commanded: false, detail: 'not_ready: the tag did not come into the field' })
+    bench.reader.see(EPC)
+    expect(bench.tag.config).toBe(1)
+    expect(await bench.release()).toMatchObject({ outcome: 'confirmed' })
+  })
+
+  test('its answer to the write is not heard: what it shows behind it decides, and it is not toggled back', async () => {
+    const bench = tagBench(eas, { tid: UCODE_8, config: 1, mutters: true })
+    await bench.untilReady()
+    expect(await bench.release()).toMatchObject({ outcome: 'confirmed', detail: expect.stringContaining('the tag shows') })
+    expect([bench.tag.config, bench.looks()]).toEqual([0, 3])
+  })
+
+  test('it is taken away behind the order to write: unknown; when it is back the bit is as it was left', async () => {
+    for (const isWritten of [false, true]) {
+      const bench = tagBench(eas, { tid: UCODE_8, config: 1, mutters: true })
+      await bench.untilReady()
+      expect(await bench.release(() => bench.looks() < (isWritten ? 3 : 2))).toMatchObject({ outcome: 'unknown', commanded: true, detail: expect.stringContaining('answer_lost') })
+      expect(bench.tag.config).toBe(isWritten ? 0 : 1)
+      expect(await bench.release()).toMatchObject({ outcome: 'confirmed' })
+      expect(bench.tag.config).toBe(0)
+    }
+  })
+
+  test.each(['ADD_ACCESSSPEC', 'ENABLE_ACCESSSPEC', 'DELETE_ACCESSSPEC'] as const)('the plug out at each %s: the bit is toggled at most once, and a new try ends well', async (name) => {
+    for (const nth of [1, 2, 3]) {
+      const bench = tagBench(eas, { tid: UCODE_8, config: 1 })
+      await bench.untilReady()
+      const count = () => bench.reader.received.filter((received) => received === name).length
+      const functions = [MESSAGES[name].type]
+      const told = await bench.release(() => {
+        if (count() === nth - 1) bench.reader.faults.on({ kind: 'cut-before-answer', functions, times: 1 })
+        return true
+      })
+      const where = `${name} ${nth}: ${JSON.stringify(told)}`
+      if (told.outcome === 'confirmed') expect(bench.tag.config, where).toBe(0)
+      if (told.outcome === 'failed') expect([bench.tag.config, told.commanded], where).toEqual([1, false])
+      await bench.world.advance(20_000)
+      await bench.untilReady()
+      expect(await bench.release(), where).toMatchObject({ outcome: 'confirmed' })
+      expect(bench.tag.config, where).toBe(0)
+    }
+  })
+
+  test('what a TID tells', () => {
+    expect(easOfChip([0xe280, 0x6890])).toEqual({ kind: 'toggle', chip: 'UCODE 7' })
+    // With the flags of Gen2 version 2 set.
+    expect(easOfChip([0xe2c0, 0x6994])).toEqual({ kind: 'toggle', chip: 'UCODE 8m' })
+    expect(easOfChip([0xe280, 0x6995])).toMatchObject({ kind: 'none', why: expect.stringContaining('NXP, TID E2806995') })
+    expect(easOfChip([])).toMatchObject({ kind: 'none' })
+  })
+})
+
+test.each([{ kill: { password: '12AB34CD' } }, { eas: {} }])('%j is not tried where the reader says that it cannot, nor without the tag’s name', async (gate) => {
+  const bench = gateBench({ gate, reader: { accessSpecs: 0 } })
+  await bench.untilReady()
+  expect(await bench.world.settle(bench.execute(ORDER))).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringContaining('not_supported') })
+  const able = gateBench({ gate })
+  await able.untilReady()
+  for (const tag of [undefined, { tagUid: '04A1' }, { epc: 'xyz' }, { epc: '30' }]) {
+    const command = tag ? ({ kind: 'release', tag } as const) : RELEASE
+    expect(await able.world.settle(able.execute(command))).toMatchObject({ outcome: 'failed', commanded: false, detail: expect.stringContaining('not_supported') })
+  }
+  expect(able.reader.received).not.toContain('ADD_ACCESSSPEC')
+})

@@ -1,0 +1,55 @@
+import { fraction } from '../../policy/platform.ts'
+import type { Randomness } from '../../policy/platform.ts'
+import type { CommandResult } from '../../device-drivers/drivers/device.ts'
+import type { Fault } from '../../simulators/devices/faults.ts'
+import { seededRandom } from '../../simulators/world/virtual-platform.ts'
+
+/** How a kind of device can be troubled. */
+export interface TroubleOptions {
+  /** What it refuses with. */
+  code(below: (n: number) => number): number
+  readonly mostDelayMs: number
+  readonly mostNoiseBytes: number
+  /** Requests that are troubled together; undefined: all. */
+  readonly functions: readonly (readonly number[] | undefined)[]
+  readonly mostTimes: number
+}
+
+export interface Troubles {
+  readonly random: Randomness
+  /** A whole number from 0 to below n. */
+  below(n: number): number
+  pick<T>(list: readonly T[]): T
+  fault(): Fault
+}
+
+/** Random troubles, the same for the same seed. */
+export function troubles(seed: number, { code, mostDelayMs, mostNoiseBytes, functions, mostTimes }: TroubleOptions): Troubles {
+  const random = seededRandom(seed)
+  const below = (n: number) => Math.floor(fraction(random) * n)
+  const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T
+  const fault = (): Fault => {
+    const kinds: Fault[] = [
+      { kind: 'mute' },
+      { kind: 'dead' },
+      { kind: 'garble' },
+      { kind: 'cut-before-answer' },
+      { kind: 'cut-after-answer' },
+      { kind: 'exception', code: code(below) },
+      { kind: 'delay', ms: below(mostDelayMs) },
+      { kind: 'noise', bytes: random.bytes(1 + below(mostNoiseBytes)) },
+    ]
+    const those = pick(functions)
+    return { ...pick(kinds), ...(those ? { functions: those } : {}), after: below(2), times: 1 + below(mostTimes) }
+  }
+  return { random, below, pick, fault }
+}
+
+/** One release of a shift, and how often the output went on for it. */
+export interface Told {
+  readonly ons: number
+  readonly told: CommandResult
+}
+
+/** How a result is counted, such as `unknown answer_lost`. */
+export const kindOf = ({ outcome, detail }: CommandResult): string => `${outcome} ${detail.split(':')[0]}`
