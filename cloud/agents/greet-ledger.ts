@@ -28,8 +28,8 @@ const GUARD_SECONDS = 60
 /** Rights that are told again; a store sells less in the life of a receipt. */
 const RIGHTS_LIMIT = 20_000
 
-/** Looks at the head of a ledger that says hello; heals one that was put back, raises one that exists twice. */
-export async function greetLedger(call: Call, agent: AgentRow, { generation, seq, head }: AssertionClaims): Promise<LedgerGreeting> {
+/** Looks at the head of a ledger that says hello; heals one that was put back, raises one that exists twice. `openedMs`: when its challenge was opened. */
+export async function greetLedger(call: Call, agent: AgentRow, { generation, seq, head }: AssertionClaims, openedMs: number): Promise<LedgerGreeting> {
   if (generation > agent.generation) throw new Failure('unauthenticated', 'the assertion is not valid')
   if (seq === undefined || head === undefined) return greetingOf(agent, call.nowMs)
   if (generation < agent.generation) {
@@ -43,7 +43,20 @@ export async function greetLedger(call: Call, agent: AgentRow, { generation, seq
     await raiseFork(call, agent)
     return greetingOf(agent, call.nowMs)
   }
-  return greetingOf(seq < agent.last_seq ? await beginAnew(call, agent, seq) : agent, call.nowMs)
+  if (seq === agent.last_seq || (await isOvertaken(call, agent, openedMs))) return greetingOf(agent, call.nowMs)
+  return greetingOf(await beginAnew(call, agent, seq), call.nowMs)
+}
+
+/** Whether rows have come in since the challenge was opened: the hello was only on its way for longer than they, and nothing was put back. */
+async function isOvertaken({ db }: Call, { ledger_id, generation, last_seq }: AgentRow, openedMs: number): Promise<boolean> {
+  const last = await db
+    .selectFrom('journal_row')
+    .select('received_ms')
+    .where('ledger_id', '=', ledger_id)
+    .where('generation', '=', generation)
+    .where('seq', '=', last_seq)
+    .executeTakeFirst()
+  return last !== undefined && last.received_ms >= openedMs
 }
 
 function greetingOf({ generation, online_only_until_ms: until }: AgentRow, nowMs: number): LedgerGreeting {

@@ -13,7 +13,7 @@ import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import { noteAddress } from './agent-address.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
-import { denyPage, freshDocument, policyDocument } from './documents.ts'
+import { denyPage, freshDocument, policyOfStore, signPolicy } from './documents.ts'
 import { ITEMS_EPOCH, itemPage, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
 import { greetLedger } from './greet-ledger.ts'
@@ -79,8 +79,8 @@ export const enrolEdgeAgent = operation({
 async function firstDocuments(call: Call, store: StoreRow) {
   const { authority } = call.services
   const { keySet } = await authority.readyWithin(call.db, store.tenant as Tenant)
-  const { jws: policy } = await policyDocument(call.db, store, call.services)
-  return { root: publicJwk(authority.rootX), documents: [keySet.jws, policy, await freshDocument(call.db, store, call.services)] }
+  const policy = await policyOfStore(call.db, store, call.services)
+  return { root: publicJwk(authority.rootX), documents: [keySet.jws, signPolicy(policy, call.services), await freshDocument(call.db, store, call.services, policy)] }
 }
 
 export const agentLogin = operation({
@@ -108,8 +108,8 @@ export const agentLogin = operation({
     const { random } = call.services.platform
     // Who does not exist gets a challenge too: the answer tells nobody which agents there are.
     if (assertion === undefined) return { success: true as const, challenge: await openChallenge(call.db, agentId, random, call.nowMs) }
-    const { agent, claims } = await openAssertion(call, agentId, assertion)
-    const ledger = await greetLedger(call, agent, claims)
+    const { agent, claims, openedMs } = await openAssertion(call, agentId, assertion)
+    const ledger = await greetLedger(call, agent, claims, openedMs)
     await noteSeen(call.db, agentId, call.nowMs)
     const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)
     const mqttChallenge = await openChallenge(call.db, agentId, random, call.nowMs)
@@ -126,7 +126,7 @@ export async function assertAgent(call: Asserting, agentId: string, assertion: s
   return (await openAssertion(call, agentId, assertion)).agent
 }
 
-async function openAssertion(call: Asserting, agentId: string, assertion: string): Promise<{ agent: AgentRow; claims: AssertionClaims }> {
+async function openAssertion(call: Asserting, agentId: string, assertion: string): Promise<{ agent: AgentRow; claims: AssertionClaims; openedMs: number }> {
   const agent = await findAgent(call.db, agentId)
   if (!agent || agent.revoked_ms !== null) throw REFUSED()
   const keys = agentKeys(agent)
@@ -135,9 +135,10 @@ async function openAssertion(call: Asserting, agentId: string, assertion: string
   const claims = opened.ok ? AssertionClaims.safeParse(opened.claims) : undefined
   if (!claims?.success || claims.data.iss !== agentId) throw REFUSED()
   if (claims.data.ledger !== agent.ledger_id) throw REFUSED()
-  if (!(await useChallenge(call.db, agentId, claims.data.challenge, call.nowMs))) throw REFUSED()
+  const used = await useChallenge(call.db, agentId, claims.data.challenge, call.nowMs)
+  if (!used) throw REFUSED()
   if (opened.ok) await noteKeyUse(call.db, agent, opened.key)
-  return { agent, claims: claims.data }
+  return { agent, claims: claims.data, openedMs: used.openedMs }
 }
 
 const Version = z.tuple([z.int().min(0), z.int().min(0)])
@@ -165,13 +166,14 @@ export const fetchSignedDocuments = operation({
     const { keySet } = call.services.authority.keysOf(caller.tenant)
     const documents: string[] = []
     if (!isCurrent(have?.keys, keySet)) documents.push(keySet.jws)
-    if (!isCurrent(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version })) documents.push((await policyDocument(call.db, store, call.services)).jws)
+    const policy = await policyOfStore(call.db, store, call.services)
+    if (!isCurrent(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version })) documents.push(signPolicy(policy, call.services))
     const from = cursorOf(cursor, have)
     const page = from.deny < store.deny_seq ? await denyPage(call.db, store, from.deny, call.services) : undefined
     if (page) documents.push(page.jws)
     const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
     if (items) documents.push(...items.pages)
-    documents.push(await freshDocument(call.db, store, call.services))
+    documents.push(await freshDocument(call.db, store, call.services, policy))
     if (have?.deny) await noteDenySeq(call, caller.agentId, have.deny[1])
     if (have?.items && have.items[0] === ITEMS_EPOCH) await noteItemSeq(call, caller.agentId, have.items[1])
     const more = (page && page.ver < store.deny_seq) || items?.more
