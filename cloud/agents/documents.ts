@@ -25,8 +25,8 @@ const AGENTS_LIMIT = 200
 /** Until an operator raises it this stays where it began. */
 const TIME_EPOCH = 0
 
-/** The store's current policy and operators, signed, with the hash of what they say. */
-export async function policyDocument(db: Db, store: StoreRow, { authority }: Services): Promise<{ jws: string; hash: string; ver: number }> {
+/** The store's current policy and operators with the hash of what they say; signed by whoever sends them. */
+export async function policyOfStore(db: Db, store: StoreRow, { authority }: Services): Promise<StorePolicy> {
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
   const operators = await db.selectFrom('operator').selectAll().where('store_id', '=', store.store_id).where('removed_ms', 'is', null).orderBy('operator_id').execute()
   const claims: PolicyClaims = {
@@ -48,7 +48,17 @@ export async function policyDocument(db: Db, store: StoreRow, { authority }: Ser
       ...(JSON.parse(row.verifiers) as Pick<OperatorRecord, 'pin' | 'badge' | 'card'>),
     })),
   }
-  return { jws: signDocument(DOCUMENT_KINDS.policy, claims, authority.policySigner), hash: contentHash(claims), ver: claims.ver }
+  return { claims, hash: contentHash(claims) }
+}
+
+export interface StorePolicy {
+  readonly claims: PolicyClaims
+  readonly hash: string
+}
+
+/** The policy as agents take it. */
+export function signPolicy({ claims }: StorePolicy, { authority }: Services): string {
+  return signDocument(DOCUMENT_KINDS.policy, claims, authority.policySigner)
 }
 
 async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClaims['agents']>> {
@@ -64,13 +74,13 @@ async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, '
   return { homeMove: { atS: row.moved_s, denySeq } }
 }
 
-/** The heads of everything a store's agents should have, with the time. */
-export async function freshDocument(db: Db, store: StoreRow, services: Services): Promise<string> {
+/** The heads of everything a store's agents should have, with the time. `policy`: as it was read for the same answer. */
+export async function freshDocument(db: Db, store: StoreRow, services: Services, policy?: StorePolicy): Promise<string> {
   const { authority } = services
   const timeMs = authority.clock.nowMs()
   const iat = Math.floor(timeMs / 1_000)
   const { keySet } = await authority.readyWithin(db, store.tenant as Tenant)
-  const policy = await policyDocument(db, store, services)
+  const { claims: named, hash } = policy ?? (await policyOfStore(db, store, services))
   const claims: FreshClaims = {
     aud: store.store_id,
     iat,
@@ -78,7 +88,7 @@ export async function freshDocument(db: Db, store: StoreRow, services: Services)
     timeMs,
     timeEpoch: TIME_EPOCH,
     cloudGeneration: authority.cloudGeneration,
-    policy: { epoch: authority.documentEpoch, ver: policy.ver, hash: policy.hash },
+    policy: { epoch: named.epoch, ver: named.ver, hash },
     keys: { epoch: keySet.epoch, ver: keySet.ver, hash: keySet.hash },
     deny: { epoch: 0, ver: store.deny_seq },
     items: await itemsHead(db, store.store_id, services),

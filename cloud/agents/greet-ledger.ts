@@ -30,8 +30,8 @@ const GUARD_SECONDS = 60
 /** Rights that are told again; a store sells less in the life of a receipt. */
 const RIGHTS_LIMIT = 20_000
 
-/** Looks at the head of a ledger that says hello; heals one that was put back, raises one that exists twice. */
-export async function greetLedger(call: Call, agent: AgentRow, { generation, seq, head }: AssertionClaims): Promise<LedgerGreeting> {
+/** Looks at the head of a ledger that says hello; heals one that was put back, raises one that exists twice. `openedMs`: when its challenge was opened. */
+export async function greetLedger(call: Call, agent: AgentRow, { generation, seq, head }: AssertionClaims, openedMs: number): Promise<LedgerGreeting> {
   if (generation > agent.generation) {
     // Only a cloud that was restored can know of an older one: the ledger had been put back since the backup.
     if (agent.resync === null) throw new Failure('unauthenticated', 'the assertion is not valid')
@@ -46,7 +46,20 @@ export async function greetLedger(call: Call, agent: AgentRow, { generation, seq
   if (seq > agent.last_seq) return greetingOf(agent, call.nowMs)
   const known = seq === 0 ? genesisHash(agent.ledger_id, agent.generation) : await knownHash(call, agent, seq)
   if (known !== head) return greetingOf(await raiseFork(call, agent), call.nowMs)
-  return greetingOf(seq < agent.last_seq ? await beginAnew(call, agent, seq) : agent, call.nowMs)
+  if (seq === agent.last_seq || (await isOvertaken(call, agent, openedMs))) return greetingOf(agent, call.nowMs)
+  return greetingOf(await beginAnew(call, agent, seq), call.nowMs)
+}
+
+/** Whether rows have come in since the challenge was opened: the hello was only on its way for longer than they, and nothing was put back. */
+async function isOvertaken({ db }: Call, { ledger_id, generation, last_seq }: AgentRow, openedMs: number): Promise<boolean> {
+  const last = await db
+    .selectFrom('journal_row')
+    .select('received_ms')
+    .where('ledger_id', '=', ledger_id)
+    .where('generation', '=', generation)
+    .where('seq', '=', last_seq)
+    .executeTakeFirst()
+  return last !== undefined && last.received_ms >= openedMs
 }
 
 /** Goes on with the generation in which the agent's ledger is; all of its rows are still to come. */

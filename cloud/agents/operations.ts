@@ -17,7 +17,7 @@ import { noteHasTold } from '../protection/home-move.ts'
 import { endMoves } from '../protection/move-device.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
 import { openCommands } from './commands.ts'
-import { denyPage, freshDocument, policyDocument } from './documents.ts'
+import { denyPage, freshDocument, policyOfStore, signPolicy } from './documents.ts'
 import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
 import { greetLedger } from './greet-ledger.ts'
@@ -83,8 +83,8 @@ export const enrolEdgeAgent = operation({
 async function firstDocuments(call: Call, store: StoreRow) {
   const { authority } = call.services
   const { keySet } = await authority.readyWithin(call.db, store.tenant as Tenant)
-  const { jws: policy } = await policyDocument(call.db, store, call.services)
-  return { root: publicJwk(authority.rootX), documents: [keySet.jws, policy, await freshDocument(call.db, store, call.services)] }
+  const policy = await policyOfStore(call.db, store, call.services)
+  return { root: publicJwk(authority.rootX), documents: [keySet.jws, signPolicy(policy, call.services), await freshDocument(call.db, store, call.services, policy)] }
 }
 
 export const agentLogin = operation({
@@ -112,8 +112,8 @@ export const agentLogin = operation({
     const { random } = call.services.platform
     // Who does not exist gets a challenge too: the answer tells nobody which agents there are.
     if (assertion === undefined) return { success: true as const, challenge: await openChallenge(call.db, agentId, random, call.nowMs) }
-    const { agent, claims } = await openAssertion(call, agentId, assertion)
-    const ledger = await greetLedger(call, agent, claims)
+    const { agent, claims, openedMs } = await openAssertion(call, agentId, assertion)
+    const ledger = await greetLedger(call, agent, claims, openedMs)
     await noteSeen(call.db, agentId, call.nowMs)
     const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)
     const mqttChallenge = await openChallenge(call.db, agentId, random, call.nowMs)
@@ -130,7 +130,7 @@ export async function assertAgent(call: Asserting, agentId: string, assertion: s
   return (await openAssertion(call, agentId, assertion)).agent
 }
 
-async function openAssertion(call: Asserting, agentId: string, assertion: string): Promise<{ agent: AgentRow; claims: AssertionClaims }> {
+async function openAssertion(call: Asserting, agentId: string, assertion: string): Promise<{ agent: AgentRow; claims: AssertionClaims; openedMs: number }> {
   const agent = await findAgent(call.db, agentId)
   if (!agent || agent.revoked_ms !== null) throw REFUSED()
   const keys = agentKeys(agent)
@@ -139,9 +139,10 @@ async function openAssertion(call: Asserting, agentId: string, assertion: string
   const claims = opened.ok ? AssertionClaims.safeParse(opened.claims) : undefined
   if (!claims?.success || claims.data.iss !== agentId) throw REFUSED()
   if (claims.data.ledger !== agent.ledger_id) throw REFUSED()
-  if (!(await useChallenge(call.db, agentId, claims.data.challenge, call.nowMs))) throw REFUSED()
+  const used = await useChallenge(call.db, agentId, claims.data.challenge, call.nowMs)
+  if (!used) throw REFUSED()
   if (opened.ok) await noteKeyUse(call.db, agent, opened.key)
-  return { agent, claims: claims.data }
+  return { agent, claims: claims.data, openedMs: used.openedMs }
 }
 
 const Version = z.tuple([z.int().min(0), z.int().min(0)])
@@ -182,13 +183,14 @@ export const fetchSignedDocuments = operation({
     const { keySet } = call.services.authority.keysOf(caller.tenant)
     const documents: string[] = []
     if (!isCurrent(have?.keys, keySet)) documents.push(keySet.jws)
-    if (!isCurrent(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version })) documents.push((await policyDocument(call.db, store, call.services)).jws)
+    const policy = await policyOfStore(call.db, store, call.services)
+    if (!isCurrent(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version })) documents.push(signPolicy(policy, call.services))
     const from = cursorOf(cursor, have, itemsEpoch(call.services))
     const page = from.deny < store.deny_seq ? await denyPage(call.db, store, from.deny, call.services) : undefined
     if (page) documents.push(page.jws)
     const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
     if (items) documents.push(...items.pages)
-    documents.push(await freshDocument(call.db, store, call.services))
+    documents.push(await freshDocument(call.db, store, call.services, policy))
     if (have?.deny) await noteDenySeq(call, caller.agentId, have.deny[1])
     if (have?.items && have.items[0] === itemsEpoch(call.services)) await noteItemSeq(call, caller.agentId, have.items[1])
     const more = (page && page.ver < store.deny_seq) || items?.more

@@ -30,15 +30,16 @@ export async function openChallenge(db: Db, agentId: string, random: Randomness,
   return challenge
 }
 
-/** Uses a challenge up. False when it is unknown, another agent's, too old or used. */
-export async function useChallenge(db: Db, agentId: string, challenge: string, nowMs: number): Promise<boolean> {
+/** Uses a challenge up and answers when it was opened; undefined when it is unknown, another agent's, too old or used. */
+export async function useChallenge(db: Db, agentId: string, challenge: string, nowMs: number): Promise<{ openedMs: number } | undefined> {
   const used = await db
     .deleteFrom('agent_challenge')
     .where('challenge_hash', '=', hashOf(challenge))
     .where('agent_id', '=', agentId)
     .where('expires_ms', '>', nowMs)
+    .returning('expires_ms')
     .executeTakeFirst()
-  return used.numDeletedRows === 1n
+  return used && { openedMs: used.expires_ms - CHALLENGE_MS }
 }
 
 /** A new access token for the agent; only its hash is kept. */

@@ -2,7 +2,7 @@ import { newId } from '../../policy/ids.ts'
 import { agentTopic, parseTopic, storeTopic, type AgentAddress } from '../../policy/topics.ts'
 import { assertAgent } from '../agents/operations.ts'
 import { commandDocument } from '../agents/commands.ts'
-import { denyPage, freshDocument, policyDocument } from '../agents/documents.ts'
+import { denyPage, freshDocument, policyOfStore, signPolicy } from '../agents/documents.ts'
 import { itemPage } from '../agents/item-pages.ts'
 import { findAgent } from '../agents/sessions.ts'
 import { noteState, revokedAmong } from '../agents/agent-queries.ts'
@@ -63,13 +63,14 @@ export function agentMessages(database: Database, services: () => Services): Age
     const { authority } = services()
     if (authority.clock.doubt() !== null) return
     const { keySet } = await authority.ready(store.tenant as Tenant)
+    const policy = await policyOfStore(database.reads, store, services())
     const documents = {
       keys: keySet.jws,
-      policy: (await policyDocument(database.reads, store, services())).jws,
+      policy: signPolicy(policy, services()),
       deny: (await denyPage(database.reads, store, Math.max(0, store.deny_seq - 100), services())).jws,
       items: await newestItems(store),
       // Last, so that whoever hears it can have the rest already.
-      fresh: await freshDocument(database.reads, store, services()),
+      fresh: await freshDocument(database.reads, store, services(), policy),
     }
     for (const [name, payload] of Object.entries(documents)) {
       broker.publish({ topic: storeTopic(storeId, name as keyof typeof documents), payload, retain: true })

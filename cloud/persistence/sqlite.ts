@@ -63,6 +63,9 @@ export function openConnection(file: string, { readonly = false }: { readonly?: 
 
 const STATEMENT_CACHE_LIMIT = 500
 
+/** One for all connections: what was compiled once (prepared.ts) is not compiled again for each of them. */
+const ADAPTER = new SqliteAdapter()
+
 /** Kysely over one connection, with statements prepared once. Transactions are the caller's. */
 function kyselyOn(db: Connection): Db {
   const known = new Map<string, Runner>()
@@ -97,7 +100,7 @@ function kyselyOn(db: Connection): Db {
     destroy: nothing,
   }
   const dialect: Dialect = {
-    createAdapter: () => new SqliteAdapter(),
+    createAdapter: () => ADAPTER,
     createIntrospector: (k) => new SqliteIntrospector(k),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createDriver: () => driver,
@@ -125,7 +128,7 @@ function runnerOf(statement: Statement): Runner {
 class OneConnectionExecutor extends DefaultQueryExecutor {
   readonly connection: DatabaseConnection
   constructor(connection: DatabaseConnection) {
-    super(new SqliteQueryCompiler(), new SqliteAdapter(), { provideConnection: (consumer) => consumer(connection) })
+    super(new SqliteQueryCompiler(), ADAPTER, { provideConnection: (consumer) => consumer(connection) })
     this.connection = connection
   }
   override executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {

@@ -76,6 +76,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   let headsKey: string | undefined
 
   const stored = (kind: 'keys' | 'policy') => marks.document(kind)
+  const storedHead = (kind: 'keys' | 'policy') => marks.head(kind)
   const storedKeys = stored('keys')
   const storedPolicy = stored('policy')
   if (storedKeys) useKeys(openStored(storedKeys.jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims))
@@ -111,7 +112,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     const named = heads?.[kind]
     // Pieces of different states of the cloud do not go together: the freshness says which content a version has.
     if (named && compareVersions(claims, named) === 0 && contentHash(claims) !== named.hash) return refused(`${kind} ${claims.epoch}.${claims.ver} is not the one that the freshness names`)
-    const have = stored(kind)
+    const have = storedHead(kind)
     if (!have) return undefined
     const order = compareVersions(claims, have)
     if (order > 0) return undefined
@@ -161,7 +162,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     // Two clouds go on from one backup, or the lost one was not lost.
     if (fresh.cloudGeneration < generation) return refused(`the freshness is of the cloud as it was before it was restored (generation ${fresh.cloudGeneration}, not ${generation})`)
     for (const kind of ['keys', 'policy'] as const) {
-      const [have, named] = [stored(kind), fresh[kind]]
+      const [have, named] = [storedHead(kind), fresh[kind]]
       if (!have) continue
       const order = compareVersions(named, have)
       // A cloud that was restored from a backup says so, and may know less than we do.
@@ -253,7 +254,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       return policy
     },
     have() {
-      const [k, p] = [stored('keys'), stored('policy')]
+      const [k, p] = [storedHead('keys'), storedHead('policy')]
       return { ...(k && { keys: [k.epoch, k.ver] }), ...(p && { policy: [p.epoch, p.ver] }), deny: [0, denySeq()], ...(items && { items: items.have() }) }
     },
     accept(jws) {
@@ -280,7 +281,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     },
     get isBehind() {
       if (!heads) return false
-      const [k, p] = [stored('keys'), stored('policy')]
+      const [k, p] = [storedHead('keys'), storedHead('policy')]
       return !k || !p || !policy || compareVersions(heads.keys, k) > 0 || compareVersions(heads.policy, p) > 0 || heads.deny.ver > denySeq() || items?.isBehind === true
     },
   }

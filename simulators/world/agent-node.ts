@@ -45,7 +45,7 @@ export interface AgentNodeParts {
 
 export const LEDGER = 'ledger.db'
 /** The replica of the items: it may be lost, and is fetched again. */
-const ITEMS = 'items.db'
+export const ITEMS = 'items.db'
 
 /** A machine with an enrolled agent's files on it; nothing runs yet. */
 export function agentNode(parts: AgentNodeParts): AgentNode {

@@ -1,3 +1,4 @@
+import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
 import type { Core } from './core.ts'
 import type { SimAnswer, SimRequest } from './http.ts'
 
@@ -17,7 +18,8 @@ export function answerOracle(core: Core): AnswerOracle {
       const operation = url.slice(url.lastIndexOf('/') + 1)
       if (status === 500) core.violate('fault', `${operation} answered 500: ${text}`)
       const key = headers['idempotency-key']
-      if (key === undefined || status !== 200) return
+      // Who only reads is told how things are now.
+      if (key === undefined || status !== 200 || OPERATION_TABLE.get(operation)?.changes !== true) return
       const whole = `${headers['authorization']} ${operation} ${key}`
       const before = known.get(whole)
       if (before && core.scheduler.nowMs - before.atMs < WINDOW_MS && before.text !== text) core.violate('I10', `${operation} with ${key} answered ${before.text} and then ${text}`)

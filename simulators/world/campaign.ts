@@ -6,6 +6,8 @@ import type { Trouble } from './troubles.ts'
 export interface CampaignOptions {
   firstSeed: number
   seeds: number
+  /** From one seed to the next (1): several processes share the seeds among them. */
+  step?: number
   liveness: boolean
   /** One world in so many runs twice, and must be the same world both times. */
   twiceEvery: number
@@ -13,7 +15,7 @@ export interface CampaignOptions {
   untilFirst: boolean
   /** In all worlds, in the place of what each seed says. */
   troubles?: readonly Trouble[] | undefined
-  onSeed?(result: SeedResult, count: number): void
+  onSeed?(result: SeedResult, again: { ranTwice: boolean; isUnlike: boolean }): void
 }
 
 export interface CampaignResult {
@@ -31,18 +33,19 @@ export async function campaign(shop: Shop, options: CampaignOptions): Promise<Ca
   const failed: SeedResult[] = []
   const unlike: number[] = []
   let [count, ranTwice, steps, virtualMs] = [0, 0, 0, 0]
-  for (let seed = options.firstSeed; count < options.seeds; seed++) {
+  for (let seed = options.firstSeed; count < options.seeds; seed += options.step ?? 1) {
     const world: SeedOptions = { seed, liveness: options.liveness, ...(options.troubles && { troubles: options.troubles }) }
     const result = await runSeed(shop, world)
     count++
     steps += result.steps
     virtualMs += result.virtualMs
     if (result.violations.length > 0) failed.push(result)
-    if (options.twiceEvery > 0 && count % options.twiceEvery === 1 % options.twiceEvery) {
+    const isTwice = options.twiceEvery > 0 && count % options.twiceEvery === 1 % options.twiceEvery
+    if (isTwice) {
       ranTwice++
       if ((await runSeed(shop, world)).hash !== result.hash) unlike.push(seed)
     }
-    options.onSeed?.(result, count)
+    options.onSeed?.(result, { ranTwice: isTwice, isUnlike: unlike.at(-1) === seed })
     if (options.untilFirst && (failed.length > 0 || unlike.length > 0)) break
   }
   return { seeds: count, ranTwice, steps, virtualMs, failed, unlike }

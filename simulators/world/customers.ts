@@ -5,6 +5,7 @@ import type { Chance } from './chance.ts'
 import type { Core } from './core.ts'
 import type { Shop } from './genesis.ts'
 import type { Json, Merchant } from './merchant.ts'
+import type { Pace } from './pace.ts'
 
 /**
  *   basket ─ check in ─ check out ─ pay ─┬─ station · token at the station · detacher · device without agent ─┬─ gate
@@ -33,8 +34,7 @@ export interface CustomerParts {
   /** A program of the other tenant, that tries what it should not. */
   stranger: Merchant
   agents: readonly AgentNode[]
-  /** Longest pause between two things that somebody does, ms. */
-  hasteMs: number
+  pace: Pace
 }
 
 interface Bought {
@@ -47,11 +47,11 @@ interface Bought {
 }
 
 /** What a device may be told (contracts §6). */
-const ANSWER_FIELDS = new Set(['authorized', 'action', 'expiresAt', 'itemCount', 'remaining', 'eventId', 'reason', 'offline', 'outcome', 'itemStatus'])
+const ANSWER_FIELDS = new Set(['authorized', 'action', 'expiresAt', 'itemCount', 'remaining', 'eventId', 'reason', 'offline', 'outcome', 'itemStatus', 'statusAgeSeconds'])
 const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
 
 /** The people of one world. */
-export function customers({ core, shop, merchant, stranger, agents, hasteMs }: CustomerParts): Customers {
+export function customers({ core, shop, merchant, stranger, agents, pace }: CustomerParts): Customers {
   const { scheduler, trace } = core
   const world = core.chance.fork('customers')
   const paid = new Set<string>()
@@ -59,7 +59,7 @@ export function customers({ core, shop, merchant, stranger, agents, hasteMs }: C
   const told = new Set<string>()
   let epcs = 0
 
-  const linger = (chance: Chance) => scheduler.pause(chance.between(1, chance.happens(0.1) ? hasteMs * 10 : hasteMs))
+  const linger = (chance: Chance) => scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
 
   /** Asks an agent; undefined when it is down or dies meanwhile. */
   function ask(node: AgentNode | undefined, request: AuthorizeRequest): Promise<AuthorizeAnswer | undefined> {
@@ -145,7 +145,7 @@ export function customers({ core, shop, merchant, stranger, agents, hasteMs }: C
     if (typeof token !== 'string') return
     const request: AuthorizeRequest = { deviceId, action: deviceId === shop.devices.station ? 'deactivate_label' : 'detach_hard_tag', token, identifiers: {} }
     // Now and then somebody comes only when the token is about to end, or has ended.
-    if (chance.happens(0.15)) await scheduler.pause(chance.between(280_000, 400_000))
+    if (pace.name === 'slow' && chance.happens(0.3)) await scheduler.pause(chance.between(280_000, 400_000))
     const times = chance.between(1, 4)
     for (let n = 0; n < times; n++) {
       const both = chance.happens(0.3) ? [request, request] : [request]

@@ -8,7 +8,7 @@ import { readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import type { Identity } from '../../edge-agent/trust/identity.ts'
 import { actuators } from './actuators.ts'
-import { agentNode, LEDGER } from './agent-node.ts'
+import { agentNode, ITEMS, LEDGER } from './agent-node.ts'
 import { chanceOf } from './chance.ts'
 import { CLOUD_DATABASE, CLOUD_ORIGIN, cloudNode, type CloudNode } from './cloud-node.ts'
 import type { Core } from './core.ts'
@@ -88,6 +88,7 @@ export async function makeShop(parent: string): Promise<Shop> {
 
   await until(cloud.start())
   const [key, foreignKey] = await until(makeAccounts(cloud))
+  await until(makeSmall(cloud))
   const call = (by: string, operation: string, body: Json = {}) => until(callAs(cloud, by, operation, body))
   const { stores } = (await call(key, 'fetchStores')) as { stores: { storeId: string; securityTagMode: string }[] }
   const { stores: foreign } = (await call(foreignKey, 'fetchStores')) as { stores: { storeId: string }[] }
@@ -113,7 +114,8 @@ export async function makeShop(parent: string): Promise<Shop> {
     node.start()
     await clock.run(clock.nowMs + 20_000)
     await until(node.stop())
-    copyFileSync(join(node.disk.folder, LEDGER), join(folder, name, LEDGER))
+    // With its replica of the items: every world would begin by fetching them all.
+    for (const file of [LEDGER, ITEMS]) copyFileSync(join(node.disk.folder, file), join(folder, name, file))
     agents.push({ identity, config })
     templates.push(join(folder, name))
   }
@@ -124,6 +126,7 @@ export async function makeShop(parent: string): Promise<Shop> {
   rmSync(core.folder, { recursive: true, force: true })
   const db = openConnection(join(cloudFolder, CLOUD_DATABASE))
   db.exec(WATCH_STATES)
+  db.exec('VACUUM')
   db.close()
   return {
     templates: { cloud: cloudFolder, agents: templates },
@@ -149,6 +152,17 @@ async function makeAccounts({ running }: CloudNode): Promise<[string, string]> {
       return (await createApiKey(db, { accountId, kind: 'secret', mode: 'test', name: 'world' }, process.platform)).key
     })
   return [await keyOf('Hafenkante'), await keyOf('Fremdhandel')]
+}
+
+/** The sandbox has more on its shelves than a world looks at, and all of it would be copied, checked and told in each. */
+async function makeSmall({ running }: CloudNode): Promise<void> {
+  await running?.database.write(async (db) => {
+    await db.deleteFrom('protected_item').execute()
+    await db.deleteFrom('product_word').execute()
+    const sold = db.selectFrom('product').select('product_id').where('category', 'like', 'bekleidung%')
+    await db.deleteFrom('store_product').where('product_id', 'not in', sold).execute()
+    await db.deleteFrom('product').where('product_id', 'not in', sold).execute()
+  })
 }
 
 async function callAs(cloud: CloudNode, key: string, operation: string, body: Json): Promise<Json> {

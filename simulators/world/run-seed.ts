@@ -15,6 +15,7 @@ import { ledgerOracle, type LedgerOracle } from './ledger-oracle.ts'
 import { merchant } from './merchant.ts'
 import { receiver } from './receiver.ts'
 import { scheduler } from './scheduler.ts'
+import { paceOf } from './pace.ts'
 import { newTrace } from './trace.ts'
 import { makeTroubles, troublesOf, type Trouble } from './troubles.ts'
 import { newWire } from './wire.ts'
@@ -46,8 +47,6 @@ const MINUTE_MS = 60_000
 const AS_DEVICE_MOVES = 10
 /** Until everybody has found everybody, ms. */
 const WARM_UP_MS = 4_000
-/** Then the shop closes, ms. */
-const LONGEST_VISIT_MS = 8 * MINUTE_MS
 /** Once all is well everything must have arrived within (research, liveness mode). */
 const HEALED_WITHIN_MS = 30 * MINUTE_MS
 
@@ -72,6 +71,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     crashRate: 0,
   }
   const kinds = options.troubles ?? troublesOf(plan)
+  const pace = paceOf(plan, liveness)
   const isOver = () => violations.length > 0
 
   let disturbances = 0
@@ -160,10 +160,10 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     merchant: merchant({ ...parts, name: 'merchant', apiKey: shop.key }),
     stranger: merchant({ ...parts, name: 'stranger', apiKey: shop.foreignKey }),
     agents,
-    hasteMs: plan.one([500, 5_000, 20_000]),
+    pace,
   })
   const end: EndParts = { core, cloud, agents, ledgers, people, receiver: posts, shop }
-  trace.note('world', `${count} agents, troubles: ${kinds.join(', ') || 'none'}`)
+  trace.note('world', `${count} agents, ${pace.name}, troubles: ${kinds.join(', ') || 'none'}`)
 
   /** On a good day everything works, whatever was before. */
   async function probe(): Promise<void> {
@@ -181,12 +181,10 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     startCloud()
     for (const node of agents) node.start()
     await clock.run(clock.nowMs + WARM_UP_MS, isOver)
-    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, actuators: devices, receiver: posts, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, plan.one([2_000, 15_000, 60_000]))
-    const visitors = plan.between(1, liveness ? 8 : 5)
-    const comesWithinMs = plan.between(1, liveness ? 15 : 3) * MINUTE_MS
-    let inside = visitors
-    for (let n = 0; n < visitors; n++) {
-      clock.after(plan.between(1, comesWithinMs), () => {
+    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, actuators: devices, receiver: posts, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
+    let inside = pace.visitors
+    for (let n = 0; n < pace.visitors; n++) {
+      clock.after(plan.between(1, pace.comeWithinMs), () => {
         people
           .visit(`visitor-${n}`)
           .catch((error: unknown) => core.violate('fault', `a visit failed: ${(error as Error).stack}`))
@@ -194,7 +192,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
       })
     }
     // An empty shop teaches nothing.
-    await clock.run(clock.nowMs + comesWithinMs + LONGEST_VISIT_MS, () => isOver() || inside === 0)
+    await clock.run(clock.nowMs + pace.comeWithinMs + pace.longestVisitMs, () => isOver() || inside === 0)
     if (!isOver() && (liveness || plan.happens(0.5))) {
       troubles.heal()
       down.clear()

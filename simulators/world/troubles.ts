@@ -4,6 +4,7 @@ import type { Chance } from './chance.ts'
 import type { CloudNode } from './cloud-node.ts'
 import type { Core } from './core.ts'
 import { isDiskFault } from './disk.ts'
+import type { Pace } from './pace.ts'
 import type { Receiver } from './receiver.ts'
 import { FINE_WEATHER, type Wire } from './wire.ts'
 
@@ -30,9 +31,6 @@ export interface Troubles {
   heal(): void
 }
 
-/** Longest time that something stays wrong, ms. */
-const LONGEST_MS = 180_000
-
 /** Draws which kinds of trouble a seed has. */
 export function troublesOf(chance: Chance): Trouble[] {
   if (chance.happens(0.05)) return []
@@ -40,15 +38,15 @@ export function troublesOf(chance: Chance): Trouble[] {
   return TROUBLES.filter(() => chance.happens(density))
 }
 
-/** Starts to make trouble, `everyMs` apart on average. */
-export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, everyMs: number): Troubles {
+/** Starts to make trouble, as often and for as long as the pace says. */
+export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { troubleEveryMs, troubleLastsMs }: Pace): Troubles {
   const { core, cloud, agents, actuators, receiver } = world
   const chance = core.chance.fork('troubles')
   const wires = [...agents.map((a) => a.wire), world.shopWire]
   let isOver = false
 
   const note = (what: string) => core.trace.note('trouble', what)
-  const forAWhile = (undo: () => void) => void core.scheduler.after(chance.between(100, LONGEST_MS), () => {
+  const forAWhile = (undo: () => void) => void core.scheduler.after(chance.between(100, troubleLastsMs), () => {
     if (!isOver) undo()
   })
 
@@ -78,11 +76,11 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, eve
     'agent-crash'() {
       const agent = chance.one(agents)
       agent.crash({ powerCut: chance.happens(0.5) })
-      if (chance.happens(0.2)) world.keepDown(agent.name, chance.between(1_000, LONGEST_MS))
+      if (chance.happens(0.2)) world.keepDown(agent.name, chance.between(1_000, troubleLastsMs))
     },
     'cloud-crash'() {
       cloud.crash({ powerCut: chance.happens(0.5) })
-      if (chance.happens(0.2)) world.keepDown('cloud', chance.between(1_000, LONGEST_MS))
+      if (chance.happens(0.2)) world.keepDown('cloud', chance.between(1_000, troubleLastsMs))
     },
     restart() {
       const node = chance.one([cloud, ...agents])
@@ -120,7 +118,7 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, eve
   }
 
   function next(): void {
-    core.scheduler.after(chance.between(1, everyMs * 2), () => {
+    core.scheduler.after(chance.between(1, troubleEveryMs * 2), () => {
       if (isOver) return
       acts[chance.one(kinds)]()
       next()

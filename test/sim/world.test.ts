@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -11,6 +11,8 @@ import { scheduler } from '../../simulators/world/scheduler.ts'
 import { runSim } from '../support/sim-process.ts'
 
 const DIST = join(import.meta.dirname, '../../dist')
+const folder = mkdtempSync(join(tmpdir(), 'untag-sim-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** A few worlds for every change; `npm run sim` runs as many as there is time for. */
 describe('simulated worlds', () => {
@@ -64,9 +66,21 @@ describe('the bank of bugs', () => {
   })
 
   it('is found: the quick ones here, all of them by npm run sim -- --bugs', { timeout: 300_000 }, async () => {
-    const { code, stdout } = await runSim(['--bugs', '--seeds', '40', '--only', 'release-before-ledger,no-unique-claim', '--json'])
-    const { bugs } = JSON.parse(stdout) as { bugs: { bug: string; worlds?: number; invariant: string }[] }
-    expect(bugs.map((b) => [b.bug, b.invariant]).sort()).toEqual([['no-unique-claim', 'I1'], ['release-before-ledger', 'I2']])
+    const file = join(folder, 'bugs.json')
+    const { code } = await runSim(['--bugs', '--seeds', '40', '--only', 'release-before-ledger,no-unique-claim', '--json', file])
+    const { kind, bugs } = JSON.parse(readFileSync(file, 'utf8')) as { kind: string; bugs: { name: string; caughtBy: string; seed: number; invariant: string }[] }
+    expect(kind).toBe('bugs')
+    expect(bugs.map((b) => [b.name, b.caughtBy, b.invariant]).sort()).toEqual([['no-unique-claim', 'safety', 'I1'], ['release-before-ledger', 'safety', 'I2']])
+    expect(code).toBe(0)
+  })
+})
+
+describe('a campaign', () => {
+  it('runs in several processes and writes down what it found', { timeout: 300_000 }, async () => {
+    const file = join(folder, 'safety.json')
+    const { code, stdout } = await runSim(['--first', '3000', '--seeds', '5', '--jobs', '2', '--json', file])
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ kind: 'safety', seeds: 5, from: 3_000, violations: [], cpuSeconds: expect.any(Number) as number, worldsPerCpuSecond: expect.any(Number) as number })
+    expect(stdout).toContain('2 ran twice, each the same both times')
     expect(code).toBe(0)
   })
 })
