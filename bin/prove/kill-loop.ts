@@ -26,9 +26,25 @@ export interface Kill {
   offline: boolean
 }
 
+export interface Release {
+  /** For whoever reads what did not hold. */
+  name: string
+  withToken: boolean
+  /** `prepare` or `interrupt` cuts the network; it comes back when all has been asked. */
+  offline: boolean
+  /** Before anything is asked. */
+  prepare?(): Promise<void>
+  /** `answered` resolves when both askers have an answer, or know that there is none. */
+  interrupt(answered: Promise<unknown>): Promise<void>
+}
+
 export interface KillLoop {
   /** One kill, with all that belongs to it. Answers what did not hold. */
   round(kill: Kill): Promise<string[]>
+  /** One release in which `interrupt` does what it likes; it must leave both processes running. Answers what did not hold. */
+  release(how: Release): Promise<string[]>
+  /** Starts an agent that has ended, and waits until it drives its boards. */
+  agentAgain(): Promise<void>
   /** Once all is told: nothing lost, nothing double. */
   audit(): Promise<string[]>
   /** After the store was stopped: both databases are sound. */
@@ -65,11 +81,15 @@ export function killLoop({ store, board, platform, random }: KillLoopParts): Kil
   const isUp = () => eventually('the boards', async () => ((await store.status())['devices'] as { state: string }[]).every((d) => d.state === 'ready'), UP_WITHIN_MS)
   const online = () => eventually('online', async () => (await store.status())['online'] === true, UP_WITHIN_MS)
 
+  async function agentAgain(): Promise<void> {
+    await store.startAgent()
+    await isUp()
+  }
+
   const killed: Record<Victim, () => Promise<void>> = {
     async agent() {
       await store.agent.kill()
-      await store.startAgent()
-      await isUp()
+      await agentAgain()
     },
     async cloud() {
       await store.cloud.kill()
@@ -117,29 +137,39 @@ export function killLoop({ store, board, platform, random }: KillLoopParts): Kil
     })
   }
 
+  async function release({ name, withToken, offline, prepare, interrupt }: Release): Promise<string[]> {
+    await online()
+    const { transactionId, body } = await buyRight(withToken)
+    await prepare?.()
+    const before = board.pulses()
+    // Two at once, as when a page and a scanner say the same.
+    const answered = Promise.all([ask(body), ask(body)])
+    await interrupt(answered)
+    await answered
+    const again = await ask(body)
+    if (offline) store.wire.restore()
+    const pulses = board.pulses() - before
+    bought.push({ transactionId, pulses })
+    const wrong: string[] = []
+    if (pulses > 1) wrong.push(`${name}: ${pulses} releases on one right of ${transactionId}`)
+    const isUsedUp = ['already_redeemed', 'manual_assistance_required'].includes(String(again?.['reason']))
+    // Used up, or somebody must look whether it moved.
+    if (again?.['authorized'] === true ? again['outcome'] !== 'confirmed' : !isUsedUp) wrong.push(`${name}: asked again, the agent answers ${JSON.stringify(again)}`)
+    return wrong
+  }
+
   return {
-    async round(kill) {
-      const name = `${kill.victim} killed ${kill.step}${kill.offline ? ', offline' : ''}${kill.withToken ? ', by token' : ''}`
-      await online()
-      const { transactionId, body } = await buyRight(kill.withToken)
-      const before = board.pulses()
-      // Two at once, as when a page and a scanner say the same.
-      const answered = Promise.all([ask(body), ask(body)])
-      await reached(kill.step, answered)
-      if (kill.offline) store.wire.cut()
-      await killed[kill.victim]()
-      await answered
-      const again = await ask(body)
-      if (kill.offline) store.wire.restore()
-      const pulses = board.pulses() - before
-      bought.push({ transactionId, pulses })
-      const wrong: string[] = []
-      if (pulses > 1) wrong.push(`${name}: ${pulses} releases on one right of ${transactionId}`)
-      const isUsedUp = ['already_redeemed', 'manual_assistance_required'].includes(String(again?.['reason']))
-      // Used up, or somebody must look whether it moved.
-      if (again?.['authorized'] === true ? again['outcome'] !== 'confirmed' : !isUsedUp) wrong.push(`${name}: asked again, the agent answers ${JSON.stringify(again)}`)
-      return wrong
+    round({ victim, step, withToken, offline }) {
+      const name = `${victim} killed ${step}${offline ? ', offline' : ''}${withToken ? ', by token' : ''}`
+      const interrupt = async (answered: Promise<unknown>) => {
+        await reached(step, answered)
+        if (offline) store.wire.cut()
+        await killed[victim]()
+      }
+      return release({ name, withToken, offline, interrupt })
     },
+    release,
+    agentAgain,
 
     async audit() {
       await online()

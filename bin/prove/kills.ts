@@ -1,6 +1,6 @@
 import { seededRandom } from '../../simulators/world/virtual-platform.ts'
 import { realPlatform } from '../platform.ts'
-import { killLoop, killNumber } from './kill-loop.ts'
+import { killLoop, killNumber, type KillLoop } from './kill-loop.ts'
 import { processesOf } from './processes.ts'
 import { eventually, openStoreProcesses, type StoreProcesses } from './store-processes.ts'
 import { watchedBoard, type WatchedBoard } from './watched-board.ts'
@@ -39,15 +39,27 @@ export async function withStore<T>(root: string, work: (store: StoreProcesses, s
 export function runKills({ root, from, kills, signal, onKill }: KillsOptions): Promise<KillsResult> {
   return withStore(root, async (store, board) => {
     const loop = killLoop({ store, board, platform: realPlatform(), random: seededRandom(from) })
-    const violations: string[] = []
-    for (let n = from; n < from + kills; n++) {
-      signal.throwIfAborted()
-      violations.push(...(await loop.round(killNumber(n))).map((text) => `kill ${n}: ${text}`))
-      onKill(n - from + 1)
-    }
-    violations.push(...(await loop.audit()))
-    await store.stopProcesses()
-    violations.push(...loop.checkFiles())
+    const violations = await auditedAfter(store, loop, signal, async (wrong) => {
+      for (let n = from; n < from + kills; n++) {
+        signal.throwIfAborted()
+        wrong.push(...(await loop.round(killNumber(n))).map((text) => `kill ${n}: ${text}`))
+        onKill(n - from + 1)
+      }
+    })
     return { kills, violations }
   })
+}
+
+/** Does the work, looks at the end whether anything was lost or doubled, and answers what did not hold: also when processes never came up again. */
+export async function auditedAfter(store: StoreProcesses, loop: KillLoop, signal: AbortSignal, work: (wrong: string[]) => Promise<void>): Promise<string[]> {
+  const wrong: string[] = []
+  try {
+    await work(wrong)
+    wrong.push(...(await loop.audit()))
+  } catch (error) {
+    if (signal.aborted) throw error
+    wrong.push((error as Error).message)
+  }
+  await store.stopProcesses()
+  return [...wrong, ...loop.checkFiles()]
 }

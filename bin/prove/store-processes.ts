@@ -48,12 +48,15 @@ export interface StoreOptions {
   /** Where the station's, detacher's and gate's relay boards listen. */
   boards: Record<'station' | 'detacher' | 'gate', string>
   databaseUrl?: string
-  /** More options of `untag cloud`. */
+  /** More options of `untag cloud` and of `untag edge`, and of their surroundings. */
   cloudOptions?: readonly string[]
+  agentOptions?: readonly string[]
+  cloudEnv?: NodeJS.ProcessEnv
+  agentEnv?: NodeJS.ProcessEnv
 }
 
 /** Starts a store in a folder of its own. Takes a few seconds. */
-export async function openStoreProcesses({ processes, boards, databaseUrl, cloudOptions = [] }: StoreOptions): Promise<StoreProcesses> {
+export async function openStoreProcesses({ processes, boards, databaseUrl, cloudOptions = [], agentOptions = [], cloudEnv = {}, agentEnv = {} }: StoreOptions): Promise<StoreProcesses> {
   const folder = mkdtempSync(join(tmpdir(), 'untag-journey-'))
   const platform = realPlatform()
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
@@ -71,7 +74,7 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
     ...database,
     ...cloudOptions,
   ]
-  const cloud = await processes.start(cloudArgs)
+  const cloud = await processes.start(cloudArgs, cloudEnv)
   const keys = await processes.run(['keys', 'create', '--data', join(folder, 'cloud'), ...database, '--account', 'Journey', '--mode', 'test', '--package', 'PRIME', '--json'])
   if (keys.code !== 0) throw new Error(keys.stderr)
   const { key } = JSON.parse(keys.stdout) as { key: string }
@@ -105,12 +108,12 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
       ],
     }),
   )
-  const agentArgs = ['edge', '--data', join(folder, 'edge'), '--config', join(folder, 'edge.json'), '--port', '0']
+  const agentArgs = ['edge', '--data', join(folder, 'edge'), '--config', join(folder, 'edge.json'), '--port', '0', ...agentOptions]
 
   const store: StoreProcesses = {
     folder,
     cloud,
-    agent: await processes.start(agentArgs),
+    agent: await processes.start(agentArgs, agentEnv),
     api,
     key,
     baseUrl,
@@ -120,8 +123,8 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
     scanners,
     products: products.filter((p) => p.price < 150 && p.price > 10).sort((a, b) => a.price - b.price),
     wire,
-    startCloud: async () => void (store.cloud = await processes.start(cloudArgs)),
-    startAgent: async () => void (store.agent = await processes.start(agentArgs)),
+    startCloud: async () => void (store.cloud = await processes.start(cloudArgs, cloudEnv)),
+    startAgent: async () => void (store.agent = await processes.start(agentArgs, agentEnv)),
     buy: (items) => api.buy({ storeId, items }),
     async local(path, body, headers = {}) {
       const answer = await fetch(`${store.agent.ready['url']}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
