@@ -66,7 +66,7 @@ export const safety = (root: string): Part => ({
   title: 'Simulated worlds, anything may go wrong at any time',
   unit: 'worlds',
   of: { ci: 2_000, night: 100_000 },
-  chunk: { ci: 100, night: 500 },
+  chunk: { ci: 50, night: 500 },
   side: 'by side',
   run: (chunk) => worlds(root, chunk, []),
 })
@@ -77,7 +77,7 @@ export const liveness = (root: string): Part => ({
   title: 'Simulated worlds, longer trouble, then everything must come right within half an hour',
   unit: 'worlds',
   of: { ci: 300, night: 10_000 },
-  chunk: { ci: 25, night: 200 },
+  chunk: { ci: 10, night: 100 },
   side: 'by side',
   run: (chunk) => worlds(root, chunk, ['--liveness']),
 })
