@@ -9,7 +9,7 @@ import { SIZES, type Size } from './prove/part.ts'
 import { partsOf } from './prove/parts.ts'
 import { progressLine } from './prove/progress-line.ts'
 import { withTables, type Report } from './prove/report.ts'
-import { runParts } from './prove/run-parts.ts'
+import { knownOf, runParts, stateFile, type Place } from './prove/run-parts.ts'
 import { writeJson } from './prove/state.ts'
 
 /** The project; this runs as dist/bin/prove.js. */
@@ -28,10 +28,10 @@ const HELP = `Tries to break every promise, and says how often it tried.
   --part    only these of ${PARTS.map((p) => p.name).join(', ')}
   --jobs    how much runs side by side (${availableParallelism()}: the cores of this machine)
   --fresh   does not go on from where the last run was stopped
-  --report  writes the last finished run into docs/reliability-report.json, and its tables into docs/reliability.md
+  --report  writes what the last runs found into docs/reliability-report.json, and its tables into docs/reliability.md
 
 Stopped with Ctrl-C it keeps what was done in var/prove, and the same command goes on there; after a change of the code it
-begins anew. The report of a finished run is var/prove/report-SIZE.json. Exit code 1 when anything did not hold.
+begins anew. Its report is var/prove/report-SIZE.json. Exit code 1 when anything did not hold.
 `
 
 async function main(): Promise<number> {
@@ -61,24 +61,29 @@ async function prove(size: Size, only: readonly string[] | undefined, jobs: numb
   const unknown = only?.find((name) => !PARTS.some((part) => part.name === name))
   if (unknown !== undefined) throw new Error(`there is no part ${unknown}; see --help`)
   const parts = PARTS.filter(({ name }) => only?.includes(name) ?? true)
-  if (fresh) for (const { name } of parts) rmSync(join(STATE, `${size}-${name}.json`), { force: true })
+  const place: Place = { size, folder: STATE, build: buildOf() }
+  if (fresh) for (const part of parts) rmSync(stateFile(part, place), { force: true })
   const { clock } = realPlatform()
   const controller = new AbortController()
   const stop = () => controller.abort()
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
   try {
-    const proven = await runParts({ parts, size, folder: STATE, build: buildOf(), jobs, clock, signal: controller.signal, progress: progressLine(process.stderr, clock) })
-    if (!only) {
-      const report: Report = { at: new Date().toISOString(), size, commit: commitOf(), machine: { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, system: `${process.platform} ${release()} ${process.arch}`, node: process.version }, parts: proven }
-      writeJson(reportFile(size), report)
-    }
+    const proven = await runParts({ ...place, parts, jobs, clock, signal: controller.signal, progress: progressLine(process.stderr, clock) })
     return proven.every(({ violations }) => violations.length === 0) ? 0 : 1
   } catch (error) {
     if (!controller.signal.aborted) throw error
     process.stderr.write('\nstopped; the same command goes on from here\n')
     return 130
+  } finally {
+    writeJson(reportFile(size), reportOf(place))
   }
+}
+
+/** All parts, those too that were not asked for or are not finished. */
+function reportOf(place: Place): Report {
+  const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, system: `${process.platform} ${release()} ${process.arch}`, node: process.version }
+  return { at: new Date().toISOString(), size: place.size, commit: commitOf(), machine, parts: PARTS.map((part) => knownOf(part, place)) }
 }
 
 function reportFile(size: Size): string {
@@ -88,7 +93,7 @@ function reportFile(size: Size): string {
 /** Without a size the longest run there is. Where none was made, the tables are written from the report that is kept. */
 function writeReport(wanted: Size | undefined): number {
   const made = (wanted ? [wanted] : SIZES.toReversed()).map((size) => reportFile(size)).find((file) => existsSync(file))
-  if (wanted && made === undefined) throw new Error(`no run of size ${wanted} has been finished: npm run prove -- --size ${wanted}`)
+  if (wanted && made === undefined) throw new Error(`there was no run of size ${wanted}: npm run prove -- --size ${wanted}`)
   const report = JSON.parse(readFileSync(made ?? KEPT_REPORT, 'utf8')) as Report
   writeJson(KEPT_REPORT, report)
   writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), report))

@@ -19,13 +19,16 @@ export interface Proven {
   skipped?: string
 }
 
-export interface RunOptions {
-  parts: readonly Part[]
+/** Where the state is kept, and of what. */
+export interface Place {
   size: Size
-  /** Where the state is kept. */
   folder: string
   /** The code that runs: what was proven of another is not counted. */
   build: string
+}
+
+export interface RunOptions extends Place {
+  parts: readonly Part[]
   /** Chunks at the same time. */
   jobs: number
   clock: Pick<Clock, 'elapsed'>
@@ -43,18 +46,33 @@ export interface Progress {
 export async function runParts(options: RunOptions): Promise<Proven[]> {
   const all: Proven[] = []
   for (const part of options.parts) {
-    const why = part.impossible?.()
-    const proven = why === undefined ? await runPart(part, options) : { ...sumOf(part, options.size, {}), skipped: why }
+    if (part.impossible?.() === undefined) await runPart(part, options)
+    const proven = knownOf(part, options)
     options.progress.end(proven)
     all.push(proven)
   }
   return all
 }
 
-async function runPart(part: Part, { size, folder, build, jobs, clock, signal, progress }: RunOptions): Promise<Proven> {
-  const file = join(folder, `${size}-${part.name}.json`)
+/** What this run and earlier ones of the same code know of a part: nothing at all, it may be. */
+export function knownOf(part: Part, place: Place): Proven {
+  const skipped = part.impossible?.()
+  return { ...sumOf(part, place.size, stateOf(part, place).chunks), ...(skipped !== undefined && { skipped }) }
+}
+
+/** The file of a part's state. */
+export function stateFile(part: Part, { folder, size }: Pick<Place, 'folder' | 'size'>): string {
+  return join(folder, `${size}-${part.name}.json`)
+}
+
+function stateOf(part: Part, place: Place): PartState {
+  return readState(stateFile(part, place), place.build, part.chunk[place.size])
+}
+
+async function runPart(part: Part, options: RunOptions): Promise<void> {
+  const { size, jobs, clock, signal, progress } = options
   const chunk = part.chunk[size]
-  const state = readState(file, build, chunk)
+  const state = stateOf(part, options)
   const waiting = Array.from({ length: Math.ceil(part.of[size] / chunk) }, (_, n) => n).filter((n) => !state.chunks[n])
   const before = sumOf(part, size, state.chunks).done
   const began = clock.elapsed()
@@ -81,7 +99,7 @@ async function runPart(part: Part, { size, folder, build, jobs, clock, signal, p
       })
       running.delete(n)
       state.chunks[n] = { ...found, count, seconds: (clock.elapsed() - started) / 1_000 }
-      writeJson(file, state)
+      writeJson(stateFile(part, options), state)
       show()
     }
   }
@@ -89,7 +107,6 @@ async function runPart(part: Part, { size, folder, build, jobs, clock, signal, p
   const ends = await Promise.allSettled(Array.from({ length: part.side === 'by side' ? Math.max(1, Math.min(jobs, waiting.length)) : 1 }, worker))
   const failed = ends.find((end) => end.status === 'rejected')
   if (failed) throw failed.reason
-  return sumOf(part, size, state.chunks)
 }
 
 function sumOf(part: Part, size: Size, chunks: PartState['chunks']): Proven {
