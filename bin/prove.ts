@@ -66,10 +66,11 @@ async function prove(size: Size, only: readonly string[] | undefined, jobs: numb
   const { clock } = realPlatform()
   const controller = new AbortController()
   const stop = () => controller.abort()
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
+  // Not once: a terminal and npm each pass Ctrl-C on, and the second would end this before anything is kept.
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
   try {
-    const proven = await runParts({ ...place, parts, jobs, clock, signal: controller.signal, progress: progressLine(process.stderr, clock) })
+    const proven = await runParts({ ...place, isStill: () => buildOf() === place.build, parts, jobs, clock, signal: controller.signal, progress: progressLine(process.stderr, clock) })
     return proven.every(({ violations }) => violations.length === 0) ? 0 : 1
   } catch (error) {
     if (!controller.signal.aborted) throw error
@@ -102,7 +103,8 @@ function writeReport(wanted: Size | undefined): number {
 
 /** The code as it was built: a hash of all sources (bin/prepare.js). */
 function buildOf(): string {
-  return readFileSync(join(ROOT, 'dist/.built'), 'utf8')
+  const stamp = join(ROOT, 'dist/.built')
+  return existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
 }
 
 function commitOf(): string {

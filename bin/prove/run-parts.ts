@@ -29,6 +29,8 @@ export interface Place {
 
 export interface RunOptions extends Place {
   parts: readonly Part[]
+  /** Whether the code is still the one that `build` names: it may be built anew while this runs. */
+  isStill(): boolean
   /** Chunks at the same time. */
   jobs: number
   clock: Pick<Clock, 'elapsed'>
@@ -98,6 +100,7 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
         },
       })
       running.delete(n)
+      if (!options.isStill()) throw new Error('the project was built anew while this ran: run it again')
       state.chunks[n] = { ...found, count, seconds: (clock.elapsed() - started) / 1_000 }
       writeJson(stateFile(part, options), state)
       show()

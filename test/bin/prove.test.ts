@@ -32,12 +32,13 @@ function part(change: Partial<Part> = {}): Part & { ran: number[] } {
     ...change,
   }
 }
-const run = (parts: Part[], change: { build?: string; signal?: AbortSignal; jobs?: number; shown?: number[] } = {}) =>
+const run = (parts: Part[], change: { build?: string; signal?: AbortSignal; jobs?: number; isStill?: boolean; shown?: number[] } = {}) =>
   runParts({
     parts,
     size: 'ci',
     folder,
     build: change.build ?? 'b1',
+    isStill: () => change.isStill ?? true,
     jobs: change.jobs ?? 2,
     clock: realPlatform().clock,
     signal: change.signal ?? new AbortController().signal,
@@ -80,6 +81,13 @@ describe('npm run prove', () => {
     const mended = part({ name: 'broken' })
     await run([mended], { jobs: 1 })
     expect(mended.ran).toEqual([10, 20])
+  })
+
+  it('keeps nothing of code that was built anew meanwhile', async () => {
+    await expect(run([part({ name: 'moved' })], { isStill: false })).rejects.toThrow('built anew')
+    const again = part({ name: 'moved' })
+    await run([again], { jobs: 1 })
+    expect(again.ran).toEqual([0, 10, 20])
   })
 
   it('says what it left out, and why', async () => {
