@@ -1,72 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { processesOf, type RunningProcess as Running } from '../../bin/prove/processes.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 /** The command as users run it. */
 export const COMMAND = join(ROOT, 'bin/untag.js')
 
-const MOST_LINES = 1_000
+export type RunningProcess = Running
 
-/** A process of untag as a user starts it. */
-export interface RunningProcess {
-  /** What it said when it was ready. */
-  ready: Record<string, string>
-  readonly child: ChildProcess
-  /** Lines of stdout so far, but for the ready line. */
-  readonly lines: readonly string[]
-  /** A line on its stdin, where that was asked for. */
-  say(line: string): void
-  /** Everything on stderr so far. */
-  stderr(): string
-  /** At once, without a word: as when the power goes. */
-  kill(): Promise<void>
-  /** In order; answers the exit code. */
-  stop(): Promise<number | null>
-}
-
-/** Starts a server and waits for its ready line; fails with what it wrote when it ends instead. */
-export async function startProcess(args: readonly string[], env: NodeJS.ProcessEnv = {}, stdin: 'ignore' | 'pipe' = 'ignore'): Promise<RunningProcess> {
-  const child = spawn(process.execPath, [COMMAND, ...args], { cwd: ROOT, env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', ...env }, stdio: [stdin, 'pipe', 'pipe'] })
-  const lines: string[] = []
-  let errors = ''
-  child.stderr?.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-100_000)))
-  const ready = await new Promise<Record<string, string>>((resolve, reject) => {
-    createInterface({ input: child.stdout as NonNullable<typeof child.stdout> }).on('line', (line) => {
-      if (line.startsWith('ready ')) resolve(JSON.parse(line.slice(6)) as Record<string, string>)
-      else if (lines.push(line) > MOST_LINES) lines.shift()
-    })
-    child.once('exit', (code) => reject(new Error(`untag ${args.join(' ')} ended with ${code}: ${errors}`)))
-  })
-  const gone = async () => {
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-    return child.exitCode
-  }
-  return {
-    ready,
-    child,
-    lines,
-    say: (line) => void child.stdin?.write(`${line}\n`),
-    stderr: () => errors,
-    async kill() {
-      child.kill('SIGKILL')
-      await gone()
-    },
-    async stop() {
-      child.kill('SIGTERM')
-      return gone()
-    },
-  }
-}
-
-/** Runs a command to its end. */
-export async function runProcess(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [COMMAND, ...args], { cwd: ROOT, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
-  let stdout = ''
-  let stderr = ''
-  child.stdout.on('data', (chunk: Buffer) => void (stdout += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => void (stderr += chunk.toString()))
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, stdout, stderr }
-}
+/** The command of this checkout, as the proofs run it too. */
+export const processesOfTests = processesOf(ROOT)
+export const { start: startProcess, run: runProcess } = processesOfTests

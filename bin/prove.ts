@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, cpus, release } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { realPlatform } from './platform.ts'
+import { SIZES, type Size } from './prove/part.ts'
+import { partsOf } from './prove/parts.ts'
+import { progressLine } from './prove/progress-line.ts'
+import { withTables, type Report } from './prove/report.ts'
+import { knownOf, runParts, stateFile, type Place } from './prove/run-parts.ts'
+import { writeJson } from './prove/state.ts'
+
+/** The project; this runs as dist/bin/prove.js. */
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const PARTS = partsOf(ROOT)
+const STATE = join(ROOT, 'var/prove')
+const KEPT_REPORT = join(ROOT, 'docs/reliability-report.json')
+const PAGE = join(ROOT, 'docs/reliability.md')
+
+const HELP = `Tries to break every promise, and says how often it tried.
+
+  npm run prove -- [--size ci|night] [--part NAME,…] [--jobs N] [--fresh]
+  npm run prove -- --report [--size ci|night]
+
+  --size    ci: minutes (this is what is taken); night: hours
+  --part    only these of ${PARTS.map((p) => p.name).join(', ')}
+  --jobs    how much runs side by side (${availableParallelism()}: the cores of this machine)
+  --fresh   does not go on from where the last run was stopped
+  --report  writes what the last runs found into docs/reliability-report.json, and its tables into docs/reliability.md
+
+Stopped with Ctrl-C it keeps what was done in var/prove, and the same command goes on there; after a change of the code it
+begins anew. Its report is var/prove/report-SIZE.json. Exit code 1 when anything did not hold.
+`
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      size: { type: 'string' },
+      part: { type: 'string' },
+      jobs: { type: 'string', default: String(availableParallelism()) },
+      fresh: { type: 'boolean', default: false },
+      report: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    process.stdout.write(HELP)
+    return 0
+  }
+  const size = SIZES.find((name) => name === (values.size ?? 'ci'))
+  if (!size) throw new Error(`--size is one of ${SIZES.join(', ')}`)
+  if (values.report) return writeReport(values.size === undefined ? undefined : size)
+  const jobs = Number(values.jobs)
+  if (!Number.isInteger(jobs) || jobs < 1 || jobs > 64) throw new Error('--jobs is a whole number from 1 to 64')
+  return prove(size, values.part?.split(','), jobs, values.fresh)
+}
+
+async function prove(size: Size, only: readonly string[] | undefined, jobs: number, fresh: boolean): Promise<number> {
+  const unknown = only?.find((name) => !PARTS.some((part) => part.name === name))
+  if (unknown !== undefined) throw new Error(`there is no part ${unknown}; see --help`)
+  const parts = PARTS.filter(({ name }) => only?.includes(name) ?? true)
+  const place: Place = { size, folder: STATE, build: buildOf() }
+  if (fresh) for (const part of parts) rmSync(stateFile(part, place), { force: true })
+  const { clock } = realPlatform()
+  const controller = new AbortController()
+  const stop = () => controller.abort()
+  // Not once: a terminal and npm each pass Ctrl-C on, and the second would end this before anything is kept.
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
+  try {
+    const proven = await runParts({ ...place, isStill: () => buildOf() === place.build, parts, jobs, clock, signal: controller.signal, progress: progressLine(process.stderr, clock) })
+    return proven.every(({ violations }) => violations.length === 0) ? 0 : 1
+  } catch (error) {
+    if (!controller.signal.aborted) throw error
+    process.stderr.write('\nstopped; the same command goes on from here\n')
+    return 130
+  } finally {
+    writeJson(reportFile(size), reportOf(place))
+  }
+}
+
+/** All parts, those too that were not asked for or are not finished. */
+function reportOf(place: Place): Report {
+  const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, system: `${process.platform} ${release()} ${process.arch}`, node: process.version }
+  return { at: new Date().toISOString(), size: place.size, commit: commitOf(), machine, parts: PARTS.map((part) => knownOf(part, place)) }
+}
+
+function reportFile(size: Size): string {
+  return join(STATE, `report-${size}.json`)
+}
+
+/** Without a size the longest run there is. Where none was made, the tables are written from the report that is kept. */
+function writeReport(wanted: Size | undefined): number {
+  const made = (wanted ? [wanted] : SIZES.toReversed()).map((size) => reportFile(size)).find((file) => existsSync(file))
+  if (wanted && made === undefined) throw new Error(`there was no run of size ${wanted}: npm run prove -- --size ${wanted}`)
+  const report = JSON.parse(readFileSync(made ?? KEPT_REPORT, 'utf8')) as Report
+  writeJson(KEPT_REPORT, report)
+  writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), report))
+  return 0
+}
+
+/** The code as it was built: a hash of all sources (bin/prepare.js). */
+function buildOf(): string {
+  const stamp = join(ROOT, 'dist/.built')
+  return existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
+}
+
+function commitOf(): string {
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  try {
+    return `${git('rev-parse', '--short', 'HEAD')}${git('status', '--porcelain', '--untracked-files=no') === '' ? '' : '+'}`
+  } catch {
+    return ''
+  }
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    process.stderr.write(`${(error as Error).stack}\n`)
+    process.exit(2)
+  },
+)

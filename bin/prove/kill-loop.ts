@@ -1,0 +1,208 @@
+import { join } from 'node:path'
+import { openConnection } from '../../cloud/persistence/sqlite.ts'
+import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { pause, type Platform, type Randomness } from '../../policy/platform.ts'
+import { eventually, type Fields, type StoreProcesses } from './store-processes.ts'
+import type { WatchedBoard } from './watched-board.ts'
+
+/**
+ *   buy ─▶ ask twice at once ─▶ [SIGKILL at a step: agent, cloud or both] ─▶ start again ─▶ ask once more ─▶ … ─▶ audit
+ *
+ * Processes that die at every step of a release. Whatever happens: nothing moves twice on one right
+ * (P1), and what somebody was told the cloud is told, exactly once (P3).
+ */
+export const STEPS = ['as soon as it is asked', 'when the cloud is asked', 'when the output goes on', 'when the output goes off', 'when it has answered', 'while it tells the cloud', 'at any time'] as const
+export type Step = (typeof STEPS)[number]
+
+export const VICTIMS = ['agent', 'cloud', 'both'] as const
+export type Victim = (typeof VICTIMS)[number]
+
+export interface Kill {
+  victim: Victim
+  step: Step
+  /** The right is a token that was given before; otherwise a receipt. */
+  withToken: boolean
+  /** The network goes first. Only for agents: a cloud that nobody reaches is asked nothing. */
+  offline: boolean
+}
+
+export interface Release {
+  /** For whoever reads what did not hold. */
+  name: string
+  withToken: boolean
+  /** `prepare` or `interrupt` cuts the network; it comes back when all has been asked. */
+  offline: boolean
+  /** Before anything is asked. */
+  prepare?(): Promise<void>
+  /** `answered` resolves when both askers have an answer, or know that there is none. */
+  interrupt(answered: Promise<unknown>): Promise<void>
+}
+
+export interface KillLoop {
+  /** One kill, with all that belongs to it. Answers what did not hold. */
+  round(kill: Kill): Promise<string[]>
+  /** One release in which `interrupt` does what it likes; it must leave both processes running. Answers what did not hold. */
+  release(how: Release): Promise<string[]>
+  /** Starts an agent that has ended, and waits until it drives its boards. */
+  agentAgain(): Promise<void>
+  /** Once all is told: nothing lost, nothing double. */
+  audit(): Promise<string[]>
+  /** After the store was stopped: both databases are sound. */
+  checkFiles(): string[]
+}
+
+export interface KillLoopParts {
+  store: StoreProcesses
+  /** What the staff station moves. */
+  board: WatchedBoard
+  platform: Platform
+  /** Draws when `at any time` is. */
+  random: Randomness
+}
+
+/** A release with everything around it takes about so long; kills at any time fall within, ms. */
+const RELEASE_MS = 150
+/** Under load a start takes its time, ms. */
+const UP_WITHIN_MS = 60_000
+
+/** The n-th kill of a run, n from 0: all victims at all steps, with receipts and tokens, on- and offline. */
+export function killNumber(n: number): Kill {
+  const victim = (['agent', 'cloud', 'agent', 'both'] as const)[n % 4] ?? 'agent'
+  const turn = Math.floor(n / 4)
+  return { victim, step: STEPS[turn % STEPS.length] ?? 'at any time', withToken: Math.floor(turn / STEPS.length) % 2 === 1, offline: victim === 'agent' && turn % 3 === 2 }
+}
+
+/** The loop over a store that runs. The boards must be ready. */
+export function killLoop({ store, board, platform, random }: KillLoopParts): KillLoop {
+  const { timers } = platform
+  const told = new Set<string>()
+  const bought: { transactionId: string; pulses: number }[] = []
+
+  const isUp = () => eventually('the boards', async () => ((await store.status())['devices'] as { state: string }[]).every((d) => d.state === 'ready'), UP_WITHIN_MS)
+  const online = () => eventually('online', async () => (await store.status())['online'] === true, UP_WITHIN_MS)
+
+  async function agentAgain(): Promise<void> {
+    await store.startAgent()
+    await isUp()
+  }
+
+  const killed: Record<Victim, () => Promise<void>> = {
+    async agent() {
+      await store.agent.kill()
+      await agentAgain()
+    },
+    async cloud() {
+      await store.cloud.kill()
+      await store.startCloud()
+    },
+    async both() {
+      await Promise.all([store.agent.kill(), store.cloud.kill()])
+      await Promise.all([store.startCloud(), store.startAgent()])
+      await isUp()
+    },
+  }
+
+  /** The right that is asked for, by the same words each time. */
+  async function buyRight(withToken: boolean): Promise<{ transactionId: string; body: Fields }> {
+    const { transactionId, receipt } = await store.buy([{ ean: String(store.products[0]?.['ean']), quantity: 1 }])
+    const body = { deviceId: store.devices.pos_deactivator, protectionAction: 'deactivate_label' }
+    if (!withToken) return { transactionId, body: { ...body, receipt } }
+    const { authorizationToken } = await store.api.call('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: body.deviceId })
+    return { transactionId, body: { ...body, token: authorizationToken } }
+  }
+
+  async function ask(body: Fields): Promise<Fields | undefined> {
+    const answer = await store.authorize(body).catch(() => undefined)
+    if (typeof answer?.['eventId'] === 'string') told.add(answer['eventId'])
+    return answer
+  }
+
+  /** Resolves at the step; the listeners are taken away again. */
+  function reached(step: Step, answered: Promise<unknown>): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        board.onChange = () => undefined
+        store.wire.onAsked = () => undefined
+        resolve()
+      }
+      if (step === 'as soon as it is asked') void pause(timers, 1).then(done)
+      if (step === 'when the cloud is asked') store.wire.onAsked = done
+      if (step === 'when the output goes on') board.onChange = (coil, on) => coil === 0 && on && done()
+      if (step === 'when the output goes off') board.onChange = (coil, on) => coil === 0 && !on && done()
+      if (step === 'when it has answered') void answered.then(done)
+      if (step === 'while it tells the cloud') void answered.then(() => (store.wire.onAsked = done))
+      if (step === 'at any time') void pause(timers, (random.bytes(1)[0] ?? 0) % RELEASE_MS).then(done)
+      // A step that does not come, as with the cloud out of reach, is cut short.
+      void answered.then(() => pause(timers, RELEASE_MS)).then(done)
+    })
+  }
+
+  async function release({ name, withToken, offline, prepare, interrupt }: Release): Promise<string[]> {
+    await online()
+    const { transactionId, body } = await buyRight(withToken)
+    await prepare?.()
+    const before = board.pulses()
+    // Two at once, as when a page and a scanner say the same.
+    const answered = Promise.all([ask(body), ask(body)])
+    await interrupt(answered)
+    await answered
+    const again = await ask(body)
+    if (offline) store.wire.restore()
+    const pulses = board.pulses() - before
+    bought.push({ transactionId, pulses })
+    const wrong: string[] = []
+    if (pulses > 1) wrong.push(`${name}: ${pulses} releases on one right of ${transactionId}`)
+    const isUsedUp = ['already_redeemed', 'manual_assistance_required'].includes(String(again?.['reason']))
+    // Used up, or somebody must look whether it moved.
+    if (again?.['authorized'] === true ? again['outcome'] !== 'confirmed' : !isUsedUp) wrong.push(`${name}: asked again, the agent answers ${JSON.stringify(again)}`)
+    return wrong
+  }
+
+  return {
+    round({ victim, step, withToken, offline }) {
+      const name = `${victim} killed ${step}${offline ? ', offline' : ''}${withToken ? ', by token' : ''}`
+      const interrupt = async (answered: Promise<unknown>) => {
+        await reached(step, answered)
+        if (offline) store.wire.cut()
+        await killed[victim]()
+      }
+      return release({ name, withToken, offline, interrupt })
+    },
+    release,
+    agentAgain,
+
+    async audit() {
+      await online()
+      await eventually('an empty outbox', async () => (await store.status())['queueDepth'] === 0, UP_WITHIN_MS)
+      const events = await store.events()
+      const ids = events.map((e) => String(e['eventId']))
+      const wrong: string[] = []
+      if (new Set(ids).size !== ids.length) wrong.push(`${ids.length - new Set(ids).size} events are double`)
+      const known = new Set(ids)
+      for (const id of told) if (!known.has(id)) wrong.push(`somebody was told of ${id}, and the cloud does not know it`)
+      for (const { transactionId, pulses } of bought) {
+        const redeemed = events.filter((e) => e['purchaseId'] === transactionId && ['protection.action.completed', 'protection.action.failed'].includes(String(e['type'])))
+        // One right, one redemption; what moved is known, or known not to be known.
+        if (redeemed.length !== 1) wrong.push(`${transactionId} was redeemed ${redeemed.length} times`)
+        const outcome = redeemed[0]?.['outcome']
+        if (pulses !== 1 && outcome !== 'unknown') wrong.push(`${transactionId}: ${pulses} releases are told as ${String(outcome)}`)
+        if (outcome !== 'confirmed') continue
+        const { securityTagStatus } = await store.api.call('fetchPurchase', { transactionId })
+        if (securityTagStatus !== 'deactivated') wrong.push(`${transactionId} was released and is ${String(securityTagStatus)}`)
+      }
+      const doubled = events.filter((e) => e['type'] === 'protection.exception.raised' && e['reason'] === 'double_redeem')
+      if (doubled.length > 0) wrong.push(`${doubled.length} exceptions double_redeem`)
+      return wrong
+    },
+
+    checkFiles() {
+      const open = { 'cloud/cloud.db': openConnection, 'edge/ledger.db': openLedgerFile }
+      return Object.entries(open).flatMap(([file, openFile]) => {
+        const db = openFile(join(store.folder, file))
+        const verdict: unknown = db.pragma('integrity_check', { simple: true })
+        db.close()
+        return verdict === 'ok' ? [] : [`${file}: ${String(verdict)}`]
+      })
+    },
+  }
+}

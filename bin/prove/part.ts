@@ -1,0 +1,42 @@
+/** How much is proven: `ci` in minutes, `night` in hours. */
+export const SIZES = ['ci', 'night'] as const
+export type Size = (typeof SIZES)[number]
+
+/** What one chunk of a part found. */
+export interface Found {
+  /** What did not hold: with seed or number, so that it can be looked at again. */
+  violations: readonly string[]
+  /** Sums over all chunks, by name: worlds, hours, kills. */
+  figures?: Readonly<Record<string, number>>
+  /** Rows of the report, such as the bugs that were planted. */
+  rows?: readonly Readonly<Record<string, string | number>>[]
+}
+
+export interface Chunk {
+  /** The first of them, from 0. */
+  from: number
+  count: number
+  signal: AbortSignal
+  /** How many of the chunk are done. */
+  onProgress(done: number): void
+}
+
+/**
+ * One kind of proof. It is cut into chunks that do not depend on one another: after each its result is
+ * kept, and a run that was stopped goes on with the next.
+ */
+export interface Part {
+  readonly name: string
+  /** In the report. */
+  readonly title: string
+  /** What is counted: worlds, kills. */
+  readonly unit: string
+  readonly of: Readonly<Record<Size, number>>
+  /** How many in a chunk at most. */
+  readonly chunk: Readonly<Record<Size, number>>
+  /** How many chunks may run at the same time; 1 when it fills the machine by itself, or measures what the disk does. */
+  readonly side: 'by side' | 'alone'
+  /** Why it cannot be done on this machine. */
+  impossible?(): string | undefined
+  run(chunk: Chunk): Promise<Found>
+}

@@ -1,0 +1,88 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+/** A process of untag as a user starts it. */
+export interface RunningProcess {
+  /** What it said when it was ready. */
+  ready: Record<string, string>
+  readonly child: ChildProcess
+  /** The last lines of stdout, but for the ready line. */
+  readonly lines: readonly string[]
+  /** A line on its stdin, where that was asked for. */
+  say(line: string): void
+  /** Everything on stderr so far. */
+  stderr(): string
+  /** At once, without a word: as when the power goes. */
+  kill(): Promise<void>
+  /** Resolves when it has ended, for whatever reason. */
+  ended(): Promise<void>
+  /** In order; answers the exit code. */
+  stop(): Promise<number | null>
+}
+
+export interface EndedProcess {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+export interface Processes {
+  /** Starts a server and waits for its ready line; fails with what it wrote when it ends instead. */
+  start(args: readonly string[], env?: NodeJS.ProcessEnv, stdin?: 'ignore' | 'pipe'): Promise<RunningProcess>
+  /** Runs a command to its end. */
+  run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<EndedProcess>
+}
+
+const STDERR_KEPT = 100_000
+const LINES_KEPT = 1_000
+
+/** The command `untag` of the project at `root`. */
+export function processesOf(root: string): Processes {
+  const command = join(root, 'bin/untag.js')
+  return {
+    async start(args, env = {}, stdin = 'ignore') {
+      const child = spawn(process.execPath, [command, ...args], { cwd: root, env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', ...env }, stdio: [stdin, 'pipe', 'pipe'] })
+      const lines: string[] = []
+      let errors = ''
+      child.stderr?.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-STDERR_KEPT)))
+      const ready = await new Promise<Record<string, string>>((resolve, reject) => {
+        createInterface({ input: child.stdout as NonNullable<typeof child.stdout> }).on('line', (line) => {
+          if (line.startsWith('ready ')) resolve(JSON.parse(line.slice(6)) as Record<string, string>)
+          else if (lines.push(line) > LINES_KEPT) lines.shift()
+        })
+        child.once('exit', (code) => reject(new Error(`untag ${args.join(' ')} ended with ${code}: ${errors}`)))
+      })
+      const ended = async () => {
+        if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+      }
+      return {
+        ready,
+        child,
+        lines,
+        say: (line) => void child.stdin?.write(`${line}\n`),
+        stderr: () => errors,
+        ended,
+        async kill() {
+          child.kill('SIGKILL')
+          await ended()
+        },
+        async stop() {
+          child.kill('SIGTERM')
+          await ended()
+          return child.exitCode
+        },
+      }
+    },
+    async run(args, env = {}) {
+      const child = spawn(process.execPath, [command, ...args], { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+      let stdout = ''
+      let stderr = ''
+      child.stdout.on('data', (chunk: Buffer) => void (stdout += chunk.toString()))
+      child.stderr.on('data', (chunk: Buffer) => void (stderr += chunk.toString()))
+      const [code] = (await once(child, 'close')) as [number | null]
+      return { code, stdout, stderr }
+    },
+  }
+}

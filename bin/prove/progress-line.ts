@@ -1,0 +1,30 @@
+import type { Clock } from '../../policy/platform.ts'
+import type { Progress } from './run-parts.ts'
+
+/** Without a terminal a line is written so often, ms. */
+const LINE_EVERY_MS = 30_000
+
+/** How far a run is, on one line of a terminal or, elsewhere, on a line now and then. */
+export function progressLine(out: { isTTY?: boolean; write(text: string): void }, clock: Pick<Clock, 'elapsed'>): Progress {
+  let shownAt = -LINE_EVERY_MS
+  const end = out.isTTY === true ? '\u001b[K\r' : '\n'
+  return {
+    show({ part, done, of, violations, perSecond }) {
+      if (out.isTTY !== true && clock.elapsed() - shownAt < LINE_EVERY_MS) return
+      shownAt = clock.elapsed()
+      const left = perSecond > 0 ? `, ${minutes((of - done) / perSecond)} left` : ''
+      const wrong = violations > 0 ? `, ${violations} did not hold` : ''
+      out.write(`${part.name.padEnd(12)} ${done.toLocaleString('en')} of ${of.toLocaleString('en')} ${part.unit}, ${Math.floor((100 * done) / of)} %${left}${wrong}${end}`)
+    },
+    end({ name, unit, done, violations, skipped }) {
+      const result = skipped === undefined ? `${done.toLocaleString('en')} ${unit}, ${violations.length === 0 ? 'all held' : `${violations.length} DID NOT HOLD`}` : `left out: ${skipped}`
+      out.write(`${name.padEnd(12)} ${result}${out.isTTY === true ? '\u001b[K' : ''}\n`)
+      for (const text of violations.slice(0, 10)) out.write(`  ${text}\n`)
+      shownAt = -LINE_EVERY_MS
+    },
+  }
+}
+
+function minutes(seconds: number): string {
+  return seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`
+}

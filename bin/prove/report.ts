@@ -1,0 +1,61 @@
+import type { Proven } from './run-parts.ts'
+
+/** A full run, as it is kept in docs/reliability-report.json. */
+export interface Report {
+  /** When it ended, ISO 8601. */
+  at: string
+  size: string
+  /** The commit, with `+` when files were changed since. */
+  commit: string
+  machine: { cpu: string; cores: number; system: string; node: string }
+  parts: Proven[]
+}
+
+const number = (n: number) => Math.round(n).toLocaleString('en')
+
+function time(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3_600).toFixed(1)} h`
+}
+
+/** A name such as `virtualHours` in words. */
+const words = (name: string) => name.replaceAll(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`)
+
+function figuresOf({ done, of, unit, figures }: Proven): string {
+  const count = done === of ? `${number(done)} ${unit}` : `${number(done)} of ${number(of)} ${unit}`
+  return [count, ...Object.entries(figures).map(([name, value]) => `${number(value)} ${words(name)}`)].join(', ')
+}
+
+function resultOf({ skipped, violations, done, of }: Proven): string {
+  if (skipped !== undefined) return `left out: ${skipped}`
+  if (violations.length > 0) return `**${number(violations.length)} did not hold**`
+  return done === of ? 'all held' : 'not finished'
+}
+
+/** The figures of a run as a table. */
+export function figuresTable({ at, size, commit, machine, parts }: Report): string {
+  const rows = parts.map((part) => `| ${part.title} | ${part.skipped === undefined ? figuresOf(part) : '–'} | ${resultOf(part)} | ${time(part.seconds)} |`)
+  const failures = parts.flatMap((part) => part.violations.map((text) => `- ${part.name}: ${text}`))
+  const head = `Size \`${size}\`, ${at.slice(0, 10)}, commit ${commit || 'unknown'}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}.`
+  const table = ['| proof | how much | result | time of all processes |', '|---|---|---|---|', ...rows].join('\n')
+  return [head, table, ...(failures.length > 0 ? [failures.join('\n')] : [])].join('\n\n')
+}
+
+/** Each planted bug and how soon it was found. */
+export function bugsTable({ parts }: Report): string {
+  const rows = parts.find(({ name }) => name === 'bugs')?.rows ?? []
+  if (rows.length === 0) return 'Not run.'
+  return ['| bug | what somebody would have done wrong | found after | by |', '|---|---|---|---|', ...rows.map(({ bug, what, worlds, invariant }) => `| ${bug} | ${what} | ${worlds === 0 ? '**not found**' : `${worlds} worlds`} | ${invariant} |`)].join('\n')
+}
+
+const TABLES: Readonly<Record<string, (report: Report) => string>> = { figures: figuresTable, bugs: bugsTable }
+
+/** The page with the tables of this report between their marks, `<!-- prove:NAME -->` and `<!-- /prove:NAME -->`. Throws when a mark is missing. */
+export function withTables(page: string, report: Report): string {
+  return Object.entries(TABLES).reduce((text, [name, table]) => {
+    const [open, close] = [`<!-- prove:${name} -->`, `<!-- /prove:${name} -->`]
+    const [from, to] = [text.indexOf(open), text.indexOf(close)]
+    if (from < 0 || to < from) throw new Error(`the page has no place ${open} … ${close}`)
+    return `${text.slice(0, from + open.length)}\n${table(report)}\n${text.slice(to)}`
+  }, page)
+}

@@ -1,0 +1,131 @@
+import { join } from 'node:path'
+import type { Clock } from '../../policy/platform.ts'
+import type { Part, Size } from './part.ts'
+import { readState, writeJson, type PartState } from './state.ts'
+
+/** What became of a part. */
+export interface Proven {
+  name: string
+  title: string
+  unit: string
+  of: number
+  done: number
+  /** Of all chunks together, those that ran side by side added up. */
+  seconds: number
+  violations: string[]
+  figures: Record<string, number>
+  rows: Readonly<Record<string, string | number>>[]
+  /** Why it was left out. */
+  skipped?: string
+}
+
+/** Where the state is kept, and of what. */
+export interface Place {
+  size: Size
+  folder: string
+  /** The code that runs: what was proven of another is not counted. */
+  build: string
+}
+
+export interface RunOptions extends Place {
+  parts: readonly Part[]
+  /** Whether the code is still the one that `build` names: it may be built anew while this runs. */
+  isStill(): boolean
+  /** Chunks at the same time. */
+  jobs: number
+  clock: Pick<Clock, 'elapsed'>
+  signal: AbortSignal
+  progress: Progress
+}
+
+export interface Progress {
+  /** `done` counts what earlier runs did; `perSecond` only this one. */
+  show(line: { part: Part; done: number; of: number; violations: number; perSecond: number }): void
+  end(proven: Proven): void
+}
+
+/** Runs the parts in order, each from where it was stopped. Rejects when the signal aborts; what was done until then is kept. */
+export async function runParts(options: RunOptions): Promise<Proven[]> {
+  const all: Proven[] = []
+  for (const part of options.parts) {
+    if (part.impossible?.() === undefined) await runPart(part, options)
+    const proven = knownOf(part, options)
+    options.progress.end(proven)
+    all.push(proven)
+  }
+  return all
+}
+
+/** What this run and earlier ones of the same code know of a part: nothing at all, it may be. */
+export function knownOf(part: Part, place: Place): Proven {
+  const skipped = part.impossible?.()
+  return { ...sumOf(part, place.size, stateOf(part, place).chunks), ...(skipped !== undefined && { skipped }) }
+}
+
+/** The file of a part's state. */
+export function stateFile(part: Part, { folder, size }: Pick<Place, 'folder' | 'size'>): string {
+  return join(folder, `${size}-${part.name}.json`)
+}
+
+function stateOf(part: Part, place: Place): PartState {
+  return readState(stateFile(part, place), place.build, part.chunk[place.size])
+}
+
+async function runPart(part: Part, options: RunOptions): Promise<void> {
+  const { size, jobs, clock, signal, progress } = options
+  const chunk = part.chunk[size]
+  const state = stateOf(part, options)
+  const waiting = Array.from({ length: Math.ceil(part.of[size] / chunk) }, (_, n) => n).filter((n) => !state.chunks[n])
+  const before = sumOf(part, size, state.chunks).done
+  const began = clock.elapsed()
+  const running = new Map<number, number>()
+  const show = () => {
+    const { done, violations } = sumOf(part, size, state.chunks)
+    const now = [...running.values()].reduce((sum, n) => sum + n, done)
+    progress.show({ part, done: now, of: part.of[size], violations: violations.length, perSecond: ((now - before) * 1_000) / Math.max(1, clock.elapsed() - began) })
+  }
+  const worker = async () => {
+    for (let n = waiting.shift(); n !== undefined; n = waiting.shift()) {
+      signal.throwIfAborted()
+      const count = Math.min(chunk, part.of[size] - n * chunk)
+      const started = clock.elapsed()
+      const number = n
+      const found = await part.run({
+        from: n * chunk,
+        count,
+        signal,
+        onProgress(done) {
+          running.set(number, done)
+          show()
+        },
+      })
+      running.delete(n)
+      if (!options.isStill()) throw new Error('the project was built anew while this ran: run it again')
+      state.chunks[n] = { ...found, count, seconds: (clock.elapsed() - started) / 1_000 }
+      writeJson(stateFile(part, options), state)
+      show()
+    }
+  }
+  // One that fails, rather than finds something, ends the run; the others come to the end of what they do.
+  const ends = await Promise.allSettled(Array.from({ length: part.side === 'by side' ? Math.max(1, Math.min(jobs, waiting.length)) : 1 }, worker))
+  const failed = ends.find((end) => end.status === 'rejected')
+  if (failed) throw failed.reason
+}
+
+function sumOf(part: Part, size: Size, chunks: PartState['chunks']): Proven {
+  const inOrder = Object.entries(chunks).sort(([a], [b]) => Number(a) - Number(b)).map(([, found]) => found)
+  const figures: Record<string, number> = {}
+  for (const [name, value] of inOrder.flatMap((found) => Object.entries(found.figures ?? {}))) figures[name] = (figures[name] ?? 0) + value
+  const { name, title, unit } = part
+  return {
+    name,
+    title,
+    unit,
+    of: part.of[size],
+    done: inOrder.reduce((sum, { count }) => sum + count, 0),
+    seconds: Math.round(inOrder.reduce((sum, { seconds }) => sum + seconds, 0)),
+    violations: inOrder.flatMap((found) => found.violations),
+    figures,
+    rows: inOrder.flatMap((found) => found.rows ?? []),
+  }
+}

@@ -1,0 +1,145 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import type { Part } from '../../bin/prove/part.ts'
+import { partsOf } from '../../bin/prove/parts.ts'
+import { bugsTable, figuresTable, withTables, type Report } from '../../bin/prove/report.ts'
+import { runParts } from '../../bin/prove/run-parts.ts'
+import { realPlatform } from '../../bin/platform.ts'
+import { BUGS } from '../../simulators/world/bug-bank.ts'
+import { temporaryFolder } from '../support/databases.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const folder = temporaryFolder('prove')
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A part of 25 in chunks of 10 whose 13th does not hold. */
+function part(change: Partial<Part> = {}): Part & { ran: number[] } {
+  const ran: number[] = []
+  return {
+    name: 'p',
+    title: 'A part',
+    unit: 'things',
+    of: { ci: 25, night: 50 },
+    chunk: { ci: 10, night: 10 },
+    side: 'by side',
+    ran,
+    run({ from, count, onProgress }) {
+      ran.push(from)
+      onProgress(count)
+      return Promise.resolve({ violations: from <= 13 && 13 < from + count ? ['thing 13'] : [], figures: { hoursOfThings: count / 2 }, rows: [{ from }] })
+    },
+    ...change,
+  }
+}
+const run = (parts: Part[], change: { build?: string; signal?: AbortSignal; jobs?: number; isStill?: boolean; shown?: number[] } = {}) =>
+  runParts({
+    parts,
+    size: 'ci',
+    folder,
+    build: change.build ?? 'b1',
+    isStill: () => change.isStill ?? true,
+    jobs: change.jobs ?? 2,
+    clock: realPlatform().clock,
+    signal: change.signal ?? new AbortController().signal,
+    progress: { show: ({ done }) => void change.shown?.push(done), end: () => undefined },
+  })
+
+describe('npm run prove', () => {
+  it('counts what was done, adds up the figures and keeps what did not hold', async () => {
+    const shown: number[] = []
+    const [proven] = await run([part({ name: 'whole' })], { shown })
+    expect(proven).toMatchObject({ done: 25, of: 25, violations: ['thing 13'], figures: { hoursOfThings: 12.5 }, rows: [{ from: 0 }, { from: 10 }, { from: 20 }] })
+    expect(shown.at(-1)).toBe(25)
+  })
+
+  it('goes on where it was stopped, and begins anew when the code is another', async () => {
+    const controller = new AbortController()
+    const stopped = part({ name: 'cut' })
+    const { run: runChunk } = stopped
+    stopped.run = (chunk) => {
+      if (chunk.from === 10) controller.abort(new Error('stopped'))
+      return chunk.signal.aborted ? Promise.reject(chunk.signal.reason as Error) : runChunk(chunk)
+    }
+    await expect(run([stopped], { signal: controller.signal, jobs: 1 })).rejects.toThrow('stopped')
+    expect(stopped.ran).toEqual([0])
+    const again = part({ name: 'cut' })
+    expect((await run([again], { jobs: 1 }))[0]).toMatchObject({ done: 25, violations: ['thing 13'] })
+    expect(again.ran).toEqual([10, 20])
+    const third = part({ name: 'cut' })
+    await run([third], { jobs: 1 })
+    expect(third.ran).toEqual([])
+    await run([third], { jobs: 1, build: 'b2' })
+    expect(third.ran).toEqual([0, 10, 20])
+  })
+
+  it('ends when a proof cannot be made, and keeps the ones that were', async () => {
+    const broken = part({ name: 'broken' })
+    const { run: runChunk } = broken
+    broken.run = (chunk) => (chunk.from === 10 ? Promise.reject(new Error('no such program')) : runChunk(chunk))
+    await expect(run([broken], { jobs: 1 })).rejects.toThrow('no such program')
+    const mended = part({ name: 'broken' })
+    await run([mended], { jobs: 1 })
+    expect(mended.ran).toEqual([10, 20])
+  })
+
+  it('keeps nothing of code that was built anew meanwhile', async () => {
+    await expect(run([part({ name: 'moved' })], { isStill: false })).rejects.toThrow('built anew')
+    const again = part({ name: 'moved' })
+    await run([again], { jobs: 1 })
+    expect(again.ran).toEqual([0, 10, 20])
+  })
+
+  it('says what it left out, and why', async () => {
+    const [proven] = await run([part({ name: 'left', impossible: () => 'strace is not installed' })])
+    expect(proven).toMatchObject({ done: 0, skipped: 'strace is not installed' })
+  })
+
+  it('has the sizes that are promised', () => {
+    const sizes = Object.fromEntries(partsOf(ROOT).map(({ name, of }) => [name, of]))
+    expect(sizes).toMatchObject({
+      safety: { ci: 2_000, night: 100_000 },
+      liveness: { ci: 300, night: 10_000 },
+      bugs: { ci: BUGS.length, night: BUGS.length },
+      kills: { ci: 100, night: 5_000 },
+    })
+  })
+})
+
+describe('the report of it', () => {
+  const report: Report = {
+    at: '2026-11-21T04:00:00.000Z',
+    size: 'night',
+    commit: 'abc1234',
+    machine: { cpu: 'A processor', cores: 2, system: 'linux', node: 'v20.20.2' },
+    parts: [
+      { name: 'safety', title: 'Worlds', unit: 'worlds', of: 10, done: 10, seconds: 30, violations: [], figures: { virtualHours: 12.4 }, rows: [] },
+      { name: 'bugs', title: 'Bugs', unit: 'bugs', of: 2, done: 2, seconds: 9_000, violations: ['b was not found'], figures: {}, rows: [{ bug: 'a', what: 'x', worlds: 3, invariant: 'I1' }, { bug: 'b', what: 'y', worlds: 0, invariant: '' }] },
+      { name: 'redeem', title: 'Cuts', unit: 'calls', of: 6, done: 0, seconds: 0, violations: [], figures: {}, rows: [], skipped: 'no strace' },
+    ],
+  }
+
+  it('tells figures, what did not hold, and what was left out', () => {
+    expect(figuresTable(report)).toMatchInlineSnapshot(`
+      "Size \`night\`, 2026-11-21, commit abc1234, A processor, 2 cores, Node v20.20.2.
+
+      | proof | how much | result | time of all processes |
+      |---|---|---|---|
+      | Worlds | 10 worlds, 12 virtual hours | all held | 30 s |
+      | Bugs | 2 bugs | **1 did not hold** | 2.5 h |
+      | Cuts | – | left out: no strace | 0 s |
+
+      - bugs: b was not found"
+    `)
+    expect(bugsTable(report)).toContain('| a | x | 3 worlds | I1 |')
+    expect(bugsTable(report)).toContain('| b | y | **not found** |')
+  })
+
+  it('is what docs/reliability.md shows', () => {
+    const page = readFileSync(join(ROOT, 'docs/reliability.md'), 'utf8')
+    const file = join(ROOT, 'docs/reliability-report.json')
+    expect(existsSync(file)).toBe(true)
+    expect(withTables(page, JSON.parse(readFileSync(file, 'utf8')) as Report)).toBe(page)
+    expect(() => withTables('no marks', report)).toThrow('no place')
+  })
+})

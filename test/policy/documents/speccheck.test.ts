@@ -1,0 +1,43 @@
+import { createPublicKey } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { isSignedBy, publicJwk, weaknessOf } from '../../../policy/documents/keys.ts'
+import { hasOutsideVectors, OUTSIDE_VECTORS_NOTE, outsideVectors } from '../../support/outside-vectors.ts'
+
+/**
+ * The cases of ed25519-speccheck (Chalkias, Garillot, Nikolaenko, "Taming the many EdDSAs", 2020): signatures at which
+ * implementations part. What counts here is that a key presented at enrolment or by rotateAgentKey cannot be
+ * such that one signature fits many messages, and that a signature has no second form.
+ */
+interface Case {
+  message: string
+  pub_key: string
+  signature: string
+}
+
+const x = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
+const verifies = ({ message, pub_key: key, signature }: Case) =>
+  isSignedBy(Buffer.from(message, 'hex'), Buffer.from(signature, 'hex'), createPublicKey({ key: { ...publicJwk(x(key)) }, format: 'jwk' }))
+
+const EXPECTED: readonly [number, string, 'key refused' | 'verifies' | 'does not verify'][] = [
+  [0, 'small order A and R, S = 0', 'key refused'],
+  [1, 'small order A, mixed R', 'key refused'],
+  [2, 'honest A, small order R', 'verifies'],
+  [3, 'mixed A and R, good with and without the cofactor', 'verifies'],
+  [4, 'good with the cofactor only', 'does not verify'],
+  [5, 'good with the cofactor only, when the cofactor is not multiplied out first', 'does not verify'],
+  [6, 'S not below the order', 'does not verify'],
+  [7, 'S far above the order', 'does not verify'],
+  [8, 'non-canonical R', 'does not verify'],
+  [9, 'non-canonical R, hashed as it is', 'does not verify'],
+  [10, 'non-canonical A', 'key refused'],
+  [11, 'non-canonical A, hashed as it is', 'key refused'],
+]
+
+describe('ed25519-speccheck', () => {
+  it.skipIf(!hasOutsideVectors)(`comes out as expected in all twelve cases${OUTSIDE_VECTORS_NOTE}`, () => {
+    const cases = outsideVectors<Case[]>('jose/speccheck.json')
+    expect(cases).toHaveLength(EXPECTED.length)
+    const outcome = (c: Case) => (weaknessOf(x(c.pub_key)) !== undefined ? 'key refused' : verifies(c) ? 'verifies' : 'does not verify')
+    expect(EXPECTED.map(([i, name]) => [i, name, outcome(cases[i]!)])).toEqual(EXPECTED)
+  })
+})
