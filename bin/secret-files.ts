@@ -1,6 +1,7 @@
-import { chmodSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SecretFiles } from '../policy/platform.ts'
+import { flushFolder, makeFolder } from './durable-folder.ts'
 
 /** Files of mode 0600 in folders of mode 0700: a new file, flushed, put in place, and the folder flushed. */
 export const secretFiles: SecretFiles = {
@@ -10,20 +11,17 @@ export const secretFiles: SecretFiles = {
     return readFileSync(file, 'utf8')
   },
   write(file, text) {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(file))
     const fresh = `${file}.new`
-    flushed(fresh, 'w', (fd) => writeSync(fd, text))
+    const fd = openSync(fresh, 'w', 0o600)
+    try {
+      // Goes on where the system wrote less than it was asked to; writeSync would not.
+      writeFileSync(fd, text)
+      fsyncSync(fd)
+    } finally {
+      closeSync(fd)
+    }
     renameSync(fresh, file)
-    flushed(dirname(file), 'r')
+    flushFolder(dirname(file))
   },
-}
-
-function flushed(path: string, flags: 'w' | 'r', work?: (fd: number) => void): void {
-  const fd = openSync(path, flags, 0o600)
-  try {
-    work?.(fd)
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
-  }
 }

@@ -88,13 +88,18 @@ export function crashDisk(): CrashDisk {
       for (const each of pendingNames.slice(0, kept)) applyName(found, each)
       const state = new Map<string, Buffer | undefined>()
       for (const [path, id] of found) {
-        // What has no folder cannot be found.
-        if (dirname(path) !== '.' && !found.has(dirname(path))) continue
+        if (!isReachable(path, found)) continue
         state.set(path, id === undefined ? undefined : contentAfter(fileOf(id), loss, chance))
       }
       return state
     },
   }
+}
+
+/** What lies in a folder that is not found cannot be found. */
+function isReachable(path: string, found: ReadonlyMap<string, unknown>): boolean {
+  const folder = dirname(path)
+  return folder === '.' || (found.has(folder) && isReachable(folder, found))
 }
 
 function folderOf(change: NameChange): string {
@@ -159,7 +164,8 @@ function grow(file: Pick<File, 'flushed' | 'size'>, size: number): void {
 export function putDown(state: ReadonlyMap<string, Buffer | undefined>, folder: string): void {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  for (const [path, content] of state) {
+  // Folders come before what lies in them.
+  for (const [path, content] of [...state].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     const place = join(folder, path)
     if (content === undefined) {
       mkdirSync(place, { recursive: true })

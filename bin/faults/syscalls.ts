@@ -58,7 +58,7 @@ function* linesOf(bytes: Buffer): Generator<string> {
 
 const isTelling = (text: string) => /^(?:write|writev|sendto|sendmsg)\(\d+<(?!\/|\\x2f)/.test(text)
 const CALL = /^(\w+)\((.*)\) += (-?\d+)/s
-const FIRST_DESCRIPTOR = /^\d+<([^>]*(?:->[^>]*)?)>/
+const FIRST_DESCRIPTOR = /^\d+<(.*?)>(?=,|$)/s
 
 function parseCall(text: string, at: number): Syscall | undefined {
   const [, name = '', args = '', result = '-1'] = CALL.exec(text) ?? []
