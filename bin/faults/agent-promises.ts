@@ -76,18 +76,23 @@ export function agentPromises(last: string, deviceAt: Readonly<Record<string, st
   }
 
   /** The start after the cut: open claims become unknown, once, and nothing is free that was used. */
-  function checkRecovery(file: string): string[] {
+  function checkStart(file: string, { ledgerId, storeId }: Identity): string[] {
     const wrong: string[] = []
     const ledger = openLedger({
       file,
-      ledgerId: (identity as Identity).ledgerId,
+      ledgerId,
       generation: 1,
       onFailure(failure) {
         throw failure
       },
+      open(name) {
+        const db = openLedgerFile(name)
+        wrong.push(...checkLedger(db))
+        return db
+      },
     })
     const [open, head] = [ledger.claims.open().length, ledger.journal.head.seq]
-    recover(ledger, (identity as Identity).storeId, platform.clock.wall(), platform)
+    recover(ledger, storeId, platform.clock.wall(), platform)
     if (ledger.claims.open().length > 0) wrong.push('claims are open after the recovery')
     if (ledger.journal.head.seq !== head + open) wrong.push(`${open} claims were open, and ${ledger.journal.head.seq - head} became unknown`)
     const used = reference.bodies.slice(0, head).findLast((body) => body.evidence?.kind === 'claim' && body.evidence.source === 'token')?.evidence
@@ -148,13 +153,7 @@ export function agentPromises(last: string, deviceAt: Readonly<Record<string, st
         wrong.push(...checkIdentity(folder))
         const file = join(folder, 'ledger.db')
         if (!existsSync(file)) return row > 0 || isEnrolled ? [...wrong, 'the ledger is gone'] : wrong
-        const db = openLedgerFile(file)
-        try {
-          wrong.push(...checkLedger(db))
-        } finally {
-          db.close()
-        }
-        wrong.push(...checkRecovery(file))
+        wrong.push(...checkStart(file, identity))
         if (existsSync(join(folder, 'items.db'))) wrong.push(...checkItems(join(folder, 'items.db')))
       } catch (error) {
         wrong.push(`it does not start: ${String(error)}`)

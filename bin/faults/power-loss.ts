@@ -45,7 +45,7 @@ export interface Violation {
 
 const PARTS = ['edge', 'cloud'] as const
 /** A state of the agent's disk takes a fraction of one of the cloud's. */
-const SHARE = { edge: 0.6, cloud: 0.4 }
+const SHARE = { edge: 0.7, cloud: 0.3 }
 const MOST_VIOLATIONS = 50
 const MOST_KEPT = 3
 const PROGRESS_EVERY = 100

@@ -20,6 +20,8 @@ export interface Rig {
   cloud: Part
   agent: Part
   readonly storeId: string
+  /** A store of the account that has no agent. */
+  readonly otherStoreId: string
   readonly devices: Readonly<Record<DeviceType, string>>
   /** A product that is sold there. */
   readonly ean: string
@@ -35,7 +37,7 @@ export interface Rig {
   status(): Promise<AgentView | undefined>
   startCloud(traced?: Traced): Promise<void>
   startAgent(traced?: Traced): Promise<void>
-  /** Purchases of one unit each, paid; answers their receipts. */
+  /** One purchase of so many units (1), paid; answers its receipt. */
   buy(key: string, quantity?: number): Promise<Bought>
   close(): Promise<void>
 }
@@ -103,6 +105,7 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
   }
   const { stores } = (await call('fetchStores', {})) as { stores: { storeId: string; securityTagMode: string }[] }
   const storeId = stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? ''
+  const otherStoreId = stores.find((s) => s.storeId !== storeId)?.storeId ?? ''
   const { devices: list } = (await call('fetchDevices', { storeId })) as { devices: { deviceId: string; deviceType: string }[] }
   const devices = perDevice((type) => list.find((d) => d.deviceType === type)?.deviceId ?? '')
   const { products } = (await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as { products: { ean: string; price: number }[] }
@@ -121,6 +124,7 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
     cloud,
     agent: await startPart(agentArgs, traceOf('agent')),
     storeId,
+    otherStoreId,
     devices,
     ean,
     boards,
