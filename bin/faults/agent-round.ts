@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
 import { arm } from './armed.ts'
-import { allTold, boardsReady, until, type Answer, type Rig } from './rig.ts'
+import { allTold, until, type Answer, type Rig } from './rig.ts'
 import type { Aim, Round } from './syscall-sweep.ts'
 
 const TOLD_WITHIN_MS = 10_000
@@ -28,13 +28,11 @@ export async function agentRound(rig: Rig, aim: Aim, name: string): Promise<Roun
   await ask()
   // What it tells the cloud, and what it writes down of that, may fail as well.
   await until('word of it', async () => !rig.agent.isRunning || (await rig.status())?.queueDepth === 0, TOLD_WITHIN_MS).catch(() => undefined)
-  const endedBySelf = aim.mode === 'working' && !rig.agent.isRunning
   const hit = await armed.disarm()
 
   const moved = pulses() - pulsesBefore
   if (moved > claimsIn(rig) - claimsBefore) broken.push('a lock was opened, and nothing was claimed')
-  if (!rig.agent.isRunning) await rig.startAgent()
-  await boardsReady(rig)
+  const endedBySelf = (await bringUp(rig)) && aim.mode === 'working'
   const again = await ask()
   if (!again) broken.push('it does not answer after the fault')
   const total = pulses() - pulsesBefore
@@ -49,6 +47,19 @@ export async function agentRound(rig: Rig, aim: Aim, name: string): Promise<Roun
   if (outcomes.length !== 1) broken.push(`one right has ${outcomes.length} outcomes`)
   if (total === 0 && outcomes[0]?.outcome === 'confirmed') broken.push('an outcome is confirmed, and nothing moved')
   return { hit, ended: endedBySelf, broken }
+}
+
+/** A process that has met a fault it cannot heal ends a moment later: it is started again. True when it had ended. */
+async function bringUp(rig: Rig): Promise<boolean> {
+  let hadEnded = false
+  for (;;) {
+    if (!rig.agent.isRunning) {
+      hadEnded = true
+      await rig.startAgent()
+    }
+    await until('the agent', async () => !rig.agent.isRunning || (await rig.status())?.devices.every((d) => d.state === 'ready'))
+    if (rig.agent.isRunning) return hadEnded
+  }
 }
 
 function claimsIn(rig: Rig): number {

@@ -36,14 +36,17 @@ export async function cloudRound(rig: Rig, till: Till, aim: Aim, name: string): 
       return answer
     })
   }
-  const ended = aim.mode === 'working' && !rig.cloud.isRunning
   const hit = await armed.disarm()
-  if (!rig.cloud.isRunning) await rig.startCloud()
+  let ended = false
 
   let redeemed: Answer | undefined
   const isSold = await sell(till, name, async (step, operation, body) => {
     // The same request may be under way still, as the cloud has it.
     const answer = await until(operation, async () => {
+      if (!rig.cloud.isRunning) {
+        ended = aim.mode === 'working'
+        await rig.startCloud()
+      }
       const tried = await rig.ask(operation, body, `${name}-${step}`)
       return tried !== undefined && tried.status !== 503 && !tried.text.includes('idempotency_in_progress') && tried
     }, SETTLE_WITHIN_MS).catch(() => undefined)

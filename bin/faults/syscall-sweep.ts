@@ -71,7 +71,8 @@ export async function syscallSweep({ sample, onProgress }: SweepOptions = {}): P
     const till = await prepareCloudRound(rig)
     const run = async (point: SweepPoint): Promise<boolean> => {
       const aim = aimAt(rig, point, result.runs)
-      const round = point.part === 'agent' ? await agentRound(rig, aim, `s${result.runs}`) : await cloudRound(rig, till, aim, `s${result.runs}`)
+      const name = `s${result.runs}`
+      const round = await (point.part === 'agent' ? agentRound(rig, aim, name) : cloudRound(rig, till, aim, name)).catch((error: unknown): Round => ({ hit: true, ended: false, broken: [String(error)] }))
       result.runs++
       if (round.hit) result.hit++
       if (round.ended) result.ended++
