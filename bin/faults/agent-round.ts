@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
 import { arm } from './armed.ts'
 import { allTold, until, type Answer, type Rig } from './rig.ts'
-import type { Aim, Round } from './syscall-sweep.ts'
+import type { Aim, Round } from './aim.ts'
 
 const TOLD_WITHIN_MS = 10_000
 /** What may become of a right that was asked for again: it was used, or somebody must look whether it was. */

@@ -1,6 +1,6 @@
 import type { Part } from './part.ts'
 import { attachFault, wasInjected, type Traced } from './strace.ts'
-import type { Aim } from './syscall-sweep.ts'
+import type { Aim } from './aim.ts'
 
 /** A part whose calls fail. */
 export interface Armed {

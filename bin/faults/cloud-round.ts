@@ -1,6 +1,6 @@
 import { arm } from './armed.ts'
 import { until, type Answer, type Rig } from './rig.ts'
-import type { Aim, Round } from './syscall-sweep.ts'
+import type { Aim, Round } from './aim.ts'
 
 /** Where the cloud's round sells: a store without an agent, so that the cloud itself redeems. */
 export interface Till {

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { agentRound } from './agent-round.ts'
+import type { Aim, Round } from './aim.ts'
 import { cloudRound, prepareCloudRound } from './cloud-round.ts'
 import { boardsReady, openRig, type Rig } from './rig.ts'
-import type { Injection } from './strace.ts'
 
 /**
  * Every system call that reaches the disk is made to fail, one at a time: the first, the second, … until a run
@@ -16,8 +16,7 @@ export interface SweepOptions {
 
 export interface SweepPoint {
   part: SweepPart
-  /** `working`: in a process that runs already; `starting`: from its first call on. */
-  mode: 'starting' | 'working'
+  mode: Aim['mode']
   fault: FaultName
   n: number
 }
@@ -44,20 +43,6 @@ const FAULTS = {
   'truncate fails': { calls: 'ftruncate', fault: 'error=EIO' },
 } as const
 export type FaultName = keyof typeof FAULTS
-
-/** What one round found. */
-export interface Round {
-  hit: boolean
-  ended: boolean
-  broken: string[]
-}
-
-/** A point at which calls fail, and where strace writes. */
-export interface Aim {
-  mode: SweepPoint['mode']
-  injections: readonly Injection[]
-  log: string
-}
 
 /** More calls than any run makes. */
 const MOST = 2_000
