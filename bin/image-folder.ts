@@ -1,7 +1,8 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { IMAGE_NAME, type ImageStore } from '../cloud/images/image-store.ts'
+import { flushFolder, makeFolder } from './durable-folder.ts'
 
 /** Images in a folder, spread over subfolders by the first two characters of their names. */
 export function imageFolder(folder: string): ImageStore {
@@ -13,12 +14,18 @@ export function imageFolder(folder: string): ImageStore {
     async put(name, bytes) {
       const file = pathOf(name)
       if (existsSync(file)) return
-      mkdirSync(dirname(file), { recursive: true })
+      makeFolder(dirname(file))
       // Whole or not at all, also when the power fails.
       const fresh = `${file}.${process.pid}.new`
-      flushed(fresh, 'w', (fd) => writeFileSync(fd, bytes))
+      const fd = openSync(fresh, 'w')
+      try {
+        writeFileSync(fd, bytes)
+        fsyncSync(fd)
+      } finally {
+        closeSync(fd)
+      }
       renameSync(fresh, file)
-      flushed(dirname(file), 'r')
+      flushFolder(dirname(file))
     },
     async get(name) {
       try {
@@ -28,15 +35,5 @@ export function imageFolder(folder: string): ImageStore {
         throw error
       }
     },
-  }
-}
-
-function flushed(path: string, flags: 'w' | 'r', work?: (fd: number) => void): void {
-  const fd = openSync(path, flags)
-  try {
-    work?.(fd)
-    fsyncSync(fd)
-  } finally {
-    closeSync(fd)
   }
 }

@@ -1,20 +1,18 @@
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { flushFolder } from './durable-folder.ts'
 
 /** Puts a new file in the place of another, whole or not at all, also when the power goes: written, flushed, renamed, and the folder flushed. */
 export function replaceFile(file: string, text: string, mode: number): void {
   const fresh = `${file}.new`
-  flushed(fresh, 'w', mode, (fd) => writeSync(fd, text))
-  renameSync(fresh, file)
-  flushed(dirname(file), 'r', mode)
-}
-
-function flushed(path: string, flags: 'w' | 'r', mode: number, work?: (fd: number) => void): void {
-  const fd = openSync(path, flags, mode)
+  const fd = openSync(fresh, 'w', mode)
   try {
-    work?.(fd)
+    // Goes on where the system wrote less than it was asked to; writeSync would not.
+    writeFileSync(fd, text)
     fsyncSync(fd)
   } finally {
     closeSync(fd)
   }
+  renameSync(fresh, file)
+  flushFolder(dirname(file))
 }

@@ -1,6 +1,7 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SecretFiles } from '../policy/platform.ts'
+import { makeFolder } from './durable-folder.ts'
 import { replaceFile } from './replace-file.ts'
 
 /** Files of mode 0600 in folders of mode 0700. */
@@ -11,7 +12,7 @@ export const secretFiles: SecretFiles = {
     return readFileSync(file, 'utf8')
   },
   write(file, text) {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(file))
     replaceFile(file, text, 0o600)
   },
 }

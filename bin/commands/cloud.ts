@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
@@ -11,6 +10,7 @@ import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { assertRestored } from '../backup/unfinished.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
+import { makeFolder } from '../durable-folder.ts'
 import { explain, listen } from '../http-server.ts'
 import { imageBucket } from '../image-bucket.ts'
 import { imageFolder } from '../image-folder.ts'
@@ -42,7 +42,7 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
 
 export async function startCloud(settings: CloudSettings, platform: Platform, log: Log): Promise<RunningCloud> {
   const { data, host } = settings
-  mkdirSync(data, { recursive: true, mode: 0o700 })
+  makeFolder(data)
   const lock = lockDataDir(join(data, 'cloud.lock'), `another cloud runs with the data in ${data}: stop it, or choose another folder with --data`)
   const stops: (() => Promise<void> | void)[] = [() => lock.release()]
   const stop = async () => {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { pushPort } from '../../device-drivers/transports/push-port.ts'
@@ -18,6 +18,7 @@ import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/tru
 import type { Platform } from '../../policy/platform.ts'
 import { configFile } from '../config-file.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
+import { makeFolder } from '../durable-folder.ts'
 import { listen } from '../http-server.ts'
 import { newLog } from '../log.ts'
 import { openMqttLine } from '../mqtt-line.ts'
@@ -42,7 +43,7 @@ export async function runEnrol(settings: Values<typeof EDGE_ENROL_OPTIONS>): Pro
 
 export async function enrolAgent(settings: { cloud: string; code: string; data: string; name?: string; replace?: boolean }, platform: Platform): Promise<Identity> {
   const { data } = settings
-  mkdirSync(data, { recursive: true, mode: 0o700 })
+  makeFolder(data)
   const lock = lockDataDir(join(data, 'agent.lock'), `an agent runs with the data in ${data}: stop it first`)
   try {
     const known = readIdentity(data, secretFiles)
@@ -64,7 +65,7 @@ export async function enrolAgent(settings: { cloud: string; code: string; data: 
 
 /** Makes a credential for a program on this machine or in the store's network; only its hash is kept. */
 export async function runPair({ data, name }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
-  mkdirSync(data, { recursive: true, mode: 0o700 })
+  makeFolder(data)
   const credential = `untag_pair_${randomBytes(24).toString('base64url')}`
   const db = openLedgerFile(join(data, 'ledger.db'))
   openMarks(db).pair(createHash('sha256').update(credential).digest('base64url'), name, realPlatform().clock.wall())

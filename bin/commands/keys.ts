@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { createApiKey } from '../../cloud/accounts/api-keys.ts'
 import { ensureAccount } from '../../cloud/accounts/accounts.ts'
 import { noteChange } from '../../cloud/accounts/audit-queries.ts'
@@ -9,6 +8,7 @@ import { tenantOf, type Mode } from '../../cloud/operations/caller.ts'
 import type { Db } from '../../cloud/persistence/database.ts'
 import type { ApiKeyRow } from '../../cloud/persistence/tables/accounts.ts'
 import { WrongUsage, type Values } from '../options.ts'
+import { makeFolder } from '../durable-folder.ts'
 import { realPlatform } from '../platform.ts'
 import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
 import { revokeSigningKey } from './signing-keys.ts'
@@ -28,7 +28,7 @@ export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>
   const { data, databaseUrl, account, kind, name } = settings
   if (account === undefined) throw new WrongUsage(['--account NAME is needed: the account that the key belongs to'])
   const mode = kind === 'admin' ? 'live' : settings.mode
-  if (databaseUrl === undefined) mkdirSync(data, { recursive: true, mode: 0o700 })
+  if (databaseUrl === undefined) makeFolder(data)
   const platform = realPlatform()
   const made = await withDatabase(settings, (database) =>
     database.write(async (db) => {

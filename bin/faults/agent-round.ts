@@ -1,0 +1,72 @@
+import { join } from 'node:path'
+import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { arm } from './armed.ts'
+import { allTold, until, type Answer, type Rig } from './rig.ts'
+import type { Aim, Round } from './aim.ts'
+
+const TOLD_WITHIN_MS = 10_000
+/** What may become of a right that was asked for again: it was used, or somebody must look whether it was. */
+const USED: ReadonlySet<unknown> = new Set(['already_redeemed', 'manual_assistance_required'])
+
+/** One release while the agent's calls fail, and again when they do not: at most one pulse, never without a claim, and everything that was answered arrives. */
+export async function agentRound(rig: Rig, aim: Aim, name: string): Promise<Round> {
+  const broken: string[] = []
+  const { purchaseId, receipt } = await rig.buy(name)
+  const board = rig.boards.pos_deactivator
+  const pulses = () => board.writes.filter((w) => w.coil === 0 && w.on).length
+  const [pulsesBefore, claimsBefore] = [pulses(), claimsIn(rig)]
+  const told = new Set<string>()
+  const ask = async (): Promise<Answer | undefined> => {
+    const answer = rig.agent.isRunning ? await rig.authorize({ deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt }) : undefined
+    if (answer?.status === 200 && typeof answer.body['eventId'] === 'string') told.add(answer.body['eventId'])
+    if (answer?.status === 500) broken.push(`the agent answered 500: ${answer.text}`)
+    return answer
+  }
+
+  const armed = await arm(aim, () => rig.agent, rig.startAgent)
+  if (rig.agent.isRunning) await until('the boards', async () => !rig.agent.isRunning || (await rig.status())?.devices.every((d) => d.state === 'ready'))
+  await ask()
+  // What it tells the cloud, and what it writes down of that, may fail as well.
+  await until('word of it', async () => !rig.agent.isRunning || (await rig.status())?.queueDepth === 0, TOLD_WITHIN_MS).catch(() => undefined)
+  const hit = await armed.disarm()
+
+  const moved = pulses() - pulsesBefore
+  if (moved > claimsIn(rig) - claimsBefore) broken.push('a lock was opened, and nothing was claimed')
+  const endedBySelf = (await bringUp(rig)) && aim.mode === 'working'
+  const again = await ask()
+  if (!again) broken.push('it does not answer after the fault')
+  const total = pulses() - pulsesBefore
+  if (total > 1) broken.push(`one right opened the lock ${total} times`)
+  if (again?.body['authorized'] !== true && !USED.has(again?.body['reason'])) broken.push(`the right is neither free nor used: ${again?.text ?? ''}`)
+  await allTold(rig).catch((error: unknown) => void broken.push(String(error)))
+
+  const { events } = (await rig.call('fetchProtectionEvents', { storeId: rig.storeId, purchaseId, limit: 500 })) as { events: { eventId: string; type: string; outcome?: string }[] }
+  const lost = [...told].filter((id) => !events.some((e) => e.eventId === id))
+  if (lost.length > 0) broken.push(`events were answered and are lost: ${lost.join(', ')}`)
+  const outcomes = events.filter((e) => e.type === 'protection.action.completed' || e.type === 'protection.action.failed')
+  if (outcomes.length !== 1) broken.push(`one right has ${outcomes.length} outcomes`)
+  if (total === 0 && outcomes[0]?.outcome === 'confirmed') broken.push('an outcome is confirmed, and nothing moved')
+  return { hit, ended: endedBySelf, broken }
+}
+
+/** A process that has met a fault it cannot heal ends a moment later: it is started again. True when it had ended. */
+async function bringUp(rig: Rig): Promise<boolean> {
+  let hadEnded = false
+  for (;;) {
+    if (!rig.agent.isRunning) {
+      hadEnded = true
+      await rig.startAgent()
+    }
+    await until('the agent', async () => !rig.agent.isRunning || (await rig.status())?.devices.every((d) => d.state === 'ready'))
+    if (rig.agent.isRunning) return hadEnded
+  }
+}
+
+function claimsIn(rig: Rig): number {
+  const db = openLedgerFile(join(rig.disks, 'edge', 'ledger.db'))
+  try {
+    return db.prepare<[], number>('SELECT COUNT(DISTINCT redemption_id) FROM claim').pluck().get() ?? 0
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,18 @@
+import type { Injection } from './strace.ts'
+
+/** A point at which calls fail, and where strace writes. */
+export interface Aim {
+  /** `working`: in a process that runs already; `starting`: from its first call on. */
+  mode: 'starting' | 'working'
+  injections: readonly Injection[]
+  log: string
+}
+
+/** What one round found. */
+export interface Round {
+  /** The call was reached, and failed. */
+  hit: boolean
+  /** The process ended by itself. */
+  ended: boolean
+  broken: string[]
+}

@@ -1,0 +1,105 @@
+import { readSyscalls, type Syscall } from './syscalls.ts'
+
+/** What a process did to its disk, and what it said to the world, in order. Paths are relative to the recorded folder. */
+export type DiskEvent =
+  | { kind: 'create'; path: string; file: number }
+  | { kind: 'folder'; path: string }
+  | { kind: 'rename'; from: string; to: string }
+  | { kind: 'unlink'; path: string }
+  | { kind: 'write'; file: number; at: number; bytes: Buffer }
+  | { kind: 'truncate'; file: number; size: number }
+  | { kind: 'sync'; file: number }
+  | { kind: 'sync-folder'; path: string }
+  /** To a socket or a standard stream: from here on somebody may rely on it. */
+  | { kind: 'said'; part: string; to: string; text: string }
+
+/** The calls that `readDiskLogs` understands; strace is told to write down these. */
+export const RECORDED_CALLS = 'open,openat,creat,pwrite64,write,writev,pwritev,pwritev2,ftruncate,truncate,fallocate,copy_file_range,sendfile,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,fsync,fdatasync,sync_file_range,msync,sendto,sendmsg'
+
+/** A log and the name of the part that it belongs to. */
+export interface PartLog {
+  part: string
+  log: string
+}
+
+/** The events below `folder` in several logs, by their times. Throws at a call that it would have to guess at. */
+export function readDiskLogs(folder: string, logs: readonly PartLog[]): DiskEvent[] {
+  const calls = logs.flatMap(({ part, log }) => readSyscalls(log).map((call, i) => ({ part, call, i })))
+  // Within one log the order is that of the file; between logs that of the clock.
+  calls.sort((a, b) => a.call.at - b.call.at || a.i - b.i)
+  const reader = newReader(folder)
+  return calls.flatMap(({ part, call }) => reader(part, call))
+}
+
+/** The shared memory of SQLite's index is no file to be flushed: it is made anew after a crash. */
+const PASSING = /-shm$/
+
+function newReader(folder: string): (part: string, call: Syscall) => DiskEvent[] {
+  const files = new Map<string, number>()
+  const folders = new Set<string>([''])
+  let count = 0
+
+  const within = (path: string | undefined): string | undefined => {
+    if (path === folder) return ''
+    return path?.startsWith(`${folder}/`) && !PASSING.test(path) ? path.slice(folder.length + 1) : undefined
+  }
+  const named = ({ texts }: Syscall, n: number) => within(texts[n]?.toString())
+
+  function opened(call: Syscall): DiskEvent[] {
+    const path = named(call, 0)
+    if (path === undefined || folders.has(path)) return []
+    const known = files.get(path)
+    if (known !== undefined) return call.plain.includes('O_TRUNC') || call.name === 'creat' ? [{ kind: 'truncate', file: known, size: 0 }] : []
+    if (!call.plain.includes('O_CREAT') && call.name !== 'creat') return []
+    files.set(path, ++count)
+    return [{ kind: 'create', path, file: count }]
+  }
+
+  function renamed(call: Syscall): DiskEvent[] {
+    const [from, to] = [named(call, 0), named(call, 1)]
+    if (from === undefined && to === undefined) return []
+    const file = from === undefined ? undefined : files.get(from)
+    if (from === undefined || to === undefined || file === undefined) throw new Error('a file was renamed across the recorded folder')
+    files.delete(from)
+    files.set(to, file)
+    return [{ kind: 'rename', from, to }]
+  }
+
+  function changed(call: Syscall, path: string): DiskEvent[] {
+    const file = files.get(path)
+    // Written to after it was unlinked: nobody finds it any more.
+    if (file === undefined) return []
+    const numbers = [...call.plain.matchAll(/, (-?\d+)/g)].map((m) => Number(m[1]))
+    if (call.name === 'fsync' || call.name === 'fdatasync') return [{ kind: 'sync', file }]
+    if (call.name === 'ftruncate') return [{ kind: 'truncate', file, size: numbers.at(-1) ?? 0 }]
+    if (call.name === 'pwrite64') return [{ kind: 'write', file, at: numbers.at(-1) ?? 0, bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result) }]
+    // Plain writes go on from where the last ended; here only whole new files are written so (secret-files.ts).
+    if (call.name === 'write') return [{ kind: 'write', file, at: -1, bytes: (call.texts[0] ?? Buffer.alloc(0)).subarray(0, call.result) }]
+    throw new Error(`${call.name} on ${path} is not understood`)
+  }
+
+  return (part, call) => {
+    if (/^(?:open|openat|creat)$/.test(call.name)) return opened(call)
+    if (call.name === 'mkdir' || call.name === 'mkdirat') {
+      const path = named(call, 0)
+      if (path === undefined) return []
+      folders.add(path)
+      return [{ kind: 'folder', path }]
+    }
+    if (call.name === 'unlink' || call.name === 'unlinkat') {
+      const path = named(call, 0)
+      return path !== undefined && files.delete(path) ? [{ kind: 'unlink', path }] : []
+    }
+    if (call.name.startsWith('rename')) return renamed(call)
+    if (call.name.startsWith('link')) throw new Error('links are not understood')
+    const path = within(call.on)
+    if (path !== undefined) {
+      if (folders.has(path)) return call.name.endsWith('sync') ? [{ kind: 'sync-folder', path }] : []
+      return changed(call, path)
+    }
+    const isTold = /^(?:TCP|UNIX)/.test(call.on ?? '') || /^[12]</.test(call.plain)
+    if (!isTold || !/^(?:write|writev|sendto|sendmsg)$/.test(call.name)) return []
+    const text = Buffer.concat(call.texts).subarray(0, call.result).toString('latin1')
+    return text === '' ? [] : [{ kind: 'said', part, to: /^[12]</.test(call.plain) ? 'standard output' : (call.on ?? ''), text }]
+  }
+}

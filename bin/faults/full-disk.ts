@@ -1,0 +1,74 @@
+import { join } from 'node:path'
+import { prepareCloudRound } from './cloud-round.ts'
+import { allTold, boardsReady, openRig, until, type Rig } from './rig.ts'
+import { attachFault, type Attached } from './strace.ts'
+
+/** What happened while there was no room on the disk, and after there was again. */
+export interface FullDiskResult {
+  agent: { refusedWith: string; pulsesWhileFull: number; backAfterMs: number; sameProcess: boolean }
+  cloud: { refusedWith: string; readsAnswered: boolean; backAfterMs: number; sameProcess: boolean; answersKept: boolean }
+  violations: string[]
+}
+
+/** Everything that takes room is refused, from the first call on. */
+const NO_ROOM = [{ calls: 'pwrite64', fault: 'error=ENOSPC', when: '1+' }]
+const BACK_WITHIN_MS = 20_000
+
+/**
+ * Fills the disks of an agent and of the cloud that both run, and makes room again: both refuse with a clear word,
+ * stay up, and go on by themselves. Needs strace.
+ */
+export async function fullDisk(): Promise<FullDiskResult> {
+  const rig = await openRig()
+  const violations: string[] = []
+  try {
+    await boardsReady(rig)
+    return { agent: await fillAgent(rig, violations), cloud: await fillCloud(rig, violations), violations }
+  } finally {
+    await rig.close()
+  }
+}
+
+const fill = (rig: Rig, part: 'agent' | 'cloud'): Promise<Attached> => attachFault(rig[part].child.pid ?? 0, join(rig.folder, `full-${part}.strace`), NO_ROOM)
+
+async function fillAgent(rig: Rig, violations: string[]): Promise<FullDiskResult['agent']> {
+  const { receipt } = await rig.buy('full')
+  await allTold(rig)
+  const process = rig.agent.child.pid
+  const pulses = () => rig.boards.pos_deactivator.writes.filter((w) => w.coil === 0 && w.on).length
+  const before = pulses()
+  const ask = () => rig.authorize({ deviceId: rig.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+  const full = await fill(rig, 'agent')
+  const refused = await ask()
+  if (refused?.status !== 503 || refused.body['code'] !== 'ledger_full') violations.push(`the agent does not say that its disk is full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`)
+  if (!rig.agent.isRunning) violations.push(`the agent ended with a full disk: ${rig.agent.stderr()}`)
+  const pulsesWhileFull = pulses() - before
+  if (pulsesWhileFull > 0) violations.push('a lock was opened, and the claim could not be written')
+  await full.detach()
+  const from = Date.now()
+  await until('the agent', async () => (await ask())?.body['outcome'] === 'confirmed', BACK_WITHIN_MS).catch((error: unknown) => void violations.push(String(error)))
+  const backAfterMs = Date.now() - from
+  await allTold(rig)
+  if (pulses() - before !== 1) violations.push(`one right opened the lock ${pulses() - before} times`)
+  return { refusedWith: `${refused?.status} ${String(refused?.body['code'])}`, pulsesWhileFull, backAfterMs, sameProcess: rig.agent.child.pid === process }
+}
+
+async function fillCloud(rig: Rig, violations: string[]): Promise<FullDiskResult['cloud']> {
+  const { storeId } = await prepareCloudRound(rig)
+  const process = rig.cloud.child.pid
+  const kept = await rig.ask('checkIn', { storeId, userId: 'before' }, 'full-before')
+  const full = await fill(rig, 'cloud')
+  const refused = await rig.ask('checkIn', { storeId, userId: 'full' }, 'full-checkin')
+  if (refused?.status !== 503 || refused.body['reason'] !== 'disk_full') violations.push(`the cloud does not say that its disk is full: ${refused?.status ?? 'no answer'} ${refused?.text ?? ''}`)
+  const read = await rig.ask('fetchStores', {})
+  if (read?.status !== 200) violations.push(`the cloud does not read with a full disk: ${read?.status ?? 'no answer'} ${read?.text ?? ''}`)
+  if (!rig.cloud.isRunning) violations.push(`the cloud ended with a full disk: ${rig.cloud.stderr()}`)
+  await full.detach()
+  const from = Date.now()
+  await until('the cloud', async () => (await rig.ask('checkIn', { storeId, userId: 'full' }, 'full-checkin'))?.status === 200, BACK_WITHIN_MS).catch((error: unknown) => void violations.push(String(error)))
+  const backAfterMs = Date.now() - from
+  const again = await rig.ask('checkIn', { storeId, userId: 'before' }, 'full-before')
+  const answersKept = kept !== undefined && again?.text === kept.text
+  if (!answersKept) violations.push('an answer from before is another')
+  return { refusedWith: `${refused?.status} ${String(refused?.body['reason'])}`, readsAnswered: read?.status === 200, backAfterMs, sameProcess: rig.cloud.child.pid === process, answersKept }
+}

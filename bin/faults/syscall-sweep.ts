@@ -1,0 +1,90 @@
+import { join } from 'node:path'
+import { agentRound } from './agent-round.ts'
+import type { Aim, Round } from './aim.ts'
+import { cloudRound, prepareCloudRound } from './cloud-round.ts'
+import { boardsReady, openRig, type Rig } from './rig.ts'
+
+/**
+ * Every system call that reaches the disk is made to fail, one at a time: the first, the second, … until a run
+ * ends without having come to it. After each nothing may be promised that is not so.
+ */
+export interface SweepOptions {
+  /** Which calls fail where; all of them, until a run does not come to them, when left out. */
+  sample?: readonly SweepPoint[]
+  onProgress?: (done: number, what: string) => void
+}
+
+export interface SweepPoint {
+  part: SweepPart
+  mode: Aim['mode']
+  fault: FaultName
+  n: number
+}
+
+export interface SweepResult {
+  runs: number
+  /** Runs in which the call was reached and failed. */
+  hit: number
+  /** Runs after which the process had ended by itself, as it should after an I/O error. */
+  ended: number
+  /** How far each kind of run went: the number of calls that could fail. */
+  reached: Record<string, number>
+  violations: { point: SweepPoint; broken: string[] }[]
+}
+
+type SweepPart = 'agent' | 'cloud'
+
+/** A short write of 0 bytes: strace answers in place of the kernel, so anything above would be a lie about what was written. */
+const FAULTS = {
+  'flush fails': { calls: 'fsync,fdatasync', fault: 'error=EIO' },
+  'disk full': { calls: 'pwrite64', fault: 'error=ENOSPC' },
+  'write fails': { calls: 'pwrite64', fault: 'error=EIO' },
+  'write is short': { calls: 'pwrite64', fault: 'retval=0' },
+  'truncate fails': { calls: 'ftruncate', fault: 'error=EIO' },
+} as const
+export type FaultName = keyof typeof FAULTS
+
+/** More calls than any run makes. */
+const MOST = 2_000
+
+/** Sweeps the agent (scan, claim, pulse, outcome, acknowledgement) and the cloud (checkout, verify, redeem). Needs strace. */
+export async function syscallSweep({ sample, onProgress }: SweepOptions = {}): Promise<SweepResult> {
+  const rig = await openRig()
+  const result: SweepResult = { runs: 0, hit: 0, ended: 0, reached: {}, violations: [] }
+  try {
+    await boardsReady(rig)
+    const till = await prepareCloudRound(rig)
+    const run = async (point: SweepPoint): Promise<boolean> => {
+      const aim = aimAt(rig, point, result.runs)
+      const name = `s${result.runs}`
+      const round = await (point.part === 'agent' ? agentRound(rig, aim, name) : cloudRound(rig, till, aim, name)).catch((error: unknown): Round => ({ hit: true, ended: false, broken: [String(error)] }))
+      result.runs++
+      if (round.hit) result.hit++
+      if (round.ended) result.ended++
+      if (round.broken.length > 0) result.violations.push({ point, broken: round.broken })
+      onProgress?.(result.runs, `${point.part} ${point.mode}: ${point.fault} at ${point.n}`)
+      return round.hit
+    }
+    if (sample) for (const point of sample) await run(point)
+    else await runAll(run, result)
+  } finally {
+    await rig.close()
+  }
+  return result
+}
+
+async function runAll(run: (point: SweepPoint) => Promise<boolean>, result: SweepResult): Promise<void> {
+  for (const part of ['agent', 'cloud'] as const) {
+    for (const mode of ['starting', 'working'] as const) {
+      for (const fault of Object.keys(FAULTS) as FaultName[]) {
+        let n = 1
+        while (n < MOST && (await run({ part, mode, fault, n }))) n++
+        result.reached[`${part} ${mode}: ${fault}`] = n - 1
+      }
+    }
+  }
+}
+
+function aimAt({ folder }: Rig, { mode, fault, n }: SweepPoint, run: number): Aim {
+  return { mode, injections: [{ ...FAULTS[fault], when: String(n) }], log: join(folder, `sweep-${run}.strace`) }
+}

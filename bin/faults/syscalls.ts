@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs'
+
+/** One system call as strace wrote it down (`-ttt -yy -xx`), where it ended well. */
+export interface Syscall {
+  /** Seconds since 1970, with microseconds. */
+  at: number
+  name: string
+  /** The path or socket behind the first argument, when that is a descriptor. */
+  on: string | undefined
+  /** Texts among the arguments, in order: paths, or what was written. */
+  texts: Buffer[]
+  /** The arguments as strace prints them, texts left out. */
+  plain: string
+  /** What it answered; negative ones are left out. */
+  result: number
+}
+
+const LINE = /^(\d+)\s+(\d+\.\d+) (.*)$/s
+const UNFINISHED = ' <unfinished ...>'
+const RESUMED = /^<\.\.\. \w+ resumed>(.*)$/s
+
+/**
+ * The calls in the order in which they count: one that writes or flushes a file when it is over, one that
+ * tells somebody something when it begins, for then it may have been heard.
+ */
+export function readSyscalls(log: string): Syscall[] {
+  const calls: Syscall[] = []
+  const begun = new Map<string, { at: number; text: string; place: number }>()
+  for (const line of linesOf(readFileSync(log))) {
+    const [, thread = '', at = '', text = ''] = LINE.exec(line) ?? []
+    if (thread === '') continue
+    if (text.endsWith(UNFINISHED)) {
+      const place = isTelling(text) ? calls.push({ at: Number(at), name: '', on: undefined, texts: [], plain: '', result: -1 }) - 1 : -1
+      begun.set(thread, { at: Number(at), text: text.slice(0, -UNFINISHED.length), place })
+      continue
+    }
+    const rest = RESUMED.exec(text)?.[1]
+    const start = rest === undefined ? undefined : begun.get(thread)
+    if (rest !== undefined && !start) continue
+    begun.delete(thread)
+    const call = parseCall(start ? start.text + rest : text, start?.at ?? Number(at))
+    if (!call) continue
+    if (start && start.place >= 0) calls[start.place] = call
+    else calls.push(call)
+  }
+  return calls.filter((call) => call.result >= 0)
+}
+
+/** Lines of a file that may be too long for one string. */
+function* linesOf(bytes: Buffer): Generator<string> {
+  for (let from = 0; from < bytes.length; ) {
+    const to = bytes.indexOf(10, from)
+    const end = to < 0 ? bytes.length : to
+    yield bytes.toString('latin1', from, end)
+    from = end + 1
+  }
+}
+
+const isTelling = (text: string) => /^(?:write|writev|sendto|sendmsg)\(\d+<(?!\/|\\x2f)/.test(text)
+const CALL = /^(\w+)\((.*)\) += (-?\d+)/s
+const FIRST_DESCRIPTOR = /^\d+<(.*?)>(?=,|$)/s
+
+function parseCall(text: string, at: number): Syscall | undefined {
+  const [, name = '', args = '', result = '-1'] = CALL.exec(text) ?? []
+  if (name === '') return undefined
+  const texts: Buffer[] = []
+  // Written in hex, so no text has a quotation mark of its own: every other piece is a text.
+  const pieces = args.split('"')
+  for (let i = 1; i < pieces.length; i += 2) texts.push(Buffer.from((pieces[i] ?? '').replaceAll('\\x', ''), 'hex'))
+  const plain = pieces.filter((_, i) => i % 2 === 0).join('"')
+  const behind = FIRST_DESCRIPTOR.exec(plain)?.[1]
+  const on = behind?.replaceAll(/\\x([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  return { at, name, on, texts, plain, result: Number(result) }
+}

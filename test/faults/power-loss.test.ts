@@ -1,0 +1,85 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { crashDisk } from '../../bin/faults/crash-disk.ts'
+import type { PowerLossResult } from '../../bin/faults/power-loss.ts'
+import { chanceOf } from '../../simulators/world/chance.ts'
+import { ensureBuilt, ROOT } from '../support/built.ts'
+import { NO_STRACE } from '../support/strace.ts'
+
+const STATES = 5_000
+
+describe('a disk after a power cut', () => {
+  const bytes = (text: string) => Buffer.from(text)
+  const found = (disk: ReturnType<typeof crashDisk>, loss: 'none' | 'all') => [...disk.after(loss, chanceOf(1))].map(([path, content]) => `${path}=${content?.toString() ?? '/'}`).toSorted()
+
+  it('keeps what was flushed, and of the rest nothing or all', () => {
+    const disk = crashDisk()
+    disk.apply({ kind: 'create', path: 'a', file: 1 })
+    disk.apply({ kind: 'write', file: 1, at: 0, bytes: bytes('one') })
+    expect(found(disk, 'none')).toEqual([])
+    disk.apply({ kind: 'sync', file: 1 })
+    disk.apply({ kind: 'sync-folder', path: '' })
+    disk.apply({ kind: 'write', file: 1, at: 3, bytes: bytes('two') })
+    expect(found(disk, 'none')).toEqual(['a=one'])
+    expect(found(disk, 'all')).toEqual(['a=onetwo'])
+    expect(found(disk, 'none')).toEqual(['a=one'])
+    disk.apply({ kind: 'truncate', file: 1, size: 1 })
+    disk.apply({ kind: 'rename', from: 'a', to: 'b' })
+    expect(found(disk, 'none')).toEqual(['a=one'])
+    expect(found(disk, 'all')).toEqual(['b=o'])
+  })
+
+  it('finds nothing in a folder whose own name was not flushed', () => {
+    const disk = crashDisk()
+    disk.apply({ kind: 'folder', path: 'f' })
+    disk.apply({ kind: 'create', path: 'f/a', file: 1 })
+    disk.apply({ kind: 'sync', file: 1 })
+    disk.apply({ kind: 'sync-folder', path: 'f' })
+    expect(found(disk, 'none')).toEqual([])
+    disk.apply({ kind: 'sync-folder', path: '' })
+    expect(found(disk, 'none')).toEqual(['f/a=', 'f=/'])
+  })
+
+  it('tears a write between sectors, and nowhere else', () => {
+    const disk = crashDisk()
+    disk.apply({ kind: 'create', path: 'a', file: 1 })
+    disk.apply({ kind: 'sync-folder', path: '' })
+    disk.apply({ kind: 'write', file: 1, at: 0, bytes: Buffer.alloc(4_096, 'x') })
+    const states = Array.from({ length: 50 }, (_, seed) => disk.after('torn', chanceOf(seed)).get('a') ?? Buffer.alloc(0))
+    const isWhole = (state: Buffer) => Array.from({ length: Math.ceil(state.length / 512) }, (_, i) => new Set(state.subarray(i * 512, i * 512 + 512)).size).every((kinds) => kinds === 1)
+    expect(states.every(isWhole)).toBe(true)
+    expect(new Set(states.map((state) => state.toString('latin1'))).size).toBeGreaterThan(20)
+  })
+})
+
+describe.skipIf(NO_STRACE)(`power cuts at every moment of a day's work${NO_STRACE ? ` (${NO_STRACE})` : ''}`, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'untag-power-'))
+  let result: PowerLossResult
+
+  beforeAll(() => {
+    ensureBuilt()
+    const file = join(folder, 'result.json')
+    try {
+      // A process of its own: what it uses of the processor is then its own, too.
+      execFileSync(process.execPath, ['dist/bin/faults.js', 'power-loss', '--states', String(STATES), '--json', file], { cwd: ROOT, stdio: 'pipe' })
+    } finally {
+      if (readdirSync(folder).length > 0) result = JSON.parse(readFileSync(file, 'utf8')) as PowerLossResult
+    }
+  }, 600_000)
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('breaks no promise', () => {
+    expect(result.violations).toEqual([])
+    expect(result.states).toBe(STATES)
+  })
+
+  it('has seen promises of every kind, and every kind of loss', () => {
+    const kinds = ['edge: enrolled', 'edge: a release', 'edge: an answer', 'edge: what the cloud was told', 'edge: denials confirmed', 'edge: a new key']
+    const ofCloud = ['cloud: an API key', 'cloud: an answer', 'cloud: a token', 'cloud: events acknowledged', 'cloud: heads', 'cloud: a key set']
+    expect([...kinds, ...ofCloud].filter((kind) => !((result.promises[kind] ?? 0) > 0))).toEqual([])
+    expect(Math.min(...Object.values(result.byLoss))).toBeGreaterThan(STATES / 10)
+  })
+})
