@@ -22,6 +22,8 @@ export interface Journey {
   api: Shopper
   key: string
   baseUrl: string
+  /** The cloud's own broker, past the wire. */
+  brokerPort: number
   storeId: string
   otherStoreId: string
   devices: Record<'pos_deactivator' | 'self_checkout_detacher' | 'exit_gate', string>
@@ -92,11 +94,14 @@ export interface JourneyOptions {
   /** Where the station's, detacher's and gate's relay boards listen. */
   boards: Record<'station' | 'detacher' | 'gate', string>
   databaseUrl?: string
-  /** More options of `untag cloud`. */
+  /** More options of `untag cloud` and of `untag edge`, and of their surroundings. */
   cloudOptions?: readonly string[]
+  agentOptions?: readonly string[]
+  cloudEnv?: NodeJS.ProcessEnv
+  agentEnv?: NodeJS.ProcessEnv
 }
 
-export async function openJourney({ boards, databaseUrl, cloudOptions = [] }: JourneyOptions): Promise<Journey> {
+export async function openJourney({ boards, databaseUrl, cloudOptions = [], agentOptions = [], cloudEnv = {}, agentEnv = {} }: JourneyOptions): Promise<Journey> {
   const folder = temporaryFolder('journey')
   const platform = realPlatform()
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
@@ -127,7 +132,7 @@ export async function openJourney({ boards, databaseUrl, cloudOptions = [] }: Jo
     ports[name] = probe.port
     probe.close()
   }
-  const cloud = await startProcess(cloudArgs())
+  const cloud = await startProcess(cloudArgs(), cloudEnv)
   const keys = await runProcess(['keys', 'create', '--data', join(folder, 'cloud'), ...database, '--account', 'Journey', '--mode', 'test', '--package', 'PRIME', '--json'])
   if (keys.code !== 0) throw new Error(keys.stderr)
   const { key } = JSON.parse(keys.stdout) as { key: string }
@@ -161,23 +166,24 @@ export async function openJourney({ boards, databaseUrl, cloudOptions = [] }: Jo
       ],
     }),
   )
-  const agentArgs = ['edge', '--data', join(folder, 'edge'), '--config', join(folder, 'edge.json'), '--port', '0']
+  const agentArgs = ['edge', '--data', join(folder, 'edge'), '--config', join(folder, 'edge.json'), '--port', '0', ...agentOptions]
 
   const journey: Journey = {
     folder,
     cloud,
-    agent: await startProcess(agentArgs),
+    agent: await startProcess(agentArgs, agentEnv),
     api,
     key,
     baseUrl,
+    brokerPort: ports.mqtt,
     storeId,
     otherStoreId: stores.find((s: Json) => s.storeId !== storeId).storeId,
     devices,
     scanners,
     products: products.filter((p: Json) => p.price < 150 && p.price > 10).sort((a: Json, b: Json) => a.price - b.price),
     wire,
-    startCloud: async () => void (journey.cloud = await startProcess(cloudArgs())),
-    startAgent: async () => void (journey.agent = await startProcess(agentArgs)),
+    startCloud: async () => void (journey.cloud = await startProcess(cloudArgs(), cloudEnv)),
+    startAgent: async () => void (journey.agent = await startProcess(agentArgs, agentEnv)),
     buy: (items) => api.buy({ storeId, items }),
     async local(path, body, headers = {}) {
       const answer = await fetch(`${journey.agent.ready['url']}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
