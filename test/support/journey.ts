@@ -1,13 +1,14 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { Transform } from 'node:stream'
 import { realPlatform } from '../../bin/platform.ts'
 import { scannerSimulator, type ScannerSimulator } from '../../simulators/devices/scanner.ts'
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 import { shopper, type BasketLine, type Bought, type Shopper } from '../../simulators/services/shopper.ts'
 import type { Json } from './cloud.ts'
 import { temporaryFolder } from './databases.ts'
-import { runProcess, startProcess, type RunningProcess } from './processes.ts'
+import { runProcess, startProcess, type RunningProcess, type Surroundings } from './processes.ts'
 
 /**
  *   shopper ──HTTP──▶ cloud process ◀──[ wire ]──▶ agent process ──TCP──▶ boards and scanners of the test
@@ -45,6 +46,8 @@ export interface Journey {
 export interface Wire {
   cut(): void
   restore(): void
+  /** Whatever is said either way arrives this much later, ms. */
+  delay(ms: number): void
   /** Called whenever the agent says something to the cloud. */
   onAsked: () => void
 }
@@ -53,16 +56,19 @@ interface Forward {
   port: number
   cut(): void
   restore(): void
+  delay(ms: number): void
   close(): void
 }
 
 /** A TCP proxy that can be cut: open connections die, new ones are refused at once. */
-async function forwardTo(target: () => number, onAsked: () => void = () => undefined): Promise<Forward> {
+async function forwardTo(target: () => number, onAsked: () => void = () => undefined, host = '127.0.0.1'): Promise<Forward> {
   const sockets = new Set<Socket>()
+  const { timers } = realPlatform()
   let isCut = false
+  let delayMs = 0
   const server: Server = createServer((incoming) => {
     if (isCut) return void incoming.destroy()
-    const outgoing = connect(target(), '127.0.0.1')
+    const outgoing = connect(target(), host)
     for (const socket of [incoming, outgoing]) {
       sockets.add(socket)
       socket.on('error', () => undefined)
@@ -73,7 +79,8 @@ async function forwardTo(target: () => number, onAsked: () => void = () => undef
       })
     }
     incoming.on('data', onAsked)
-    incoming.pipe(outgoing).pipe(incoming)
+    const late = () => new Transform({ transform: (chunk, _encoding, done) => void (delayMs > 0 ? timers.after(delayMs, () => done(null, chunk)) : done(null, chunk)) })
+    incoming.pipe(late()).pipe(outgoing).pipe(late()).pipe(incoming)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
@@ -83,6 +90,7 @@ async function forwardTo(target: () => number, onAsked: () => void = () => undef
       for (const socket of sockets) socket.destroy()
     },
     restore: () => void (isCut = false),
+    delay: (ms) => void (delayMs = ms),
     close() {
       server.close()
       for (const socket of sockets) socket.destroy()
@@ -94,29 +102,34 @@ export interface JourneyOptions {
   /** Where the station's, detacher's and gate's relay boards listen. */
   boards: Record<'station' | 'detacher' | 'gate', string>
   databaseUrl?: string
-  /** More options of `untag cloud` and of `untag edge`, and of their surroundings. */
+  /** More options of `untag cloud` and of `untag edge`. */
   cloudOptions?: readonly string[]
   agentOptions?: readonly string[]
-  cloudEnv?: NodeJS.ProcessEnv
-  agentEnv?: NodeJS.ProcessEnv
+  /** The address at which the cloud listens; 127.0.0.1. */
+  cloudHost?: string
+  /** Where they run; looked at again at every start. */
+  cloudIn?: Surroundings
+  agentIn?: Surroundings
 }
 
-export async function openJourney({ boards, databaseUrl, cloudOptions = [], agentOptions = [], cloudEnv = {}, agentEnv = {} }: JourneyOptions): Promise<Journey> {
+export async function openJourney({ boards, databaseUrl, cloudOptions = [], agentOptions = [], cloudHost = '127.0.0.1', cloudIn = {}, agentIn = {} }: JourneyOptions): Promise<Journey> {
   const folder = temporaryFolder('journey')
   const platform = realPlatform()
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
   const ports = { http: 0, mqtt: 0 }
   // The wire comes first: what the cloud calls itself is where agents find it.
   const onAsked = () => wire.onAsked()
-  const http = await forwardTo(() => ports.http, onAsked)
-  const mqtt = await forwardTo(() => ports.mqtt, onAsked)
+  const http = await forwardTo(() => ports.http, onAsked, cloudHost)
+  const mqtt = await forwardTo(() => ports.mqtt, onAsked, cloudHost)
   const wire: Wire = {
     cut: () => [http, mqtt].forEach((forward) => forward.cut()),
     restore: () => [http, mqtt].forEach((forward) => forward.restore()),
+    delay: (ms) => [http, mqtt].forEach((forward) => forward.delay(ms)),
     onAsked: () => undefined,
   }
   const cloudArgs = () => [
     'cloud',
+    `--host=${cloudHost}`,
     `--port=${ports.http}`,
     `--mqtt-port=${ports.mqtt}`,
     `--data=${join(folder, 'cloud')}`,
@@ -132,12 +145,12 @@ export async function openJourney({ boards, databaseUrl, cloudOptions = [], agen
     ports[name] = probe.port
     probe.close()
   }
-  const cloud = await startProcess(cloudArgs(), cloudEnv)
+  const cloud = await startProcess(cloudArgs(), cloudIn)
   const keys = await runProcess(['keys', 'create', '--data', join(folder, 'cloud'), ...database, '--account', 'Journey', '--mode', 'test', '--package', 'PRIME', '--json'])
   if (keys.code !== 0) throw new Error(keys.stderr)
   const { key } = JSON.parse(keys.stdout) as { key: string }
   // A shopper's phone has a network of its own.
-  const baseUrl = `http://127.0.0.1:${ports.http}/api/v1`
+  const baseUrl = `http://${cloudHost}:${ports.http}/api/v1`
   const api = shopper({ baseUrl, key, fetch })
 
   const { stores } = (await api.call('fetchStores', {})) as Json
@@ -146,7 +159,7 @@ export async function openJourney({ boards, databaseUrl, cloudOptions = [], agen
   const devices = Object.fromEntries(list.map((d: Json) => [d.deviceType, d.deviceId])) as Journey['devices']
   const { products } = (await api.call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as Json
   const { code } = await api.call('createEnrolmentCode', { storeId, name: 'journey' })
-  const enrolled = await runProcess(['edge', 'enrol', '--cloud', `http://127.0.0.1:${http.port}/api/v1`, '--code', String(code), '--data', join(folder, 'edge')])
+  const enrolled = await runProcess(['edge', 'enrol', '--cloud', `http://127.0.0.1:${http.port}/api/v1`, '--code', String(code), '--data', join(folder, 'edge')], agentIn.env)
   if (enrolled.code !== 0) throw new Error(enrolled.stderr)
 
   const scanners = { station: scannerSimulator({ platform }), gate: scannerSimulator({ platform }) }
@@ -171,7 +184,7 @@ export async function openJourney({ boards, databaseUrl, cloudOptions = [], agen
   const journey: Journey = {
     folder,
     cloud,
-    agent: await startProcess(agentArgs, agentEnv),
+    agent: await startProcess(agentArgs, agentIn),
     api,
     key,
     baseUrl,
@@ -182,8 +195,8 @@ export async function openJourney({ boards, databaseUrl, cloudOptions = [], agen
     scanners,
     products: products.filter((p: Json) => p.price < 150 && p.price > 10).sort((a: Json, b: Json) => a.price - b.price),
     wire,
-    startCloud: async () => void (journey.cloud = await startProcess(cloudArgs(), cloudEnv)),
-    startAgent: async () => void (journey.agent = await startProcess(agentArgs, agentEnv)),
+    startCloud: async () => void (journey.cloud = await startProcess(cloudArgs(), cloudIn)),
+    startAgent: async () => void (journey.agent = await startProcess(agentArgs, agentIn)),
     buy: (items) => api.buy({ storeId, items }),
     async local(path, body, headers = {}) {
       const answer = await fetch(`${journey.agent.ready['url']}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })

@@ -20,9 +20,17 @@ export interface RunningProcess {
   stop(): Promise<number | null>
 }
 
+/** In what surroundings a process runs. */
+export interface Surroundings {
+  env?: NodeJS.ProcessEnv
+  /** A command that takes the process's own as its last arguments, and becomes it. */
+  through?: readonly string[]
+}
+
 /** Starts a server and waits for its ready line; fails with what it wrote when it ends instead. */
-export async function startProcess(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<RunningProcess> {
-  const child = spawn(process.execPath, [COMMAND, ...args], { cwd: ROOT, env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+export async function startProcess(args: readonly string[], { env = {}, through = [] }: Surroundings = {}): Promise<RunningProcess> {
+  const [program = '', ...rest] = [...through, process.execPath, COMMAND, ...args]
+  const child = spawn(program, rest, { cwd: ROOT, env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let errors = ''
   child.stderr.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-100_000)))
   const ready = await new Promise<Record<string, string>>((resolve, reject) => {
