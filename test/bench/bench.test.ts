@@ -25,6 +25,7 @@ const FIGURES = [
   'sales-export',
   'gate',
   'tag-reads',
+  'drain',
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))
