@@ -14,10 +14,9 @@ const YEAR = 365 * DAY
 const DEAD_CLOCK = 300 - Math.floor(Date.now() / 1_000)
 
 const why = NO_FAKETIME ?? NO_REBOOT
-if (why !== null) console.warn(`wall clocks that jump are not tested here: ${why}`)
 
 /** The wall clocks of real processes are set forth and back (contracts §4). */
-describe.skipIf(why !== null)('wall clocks that jump', () => {
+describe.skipIf(why !== null)(`wall clocks that jump${why === null ? '' : ` (${why})`}`, () => {
   let folder: string
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
   let cloudTime: FakeTime

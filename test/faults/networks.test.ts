@@ -4,10 +4,8 @@ import { eventually, openJourney, type Journey } from '../support/journey.ts'
 import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
 import { NO_OTHER_NETWORK, otherNetwork, type OtherNetwork } from '../support/other-network.ts'
 
-if (NO_OTHER_NETWORK !== null) console.warn(`agent and cloud are not put into networks of their own here: ${NO_OTHER_NETWORK}`)
-
 /** The cloud in a network of its own: what is lost between it and the agent is lost by the kernel. */
-describe.skipIf(NO_OTHER_NETWORK !== null)('a cloud in another network', () => {
+describe.skipIf(NO_OTHER_NETWORK !== null)(`a cloud in another network${NO_OTHER_NETWORK === null ? '' : ` (${NO_OTHER_NETWORK})`}`, () => {
   let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
   let network: OtherNetwork
   let journey: Journey
