@@ -13,6 +13,7 @@ import { checkoutJourney } from './retail/checkout-journey.ts'
 import { salesExport } from './retail/sales-export.ts'
 import { webhookFanOut } from './retail/webhook-fan-out.ts'
 import type { Figure, Result } from './figure.ts'
+import { drain } from './drain.ts'
 import { gate } from './gate.ts'
 import { grantToRelay } from './grant-to-relay.ts'
 import { describeMachine } from './machine.ts'
@@ -26,7 +27,7 @@ import { verifyToken } from './verify-token.ts'
 const AUTHORIZATION = [verifyToken, verifyAndRedeem, verifyProtectedItem]
 const CATALOGUE = [productPage, productByEan, productInsert, memory, catalogueSize, productImport]
 const RETAIL = [checkoutJourney, webhookFanOut, analyticsRead, salesExport]
-const DOOR = [gate, tagReads, grantToRelay, recovery]
+const DOOR = [gate, tagReads, grantToRelay, recovery, drain]
 const FIGURES: readonly Figure[] = [...AUTHORIZATION, ...CATALOGUE, ...RETAIL, ...DOOR]
 
 const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.

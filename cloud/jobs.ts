@@ -59,6 +59,13 @@ export function startJobs(database: Database, services: Services, { refresh, cut
     schedule()
   }
 
+  /** What is over by a clock that has just jumped may not be over at all: such work waits until the time is known again. */
+  function everyByTheClock(ms: number, name: string, work: () => Promise<void>): void {
+    every(ms, name, async () => {
+      if (authority.clock.doubt() === null) await work()
+    })
+  }
+
   every(REFRESH_MS, 'refresh', async () => {
     await refresh()
     const doubt = authority.clock.doubt()
@@ -71,8 +78,8 @@ export function startJobs(database: Database, services: Services, { refresh, cut
     toldKeys = generation
     await refresh()
   })
-  every(HOUSEKEEPING_MS, 'keys whose time has come', () => database.write((db) => authority.advance(db)))
-  every(HOUSEKEEPING_MS, 'housekeeping', async () => {
+  everyByTheClock(HOUSEKEEPING_MS, 'keys whose time has come', () => database.write((db) => authority.advance(db)))
+  everyByTheClock(HOUSEKEEPING_MS, 'housekeeping', async () => {
     const nowMs = platform.clock.wall()
     await database.write((db) => pruneAnswers(db, nowMs))
     await database.write((db) => pruneLogins(db, nowMs))
@@ -82,10 +89,10 @@ export function startJobs(database: Database, services: Services, { refresh, cut
     await database.write((db) => pruneDecisions(db, nowMs))
   })
   every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
-  every(HOUSEKEEPING_MS, 'moving devices', () => endDueMoves(database, services))
-  every(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
-  every(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
-  every(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
+  everyByTheClock(HOUSEKEEPING_MS, 'moving devices', () => endDueMoves(database, services))
+  everyByTheClock(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
+  everyByTheClock(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
+  everyByTheClock(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
   every(REVOKED_MS, 'revoked agents', cutRevoked)
   every(RETRY_MS, 'unapplied events', () => retryAllUnapplied(database, services))
   every(SEALING_MS, 'audit chain', async () => void (await sealAudit(database, platform.clock.wall())))

@@ -22,6 +22,14 @@ export interface RunningProcess {
   stop(): Promise<number | null>
 }
 
+/** In what surroundings a process runs. */
+export interface Surroundings {
+  env?: NodeJS.ProcessEnv
+  /** A command that takes the process's own as its last arguments, and becomes it. */
+  through?: readonly string[]
+  stdin?: 'ignore' | 'pipe'
+}
+
 export interface EndedProcess {
   code: number | null
   stdout: string
@@ -30,7 +38,7 @@ export interface EndedProcess {
 
 export interface Processes {
   /** Starts a server and waits for its ready line; fails with what it wrote when it ends instead. */
-  start(args: readonly string[], env?: NodeJS.ProcessEnv, stdin?: 'ignore' | 'pipe'): Promise<RunningProcess>
+  start(args: readonly string[], surroundings?: Surroundings): Promise<RunningProcess>
   /** Runs a command to its end. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<EndedProcess>
 }
@@ -42,8 +50,9 @@ const LINES_KEPT = 1_000
 export function processesOf(root: string): Processes {
   const command = join(root, 'bin/untag.js')
   return {
-    async start(args, env = {}, stdin = 'ignore') {
-      const child = spawn(process.execPath, [command, ...args], { cwd: root, env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', ...env }, stdio: [stdin, 'pipe', 'pipe'] })
+    async start(args, { env = {}, through = [], stdin = 'ignore' } = {}) {
+      const [program = '', ...rest] = [...through, process.execPath, command, ...args]
+      const child = spawn(program, rest, { cwd: root, env: { ...process.env, UNTAG_LOG_LEVEL: 'warn', ...env }, stdio: [stdin, 'pipe', 'pipe'] })
       const lines: string[] = []
       let errors = ''
       child.stderr?.on('data', (chunk: Buffer) => void (errors = (errors + chunk.toString()).slice(-STDERR_KEPT)))

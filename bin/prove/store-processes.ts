@@ -5,7 +5,7 @@ import { scannerSimulator, type ScannerSimulator } from '../../simulators/device
 import { serveTcp, type TcpService } from '../../simulators/devices/serve.ts'
 import { shopper, type BasketLine, type Bought, type Shopper } from '../../simulators/services/shopper.ts'
 import { realPlatform } from '../platform.ts'
-import type { Processes, RunningProcess } from './processes.ts'
+import type { Processes, RunningProcess, Surroundings } from './processes.ts'
 import { newWire, unusedPort, type Wire } from './wire.ts'
 
 /**
@@ -21,6 +21,8 @@ export interface StoreProcesses {
   api: Shopper
   key: string
   baseUrl: string
+  /** The cloud's own broker, past the wire. */
+  brokerPort: number
   storeId: string
   otherStoreId: string
   devices: Record<'pos_deactivator' | 'self_checkout_detacher' | 'exit_gate', string>
@@ -48,23 +50,27 @@ export interface StoreOptions {
   /** Where the station's, detacher's and gate's relay boards listen. */
   boards: Record<'station' | 'detacher' | 'gate', string>
   databaseUrl?: string
-  /** More options of `untag cloud` and of `untag edge`, and of their surroundings. */
+  /** More options of `untag cloud` and of `untag edge`. */
   cloudOptions?: readonly string[]
   agentOptions?: readonly string[]
-  cloudEnv?: NodeJS.ProcessEnv
-  agentEnv?: NodeJS.ProcessEnv
+  /** The address at which the cloud listens; 127.0.0.1. */
+  cloudHost?: string
+  /** Where they run; looked at again at every start. */
+  cloudIn?: Surroundings
+  agentIn?: Surroundings
 }
 
 /** Starts a store in a folder of its own. Takes a few seconds. */
-export async function openStoreProcesses({ processes, boards, databaseUrl, cloudOptions = [], agentOptions = [], cloudEnv = {}, agentEnv = {} }: StoreOptions): Promise<StoreProcesses> {
+export async function openStoreProcesses({ processes, boards, databaseUrl, cloudOptions = [], agentOptions = [], cloudHost = '127.0.0.1', cloudIn = {}, agentIn = {} }: StoreOptions): Promise<StoreProcesses> {
   const folder = mkdtempSync(join(tmpdir(), 'untag-journey-'))
   const platform = realPlatform()
   const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
   // Ports are picked once, so that a restarted cloud is where it was. What the cloud calls itself is where agents find it: the wire.
   const ports = { http: await unusedPort(), mqtt: await unusedPort() }
-  const wire = await newWire(ports)
+  const wire = await newWire(ports, cloudHost)
   const cloudArgs = [
     'cloud',
+    `--host=${cloudHost}`,
     `--port=${ports.http}`,
     `--mqtt-port=${ports.mqtt}`,
     `--data=${join(folder, 'cloud')}`,
@@ -74,12 +80,12 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
     ...database,
     ...cloudOptions,
   ]
-  const cloud = await processes.start(cloudArgs, cloudEnv)
+  const cloud = await processes.start(cloudArgs, cloudIn)
   const keys = await processes.run(['keys', 'create', '--data', join(folder, 'cloud'), ...database, '--account', 'Journey', '--mode', 'test', '--package', 'PRIME', '--json'])
   if (keys.code !== 0) throw new Error(keys.stderr)
   const { key } = JSON.parse(keys.stdout) as { key: string }
   // A shopper's phone has a network of its own.
-  const baseUrl = `http://127.0.0.1:${ports.http}/api/v1`
+  const baseUrl = `http://${cloudHost}:${ports.http}/api/v1`
   const api = shopper({ baseUrl, key, fetch })
 
   const { stores } = (await api.call('fetchStores', {})) as { stores: { storeId: string; securityTagMode: string }[] }
@@ -88,7 +94,7 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
   const devices = Object.fromEntries(list.map((d) => [d.deviceType, d.deviceId])) as StoreProcesses['devices']
   const { products } = (await api.call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as { products: ({ price: number } & Fields)[] }
   const { code } = await api.call('createEnrolmentCode', { storeId, name: 'journey' })
-  const enrolled = await processes.run(['edge', 'enrol', '--cloud', `http://127.0.0.1:${wire.httpPort}/api/v1`, '--code', String(code), '--data', join(folder, 'edge')])
+  const enrolled = await processes.run(['edge', 'enrol', '--cloud', `http://127.0.0.1:${wire.httpPort}/api/v1`, '--code', String(code), '--data', join(folder, 'edge')], agentIn.env)
   if (enrolled.code !== 0) throw new Error(enrolled.stderr)
 
   const scanners = { station: scannerSimulator({ platform }), gate: scannerSimulator({ platform }) }
@@ -113,18 +119,19 @@ export async function openStoreProcesses({ processes, boards, databaseUrl, cloud
   const store: StoreProcesses = {
     folder,
     cloud,
-    agent: await processes.start(agentArgs, agentEnv),
+    agent: await processes.start(agentArgs, agentIn),
     api,
     key,
     baseUrl,
+    brokerPort: ports.mqtt,
     storeId,
     otherStoreId: stores.find((s) => s.storeId !== storeId)?.storeId ?? '',
     devices,
     scanners,
     products: products.filter((p) => p.price < 150 && p.price > 10).sort((a, b) => a.price - b.price),
     wire,
-    startCloud: async () => void (store.cloud = await processes.start(cloudArgs, cloudEnv)),
-    startAgent: async () => void (store.agent = await processes.start(agentArgs, agentEnv)),
+    startCloud: async () => void (store.cloud = await processes.start(cloudArgs, cloudIn)),
+    startAgent: async () => void (store.agent = await processes.start(agentArgs, agentIn)),
     buy: (items) => api.buy({ storeId, items }),
     async local(path, body, headers = {}) {
       const answer = await fetch(`${store.agent.ready['url']}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })

@@ -8,7 +8,9 @@ import { rowHash, type JournalBody } from '../../policy/journal.ts'
 import type { AgentCaller } from '../operations/caller.ts'
 import { Failure, invalid, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
+import type { JournalRowRow } from '../persistence/tables/protection.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
+import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import { applyClaim, applyOutcome, applyVoid, type EvidenceScope, type Witness } from '../protection/evidence.ts'
 import { raiseException } from '../protection/exceptions.ts'
 import { endMoves } from '../protection/move-device.ts'
@@ -33,19 +35,16 @@ export async function ingestBatch(call: Call, caller: AgentCaller, batch: string
   const fresh = claims.events.filter((row) => row.seq > agent.last_seq)
   for (const { seq, hash, body } of fresh) {
     const applied = await applyRow(call, agent, body)
-    await call.db
-      .insertInto('journal_row')
-      .values({
-        ledger_id: agent.ledger_id,
-        generation: agent.generation,
-        seq,
-        agent_id: agent.agent_id,
-        hash,
-        body: JSON.stringify(body),
-        applied: applied ? 1 : 0,
-        received_ms: call.nowMs,
-      })
-      .execute()
+    await insertRow(call.db, {
+      ledger_id: agent.ledger_id,
+      generation: agent.generation,
+      seq,
+      agent_id: agent.agent_id,
+      hash,
+      body: JSON.stringify(body),
+      applied: applied ? 1 : 0,
+      received_ms: call.nowMs,
+    })
   }
   // A device on its way to another agent may have waited for this.
   if (fresh.some(({ body }) => body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
@@ -71,6 +70,10 @@ async function isLostForGood(call: Call, agent: AgentRow, { seqFrom, resync }: E
   await raiseException(scope, { storeId: agent.store_id, kind: 'ledger_gap', subject: `${agent.agent_id}/${agent.generation}/${seqFrom}`, detail })
   return true
 }
+
+const insertRow = prepared((db, p: JournalRowRow) =>
+  db.insertInto('journal_row').values(fieldsOf(p, ['ledger_id', 'generation', 'seq', 'agent_id', 'hash', 'body', 'applied', 'received_ms'])),
+)
 
 function openBatch(agent: AgentRow, batch: string): { claims: EventBatchClaims; key: VerificationKey } {
   const keys = agentKeys(agent)

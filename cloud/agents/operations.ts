@@ -22,7 +22,7 @@ import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
 import { greetLedger } from './greet-ledger.ts'
 import { noteSeen } from './agent-queries.ts'
-import { findAgent, openChallenge, openLogin, useChallenge } from './sessions.ts'
+import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } from './sessions.ts'
 
 export const createEnrolmentCode = operation({
   name: 'createEnrolmentCode',
@@ -111,12 +111,12 @@ export const agentLogin = operation({
   async run(call, { agentId, assertion }) {
     const { random } = call.services.platform
     // Who does not exist gets a challenge too: the answer tells nobody which agents there are.
-    if (assertion === undefined) return { success: true as const, challenge: await openChallenge(call.db, agentId, random, call.nowMs) }
-    const { agent, claims, openedMs } = await openAssertion(call, agentId, assertion)
+    if (assertion === undefined) return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
+    const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
     const ledger = await greetLedger(call, agent, claims, openedMs)
     await noteSeen(call.db, agentId, call.nowMs)
     const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)
-    const mqttChallenge = await openChallenge(call.db, agentId, random, call.nowMs)
+    const mqttChallenge = await openChallenge(call.db, agentId, 'broker', random, call.nowMs)
     return { success: true as const, accessToken, expiresAt: iso(expiresMs), mqttChallenge, ledger }
   },
 })
@@ -125,12 +125,12 @@ const REFUSED = () => new Failure('unauthenticated', 'the assertion is not valid
 
 type Asserting = Pick<Call, 'db' | 'services' | 'nowMs'>
 
-/** The enrolled agent that signed this assertion, for a challenge of ours; 401 otherwise. */
+/** The enrolled agent that signed this assertion as its password at the broker; 401 otherwise. */
 export async function assertAgent(call: Asserting, agentId: string, assertion: string): Promise<AgentRow> {
-  return (await openAssertion(call, agentId, assertion)).agent
+  return (await openAssertion(call, agentId, 'broker', assertion)).agent
 }
 
-async function openAssertion(call: Asserting, agentId: string, assertion: string): Promise<{ agent: AgentRow; claims: AssertionClaims; openedMs: number }> {
+async function openAssertion(call: Asserting, agentId: string, where: ChallengeFor, assertion: string): Promise<{ agent: AgentRow; claims: AssertionClaims; openedMs: number }> {
   const agent = await findAgent(call.db, agentId)
   if (!agent || agent.revoked_ms !== null) throw REFUSED()
   const keys = agentKeys(agent)
@@ -139,7 +139,7 @@ async function openAssertion(call: Asserting, agentId: string, assertion: string
   const claims = opened.ok ? AssertionClaims.safeParse(opened.claims) : undefined
   if (!claims?.success || claims.data.iss !== agentId) throw REFUSED()
   if (claims.data.ledger !== agent.ledger_id) throw REFUSED()
-  const used = await useChallenge(call.db, agentId, claims.data.challenge, call.nowMs)
+  const used = await useChallenge(call.db, agentId, where, claims.data.challenge, call.nowMs)
   if (!used) throw REFUSED()
   if (opened.ok) await noteKeyUse(call.db, agent, opened.key)
   return { agent, claims: claims.data, openedMs: used.openedMs }

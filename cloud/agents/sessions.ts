@@ -23,18 +23,21 @@ function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url')
 }
 
-/** A challenge that can be answered once, over HTTP or at the broker. */
-export async function openChallenge(db: Db, agentId: string, random: Randomness, nowMs: number): Promise<string> {
+/** Where a challenge may be answered. Brokers may be anybody's: what one is told as a password must open nothing else. */
+export type ChallengeFor = 'http' | 'broker'
+
+/** A challenge that can be answered once, and only where it is meant for. */
+export async function openChallenge(db: Db, agentId: string, where: ChallengeFor, random: Randomness, nowMs: number): Promise<string> {
   const challenge = Buffer.from(random.bytes(32)).toString('base64url')
-  await db.insertInto('agent_challenge').values({ challenge_hash: hashOf(challenge), agent_id: agentId, expires_ms: nowMs + CHALLENGE_MS }).execute()
+  await db.insertInto('agent_challenge').values({ challenge_hash: hashOf(`${where}:${challenge}`), agent_id: agentId, expires_ms: nowMs + CHALLENGE_MS }).execute()
   return challenge
 }
 
-/** Uses a challenge up and answers when it was opened; undefined when it is unknown, another agent's, too old or used. */
-export async function useChallenge(db: Db, agentId: string, challenge: string, nowMs: number): Promise<{ openedMs: number } | undefined> {
+/** Uses a challenge up and answers when it was opened; undefined when it is unknown, another agent's, meant for elsewhere, too old or used. */
+export async function useChallenge(db: Db, agentId: string, where: ChallengeFor, challenge: string, nowMs: number): Promise<{ openedMs: number } | undefined> {
   const used = await db
     .deleteFrom('agent_challenge')
-    .where('challenge_hash', '=', hashOf(challenge))
+    .where('challenge_hash', '=', hashOf(`${where}:${challenge}`))
     .where('agent_id', '=', agentId)
     .where('expires_ms', '>', nowMs)
     .returning('expires_ms')

@@ -95,6 +95,8 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     await assertKnownRoot(db, files.root.signer.kid)
     return loadShared(db)
   })
+  // From here on things are signed: a start with a clock from before must show, also when this process ends in a minute.
+  if (clock.doubt() === null) await database.write((db) => noteSigned(db, nowMs()))
 
   async function load(db: Db, tenant: Tenant): Promise<{ shared: Shared; keys: TenantKeys }> {
     const common = await loadShared(db)
@@ -193,14 +195,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
       assert(known, `the keys of ${tenant} were not made ready`)
       return known.keys
     },
-    async noteSigned(db, ms) {
-      const value = String(ms)
-      await db
-        .insertInto('installation')
-        .values({ name: 'last_signed_ms', value })
-        .onConflict((c) => c.column('name').doUpdateSet({ value }))
-        .execute()
-    },
+    noteSigned,
   }
 }
 
@@ -214,6 +209,15 @@ function activeSigner(keys: readonly SigningKey[], use: KeyUse): Signer {
 function isPublished({ record, changedMs }: SigningKey, nowMs: number): boolean {
   const goneAfterMs = record.state === 'retired' ? RETIRED_SHOWN_MS : record.state === 'revoked' ? REVOKED_SHOWN_MS : Number.POSITIVE_INFINITY
   return nowMs - changedMs < goneAfterMs
+}
+
+async function noteSigned(db: Db, ms: number): Promise<void> {
+  const value = String(ms)
+  await db
+    .insertInto('installation')
+    .values({ name: 'last_signed_ms', value })
+    .onConflict((c) => c.column('name').doUpdateSet({ value }))
+    .execute()
 }
 
 async function readLastSigned(db: Db): Promise<number> {

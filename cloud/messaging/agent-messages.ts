@@ -45,6 +45,7 @@ const ITEMS_TOLD = 100
 export function agentMessages(database: Database, services: () => Services): AgentMessages {
   let broker: Broker | undefined
   const waiting = new Map<string, number>()
+  const states = new Map<string, string>()
   const dirty = new Set<string>()
   const telling = new Map<string, Promise<void>>()
   const underWay = new Set<Promise<void>>()
@@ -127,6 +128,22 @@ export function agentMessages(database: Database, services: () => Services): Age
     for (const storeId of stores) await publishStore(storeId)
   }
 
+  /** One state of an agent is written at a time; of those that came meanwhile the last one counts. */
+  function noteLater(agentId: string, payload: string): void {
+    const isUnderWay = states.has(agentId)
+    states.set(agentId, payload)
+    if (isUnderWay) return
+    void track(
+      (async () => {
+        for (let next: string | undefined = payload; next !== undefined; next = states.get(agentId)) {
+          const state = next
+          await database.write((db) => noteState(db, agentId, state))
+          if (states.get(agentId) === state) states.delete(agentId)
+        }
+      })().finally(() => states.delete(agentId)),
+    )
+  }
+
   async function takeIn(from: AgentAddress, batch: string): Promise<void> {
     const agent = await findAgent(database.reads, from.agentId)
     if (!agent || agent.revoked_ms !== null) return
@@ -175,7 +192,7 @@ export function agentMessages(database: Database, services: () => Services): Age
       onConnected: (agent) => storeChanged(agent.storeId),
       onMessage(from, topic, payload) {
         const { name } = parseTopic(topic) ?? {}
-        if (name === 'state') void track(database.write((db) => noteState(db, from.agentId, payload)))
+        if (name === 'state') return noteLater(from.agentId, payload)
         if (name !== 'events') return
         const count = waiting.get(from.agentId) ?? 0
         if (count >= WAITING_LIMIT) return

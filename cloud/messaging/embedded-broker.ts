@@ -33,14 +33,18 @@ const CONNECT_TIMEOUT_MS = 5_000
 const DRAIN_TIMEOUT_MS = 10_000
 const MAX_CONNECTIONS = 2_000
 /** CONNACK codes of MQTT 3.1.1 §3.2.2.3. */
+const SERVER_UNAVAILABLE = 3
 const BAD_USERNAME_OR_PASSWORD = 4
+/** Connections from one address that have not said yet who they are. */
+const STRANGERS_LIMIT = 64
 
 /** The broker inside the cloud process: every connection is bound to one agent and its topics. */
 export async function startBroker(listen: { host: string; port: number }, hooks: BrokerHooks, log: Log): Promise<Broker> {
   const agents = new WeakMap<Client, AgentAddress>()
   const online = new Map<string, AgentAddress>()
   const lines = new Map<string, Client>()
-  const guards = new WeakMap<object, PacketGuard>()
+  const guards = new WeakMap<object, Pick<PacketGuard, 'accept'>>()
+  const strangers = countStrangers()
 
   const aedes = await Aedes.createBroker({
     connectTimeout: CONNECT_TIMEOUT_MS,
@@ -50,6 +54,8 @@ export async function startBroker(listen: { host: string; port: number }, hooks:
     maxTopicLevels: 12,
     maxClientsIdLength: 64,
     authenticate: (client, username, password, done) => {
+      // A session that outlives its connection would be kept, with all it misses, in memory and without a limit.
+      if (!client.clean) return done(Object.assign(new Error('sessions are not kept'), { returnCode: SERVER_UNAVAILABLE }) as AuthenticateError, false)
       const refused = Object.assign(new Error('not an agent of this cloud'), { returnCode: BAD_USERNAME_OR_PASSWORD }) as AuthenticateError
       // The client id is bound to the credential: nobody throws another agent off by taking its name.
       if (username === undefined || username !== client.id || !password) return done(refused, false)
@@ -98,9 +104,13 @@ export async function startBroker(listen: { host: string; port: number }, hooks:
   aedes.on('clientError', (client, error) => log.warn({ client: client.id, reason: error.message }, 'a broker client failed'))
 
   const server = createServer((socket) => {
+    const from = socket.remoteAddress ?? ''
+    const noLongerStrange = strangers.come(from)
+    if (!noLongerStrange) return void socket.destroy()
     socket.setNoDelay(true)
-    const guard = packetGuard(socket, (why) => log.warn({ from: socket.remoteAddress, why }, 'a broker connection was cut'))
-    guards.set(guard, guard)
+    const guard = packetGuard(socket, (why) => log.warn({ from, why }, 'a broker connection was cut'))
+    socket.once('close', noLongerStrange)
+    guards.set(guard, { accept: () => (guard.accept(), noLongerStrange()) })
     aedes.handle(guard)
   })
   server.maxConnections = MAX_CONNECTIONS
@@ -121,6 +131,27 @@ export async function startBroker(listen: { host: string; port: number }, hooks:
         server.close()
         aedes.close(() => resolve())
       }),
+  }
+}
+
+/** Counts those who have not said who they are, so that one address cannot take all places. */
+function countStrangers(): { come(from: string): (() => void) | undefined } {
+  const waiting = new Map<string, number>()
+  return {
+    /** Answers how to tell that this one is none any more; undefined when there are too many. */
+    come(from) {
+      const count = waiting.get(from) ?? 0
+      if (count >= STRANGERS_LIMIT) return undefined
+      waiting.set(from, count + 1)
+      let isCounted = true
+      return () => {
+        if (!isCounted) return
+        isCounted = false
+        const left = (waiting.get(from) ?? 1) - 1
+        if (left > 0) waiting.set(from, left)
+        else waiting.delete(from)
+      }
+    },
   }
 }
 

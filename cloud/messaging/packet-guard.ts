@@ -1,12 +1,16 @@
 import { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
+import { LONGEST_PACKET, packetLengths } from '../../policy/packet-lengths.ts'
 
 /**
  *   socket ──▶ guard ──▶ broker
  *
  * The broker buffers a packet as a whole before it asks who sent it, and knows no limit: one stranger
  * could fill its memory. The guard reads each packet's announced length and cuts the line when it is too
- * long: little until the client was accepted, a batch of events afterwards (MQTT 3.1.1 §2.2.3).
+ * long: little until the client was accepted, a batch of events afterwards.
+ *
+ * Towards the client it never makes the broker wait, which would hold up everybody else: who does not read
+ * what was sent is cut off.
  */
 export interface PacketGuard extends Duplex {
   /** From now on packets may be as large as a batch. */
@@ -14,42 +18,22 @@ export interface PacketGuard extends Duplex {
 }
 
 const BEFORE_ACCEPTED = 8 * 1024
-const AFTER_ACCEPTED = 300 * 1024
-const MAX_LENGTH_BYTES = 4
+/** Bytes that may wait for a client: all documents of a store many times over. An agent has one line. */
+const UNREAD_LIMIT = 8 * 1024 * 1024
 
 /** Watches the bytes of one connection before the broker parses them. */
 export function packetGuard(socket: Socket, onRefused: (why: string) => void): PacketGuard {
-  let limit = BEFORE_ACCEPTED
-  /** Bytes of the current packet that are still to come; 0: a header is expected. */
-  let left = 0
-  let headerBytes = 0
-  let length = 0
-
-  /** Walks the packets in a chunk; false when one is too long or malformed. */
-  function isAllowed(chunk: Uint8Array): boolean {
-    for (let i = 0; i < chunk.length; ) {
-      if (left > 0) {
-        const step = Math.min(left, chunk.length - i)
-        left -= step
-        i += step
-        continue
-      }
-      const byte = chunk[i++] ?? 0
-      if (headerBytes++ === 0) continue // packet type and flags
-      length += (byte & 0x7f) * 128 ** (headerBytes - 2)
-      if (length > limit || headerBytes > MAX_LENGTH_BYTES + 1) return false
-      if ((byte & 0x80) === 0) {
-        left = length
-        headerBytes = 0
-        length = 0
-      }
-    }
-    return true
-  }
+  const lengths = packetLengths(BEFORE_ACCEPTED)
 
   const guard = new Duplex({
     read: () => void socket.resume(),
-    write: (chunk: Uint8Array, _encoding, done) => void socket.write(chunk, done),
+    write(chunk: Uint8Array, _encoding, done) {
+      socket.write(chunk)
+      if (socket.writableLength <= UNREAD_LIMIT) return done()
+      onRefused('it does not read what it is sent')
+      done()
+      guard.destroy()
+    },
     final: (done) => void socket.end(done),
     destroy: (error, done) => {
       socket.destroy()
@@ -57,8 +41,9 @@ export function packetGuard(socket: Socket, onRefused: (why: string) => void): P
     },
   })
   socket.on('data', (chunk: Uint8Array) => {
-    if (!isAllowed(chunk)) {
-      onRefused(`a packet over ${limit} bytes`)
+    const fault = lengths.faultIn(chunk)
+    if (fault !== undefined) {
+      onRefused(fault)
       guard.destroy()
     } else if (!guard.push(chunk)) {
       socket.pause()
@@ -67,5 +52,5 @@ export function packetGuard(socket: Socket, onRefused: (why: string) => void): P
   socket.on('end', () => guard.push(null))
   socket.on('close', () => guard.destroy())
   socket.on('error', () => guard.destroy())
-  return Object.assign(guard, { accept: () => void (limit = AFTER_ACCEPTED) })
+  return Object.assign(guard, { accept: () => void (lengths.limit = LONGEST_PACKET) })
 }

@@ -1,18 +1,20 @@
 import { pause, retryDelays, type Platform } from '../../policy/platform.ts'
-import { agentTopic, storeTopic, STORE_TOPICS } from '../../policy/topics.ts'
+import { agentTopic } from '../../policy/topics.ts'
 import { LedgerFull } from '../ledger/commit.ts'
 import type { Log } from '../log.ts'
 import type { Identity } from '../trust/identity.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentKey } from '../trust/agent-key.ts'
 import type { Trust } from '../trust/trust.ts'
+import { brokerLine } from './broker-line.ts'
+import { budget } from './budget.ts'
 import type { CloudLink } from './cloud-link.ts'
 import type { CommandTaken } from './commands.ts'
 import { openDocuments } from './documents.ts'
 import type { HttpClient } from './http-client.ts'
 import type { Greeting } from './ledger-greeting.ts'
 import type { Messages } from './messages.ts'
-import type { MqttLine, OpenMqttLine } from './mqtt-line.ts'
+import type { OpenMqttLine } from './mqtt-line.ts'
 import type { Outbox } from './outbox.ts'
 import { sender } from './sender.ts'
 import { keyRenewal } from './renew-key.ts'
@@ -74,6 +76,8 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
 /** While online the documents are looked at this often even if nobody says that they changed. */
 const POLL_MS = 15_000
+/** Looks at the documents in a row, and a second from then on: hints come from anybody. */
+const LOOKS = { most: 20, perSecond: 2, pauseMs: 500 }
 /** How often the time is asked while online: only the answer sets a clock back that a wrong signed time has put ahead. */
 const ASK_TIME_MS = 10 * 60_000
 
@@ -82,7 +86,6 @@ export function connect(parts: ConnectionParts): Connection {
   const { platform, identity, http, trust, outbox, messages, log, nowMs } = parts
   const { agentId, storeId } = identity
   const stopping = new AbortController()
-  let line: MqttLine | undefined
   let wake: () => void = () => undefined
   let isDirty = false
   let cameOnline = false
@@ -108,16 +111,30 @@ export function connect(parts: ConnectionParts): Connection {
     onRefused: parts.onRefused,
   })
   const renewal = keyRenewal({ agentId, key: parts.key, session, marks: parts.ledger, random: platform.random, nowMs, onRefused: parts.onRefused })
+  const broker = brokerLine({
+    platform,
+    identity,
+    url: parts.mqttUrl ?? identity.mqttUrl,
+    openLine: parts.openLine,
+    timeoutMs: CALL_MS,
+    log,
+    state,
+    onMessage,
+    onLost(why) {
+      // A closed socket counts at once: the next request is decided alone until a call has worked again.
+      if (!stopping.signal.aborted) session.goOffline(`the broker line closed: ${why}`)
+    },
+    onRefused: parts.onRefused,
+  })
+  const looks = budget(platform.clock, LOOKS.most, LOOKS.perSecond)
   const sending = sender({
     platform,
     outbox,
     log,
     nowMs,
     isOnline: () => session.isOnline,
-    publish(batch) {
-      line?.publish(agentTopic(storeId, agentId, 'events'), batch, { retain: false })
-      return line !== undefined
-    },
+    publish: broker.publishEvents,
+    onPublished: broker.noteEvents,
     report: (batch) => session.call('reportProtectionEvents', { batch }),
     // The last row that was told again is acknowledged: the cloud waits for that word.
     onChange: onTaken,
@@ -149,36 +166,6 @@ export function connect(parts: ConnectionParts): Connection {
 
   function state(online: boolean): string {
     return JSON.stringify({ online, observedAt: new Date(nowMs()).toISOString(), ...(online && parts.describe()) })
-  }
-
-  async function openBroker(challenge: string): Promise<void> {
-    if (line) return
-    const topic = agentTopic(storeId, agentId, 'state')
-    try {
-      const opened = await parts.openLine(
-        {
-          url: parts.mqttUrl ?? identity.mqttUrl,
-          clientId: agentId,
-          username: agentId,
-          password: messages.assertion(challenge, nowMs()),
-          will: { topic, payload: state(false) },
-          onMessage,
-          onClosed(why) {
-            if (line !== opened) return
-            line = undefined
-            // A closed socket counts at once: the next request is decided alone until a call has worked again.
-            if (!stopping.signal.aborted) session.goOffline(`the broker line closed: ${why}`)
-          },
-        },
-        CALL_MS,
-      )
-      line = opened
-      const store = STORE_TOPICS.map((name) => storeTopic(storeId, name))
-      opened.subscribe([...store, agentTopic(storeId, agentId, 'ack'), agentTopic(storeId, agentId, 'command')])
-      opened.publish(topic, state(true), { retain: true })
-    } catch (error) {
-      log.warn({ why: (error as Error).message }, 'no broker: events and documents go over HTTP')
-    }
   }
 
   /** Whoever calls this can do nothing about a full disk: it is told, and the message comes again. */
@@ -222,7 +209,7 @@ export function connect(parts: ConnectionParts): Connection {
     await bindDevices()
     isDirty = false
     if (!(await documents.fetch('without items'))) return
-    await openBroker(challenge)
+    await broker.open(() => messages.assertion(challenge, nowMs()))
     session.goOnline()
     cameOnline = true
     for (const done of readyWaiters) done(true)
@@ -230,14 +217,16 @@ export function connect(parts: ConnectionParts): Connection {
     // The items come next: with a whole store of them that takes a while, and the agent is of use before.
     isDirty = true
     while (session.isOnline && !stopping.signal.aborted) {
-      if (!isDirty) await sleep(POLL_MS)
+      if (!isDirty) await sleep(broker.isOpen ? POLL_MS : Math.min(POLL_MS, Math.max(broker.waitMs, FIRST_RETRY_MS)))
       if (stopping.signal.aborted || !session.isOnline) return
-      if (session.isOld || !line || renewal.isDue()) {
+      if (session.isOld || (!broker.isOpen && broker.waitMs === 0) || renewal.isDue()) {
         const renewed = await renewal.login()
         if (renewed === undefined) return session.goOffline('the login could not be renewed')
-        await openBroker(renewed)
+        await broker.open(() => messages.assertion(renewed, nowMs()))
       }
       if (platform.clock.elapsed() - timeAskedAt >= ASK_TIME_MS) await askTime()
+      // Whoever calls for a look all the time is heard now and then.
+      if (!looks.spend()) await pause(platform.timers, LOOKS.pauseMs, stopping.signal).catch(() => undefined)
       isDirty = false
       if (!(await documents.fetch('all'))) return
       sending.kick()
@@ -279,7 +268,7 @@ export function connect(parts: ConnectionParts): Connection {
       return session.offlineSinceMs
     },
     get hasBroker() {
-      return line !== undefined
+      return broker.isOpen
     },
     ask: session.call,
     told: sending.told,
@@ -301,8 +290,7 @@ export function connect(parts: ConnectionParts): Connection {
     async stop() {
       stopping.abort()
       await sending.stop()
-      line?.publish(agentTopic(storeId, agentId, 'state'), state(false), { retain: true })
-      line?.close()
+      broker.close()
       await running
     },
   }

@@ -14,13 +14,19 @@ export interface RefusalsParts {
 
 const KINDS_LIMIT = 100
 
+/** The same with other numbers, or about another key, is of the same kind: a forger has as many of both as he likes. */
+function kindOf(what: string): string {
+  return what.slice(0, 300).replace(/ \(.*$/s, '').replace(/\d+/g, '#')
+}
+
 /** Tells of documents from the cloud that are refused, once for each kind: what is refused comes again and again. */
 export function refusals({ platform, ledger, storeId, nowMs, log }: RefusalsParts): (what: string) => void {
   const told = new Set<string>()
   return (what) => {
-    log.warn({ what }, 'something from the cloud was refused')
-    if (told.has(what) || told.size >= KINDS_LIMIT) return
-    told.add(what)
+    const kind = kindOf(what)
+    if (told.has(kind) || told.size >= KINDS_LIMIT) return
+    told.add(kind)
+    log.warn({ what: what.slice(0, 300) }, 'something from the cloud was refused; more of the kind is not told')
     const event = {
       type: 'protection.exception.raised' as const,
       eventId: newId('evt', platform),

@@ -25,6 +25,8 @@ export interface SenderParts {
   nowMs(): number
   /** False when there is no line. */
   publish(batch: string): boolean
+  /** What was published was acknowledged, or was not in time. */
+  onPublished(wasAcknowledged: boolean): void
   report(batch: string): Promise<CloudAnswer>
   onChange(): void
   onRefused(what: string): void
@@ -57,17 +59,22 @@ export function sender(parts: SenderParts): Sender {
   }
 
   function take(ack: string): boolean {
-    const before = outbox.waiting
+    const before = outbox.acked
     if (!outbox.acknowledge(ack)) return false
+    taken(before)
+    return true
+  }
+
+  /** `before`: the last row that was acknowledged until now. */
+  function taken(before: number): void {
     timer?.()
     timer = undefined
     underWay = false
     parts.onChange()
     for (const look of waiters) look()
     // An acknowledgement that moves nothing must not make a circle.
-    if (outbox.waiting < before) kick()
+    if (outbox.acked > before) kick()
     else if (outbox.waiting > 0) later(kick)
-    return true
   }
 
   async function sendOverHttp(): Promise<void> {
@@ -95,8 +102,11 @@ export function sender(parts: SenderParts): Sender {
     if (batch === undefined) return
     underWay = true
     // The broker may lose it: what is not acknowledged in time goes over HTTP.
-    if (parts.publish(batch)) later(viaHttp)
-    else viaHttp()
+    if (!parts.publish(batch)) return viaHttp()
+    later(() => {
+      parts.onPublished(false)
+      viaHttp()
+    })
   }
 
   return {
@@ -117,7 +127,11 @@ export function sender(parts: SenderParts): Sender {
       })
     },
     onAck(ack) {
-      if (!isStopped) take(ack)
+      // An old one, played again and again, must not put off what waits for its own.
+      const before = outbox.acked
+      if (isStopped || !outbox.acknowledge(ack) || outbox.acked === before) return
+      parts.onPublished(true)
+      taken(before)
     },
     reset,
     async stop() {

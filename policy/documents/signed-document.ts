@@ -86,10 +86,13 @@ interface Header {
 /** Headers seen before, by their text: the few keys of a shop sign everything in it. */
 const knownHeaders = new Map<string, Header>()
 const KNOWN_HEADERS_LIMIT = 256
+/** Characters of a header; ours have about 70. */
+const HEADER_LIMIT = 200
 
 function readHeader(part: string): Header | DocumentFault {
   const known = knownHeaders.get(part)
   if (known) return known
+  if (part.length > HEADER_LIMIT) return 'header_not_allowed'
   const header = parseObject(part)
   if (typeof header === 'string') return header
   const { alg, kid, typ } = header

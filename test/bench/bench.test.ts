@@ -27,6 +27,7 @@ const FIGURES = [
   'tag-reads',
   'grant-to-relay',
   'recovery',
+  'drain',
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))

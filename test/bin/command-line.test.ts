@@ -26,7 +26,7 @@ describe('the command line', () => {
   })
   const takenPort = () => String((taken.address() as AddressInfo).port)
   const start = async (args: string[], env: NodeJS.ProcessEnv = {}) => {
-    const started = await startProcess(args, env)
+    const started = await startProcess(args, { env })
     running.push(started)
     return started
   }

@@ -24,7 +24,7 @@ it('events of the account reach a receiver on this machine: by untag listen, and
   receiver = await startReceiver()
   const { got } = receiver
   const env = { UNTAG_API: String(cloud.ready['baseUrl']), UNTAG_KEY: key as string }
-  const listening = await startProcess(['listen', '--forward-to', receiver.url], env)
+  const listening = await startProcess(['listen', '--forward-to', receiver.url], { env })
   running.push(listening)
   const triggered = await runProcess(['trigger', 'checkout.completed'], env)
   expect(triggered).toMatchObject({ code: 0, stdout: expect.stringMatching(/^checkout\.completed whe_\w+\n$/) })

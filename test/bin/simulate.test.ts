@@ -20,7 +20,7 @@ afterEach(async () => {
 })
 
 async function start(args: string[], stdin: 'ignore' | 'pipe' = 'ignore'): Promise<RunningProcess> {
-  const started = await startProcess(args, {}, stdin)
+  const started = await startProcess(args, { stdin })
   running.push(started)
   return started
 }

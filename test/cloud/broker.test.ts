@@ -182,6 +182,43 @@ describe('the broker', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024)
   })
 
+  it('keeps no session for anybody who is away, and takes no message that must be remembered', async () => {
+    await expect(connect(agent, { clean: false })).rejects.toThrow(/unavailable/i)
+    const client = await connect(agent)
+    const gone = closed(client)
+    client.publish(agentTopic(shop.storeId, agent.agentId, 'state'), '{"online":true}', { qos: 2 }, () => undefined)
+    await gone
+  })
+
+  it('makes nobody wait for one who does not read', async () => {
+    const [frozen, awake] = [await connect(agent), await connect(other)]
+    const topic = storeTopic(shop.storeId, 'items')
+    let heard = 0
+    awake.on('message', (from) => void (heard += from === topic ? 1 : 0))
+    await awake.subscribeAsync(topic)
+    await frozen.subscribeAsync(topic)
+    frozen.stream.pause()
+    // More than the kernel takes for one socket, and what may wait on top of that.
+    for (let round = 1; round <= 12; round++) {
+      for (let i = 0; i < 10; i++) broker.publish({ topic, payload: 'x'.repeat(200_000), retain: false })
+      await vi.waitFor(() => expect(heard).toBeGreaterThanOrEqual(round * 10), { timeout: 5_000 })
+    }
+    await vi.waitFor(() => expect(broker.connected().has(agent.agentId)).toBe(false), { timeout: 5_000 })
+    expect(warnings.some((w) => w.includes('does not read'))).toBe(true)
+    frozen.end(true)
+    awake.end(true)
+  })
+
+  it('lets one address open few lines that say nothing, and others theirs', async () => {
+    const silent = Array.from({ length: 200 }, () => tcpConnect({ port: broker.port, host: '127.0.0.1', localAddress: '127.0.0.2' }))
+    let cut = 0
+    for (const socket of silent) socket.on('error', () => undefined).on('close', () => cut++)
+    await vi.waitFor(() => expect(cut).toBe(200 - 64))
+    const client = await connect(agent)
+    client.end(true)
+    for (const socket of silent) socket.destroy()
+  })
+
   it('survives what is no MQTT', async () => {
     for (let seed = 0; seed < 200; seed++) {
       const socket = tcpConnect(broker.port, '127.0.0.1')

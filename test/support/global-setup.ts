@@ -1,5 +1,6 @@
 import type { TestProject } from 'vitest/node'
 import { NO_CHROMIUM } from './chromium.ts'
+import { NO_FAKETIME } from './fake-time.ts'
 import { NO_VPCD_PACKAGES } from '../device-drivers/vpcd-station.ts'
 import { removeFolder } from './memory-folder.ts'
 import { startPostgres } from './postgres-server.ts'
@@ -17,7 +18,13 @@ declare module 'vitest' {
  */
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres()
-  const missing = [server ? undefined : 'there is no PostgreSQL: install the package postgresql', NO_CHROMIUM, NO_STRACE, NO_VPCD_PACKAGES && `no virtual NFC reader: ${NO_VPCD_PACKAGES}`].filter((m) => typeof m === 'string')
+  const missing = [
+    server ? undefined : 'there is no PostgreSQL: install the package postgresql',
+    NO_CHROMIUM,
+    NO_STRACE,
+    NO_FAKETIME && `no clocks of their own for processes: ${NO_FAKETIME}`,
+    NO_VPCD_PACKAGES && `no virtual NFC reader: ${NO_VPCD_PACKAGES}`,
+  ].filter((m) => typeof m === 'string')
   if (missing.length > 0 && process.env['UNTAG_TEST_TOOLS'] === 'required') {
     await server?.stop()
     throw new Error(missing.join('; '))

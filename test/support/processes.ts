@@ -6,6 +6,7 @@ const ROOT = join(import.meta.dirname, '../..')
 export const COMMAND = join(ROOT, 'bin/untag.js')
 
 export type RunningProcess = Running
+export type { Surroundings } from '../../bin/prove/processes.ts'
 
 /** The command of this checkout, as the proofs run it too. */
 export const processesOfTests = processesOf(ROOT)

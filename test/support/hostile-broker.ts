@@ -1,0 +1,69 @@
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { Aedes, type PublishPacket } from 'aedes'
+
+/** What the broker does on the wire to whoever connects. */
+export type WireTrick = 'a broker' | 'closes at once' | 'says nothing' | ((socket: Socket) => void)
+
+/** A broker on a real socket that is nobody's friend: it lets everybody in, keeps what it is told to itself, and says whatever the test wants. */
+export interface HostileBroker {
+  url: string
+  trick: WireTrick
+  /** Who came, and with which password. */
+  readonly logins: { clientId: string; password: string }[]
+  /** What was handed over to it, and never left it. */
+  readonly swallowed: { topic: string; payload: string }[]
+  /** Connections that were opened so far. */
+  readonly connections: number
+  tell(topic: string, payload: string | Buffer, options?: { retain?: boolean }): Promise<void>
+  close(): Promise<void>
+}
+
+export const CONNACK = Buffer.from([0x20, 2, 0, 0])
+
+export async function hostileBroker(): Promise<HostileBroker> {
+  const sockets = new Set<Socket>()
+  const logins: HostileBroker['logins'] = []
+  const swallowed: HostileBroker['swallowed'] = []
+  let connections = 0
+  const aedes = await Aedes.createBroker({
+    authenticate(client, _username, password, done) {
+      logins.push({ clientId: client.id, password: password?.toString() ?? '' })
+      done(null, true)
+    },
+  })
+  aedes.on('publish', (packet, client) => {
+    if (client && swallowed.length < 10_000) swallowed.push({ topic: packet.topic, payload: packet.payload.toString() })
+  })
+  const server = createServer((socket) => {
+    connections++
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', () => undefined)
+    const { trick } = broker
+    if (trick === 'a broker') return void aedes.handle(socket)
+    if (trick === 'closes at once') return void socket.once('data', () => socket.end(CONNACK))
+    if (trick === 'says nothing') return void socket.resume()
+    trick(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const broker: HostileBroker = {
+    url: `mqtt://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    trick: 'a broker',
+    logins,
+    swallowed,
+    get connections() {
+      return connections
+    },
+    tell: (topic, payload, { retain = false } = {}) =>
+      new Promise((resolve) => {
+        const packet: PublishPacket = { cmd: 'publish', topic, payload: Buffer.from(payload), qos: 1, retain, dup: false }
+        aedes.publish(packet, () => resolve())
+      }),
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await new Promise<void>((resolve) => aedes.close(() => resolve()))
+    },
+  }
+  return broker
+}
