@@ -13,7 +13,8 @@ export async function decideOnline(parts: TokenParts, link: CloudLink, ask: Ask)
   const { operation, body } = question(ask)
   const answer = await link.ask(operation, body)
   if (answer.kind === 'unreachable') return undefined
-  if (answer.kind === 'refused') return answer.status >= 500 || answer.status === 429 ? undefined : { granted: false, reason: ask.request.receipt === undefined ? 'item_unknown' : 'token_invalid' }
+  // That a login has ended says nothing of what was asked: nobody is sent away for it.
+  if (answer.kind === 'refused') return answer.status >= 500 || answer.status === 429 || answer.status === 401 ? undefined : { granted: false, reason: ask.request.receipt === undefined ? 'item_unknown' : 'token_invalid' }
   return believe(parts, ask, answer.body)
 }
 

@@ -103,10 +103,8 @@ export function openSession(parts: SessionParts): Session {
       if (token === undefined) return { kind: 'unreachable' }
       const answer = await http.post(operation, body, { token, timeoutMs: CALL_MS })
       if (answer.kind === 'unreachable') goOffline(`${operation} was not answered`)
-      if (answer.kind !== 'refused' || answer.status !== 401) return answer
-      // It says something of the login and nothing of what was asked: nobody is sent away for that.
-      goOffline('the login has ended')
-      return { kind: 'unreachable' }
+      if (answer.kind === 'refused' && answer.status === 401) goOffline('the login has ended')
+      return answer
     },
   }
 }
