@@ -37,8 +37,8 @@ export const BUGS: readonly Bug[] = [
     name: 'release-before-ledger',
     what: 'the device moves before the claim is durable',
     changes: [
-      change('edge-agent/decisions/authorize.js', 'let eventId = grant.eventId ?? null;', 'let eventId = grant.eventId ?? null;\nconst result = await actuate(redemptionId, ask, 0);'),
-      change('edge-agent/decisions/authorize.js', 'const result = await actuate(redemptionId, ask);', ''),
+      change('edge-agent/decisions/authorize.js', 'let eventId = grant.eventId ?? null;', 'let eventId = grant.eventId ?? null;\nconst done = await actuate(redemptionId, ask);'),
+      change('edge-agent/decisions/authorize.js', 'const done = request.isOpen === true ? ALREADY_OPEN : await actuate(redemptionId, ask);', ''),
     ],
   },
   {
@@ -79,7 +79,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'never-sent-again',
     what: 'a batch that was published and lost is not sent again',
-    changes: [change('edge-agent/link/sender.js', 'if (parts.publish(batch))\n            later(viaHttp);', 'if (parts.publish(batch))\n            return;')],
+    changes: [change('edge-agent/link/sender.js', 'later(() => {\n            parts.onPublished(false);\n            viaHttp();\n        });', '')],
   },
   {
     name: 'numbers-not-taken-back',
@@ -140,7 +140,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'devices-told-more',
     what: 'a device is told the nonce with the answer',
-    changes: [change('edge-agent/decisions/authorize.js', 'outcome: result.outcome,\n', 'outcome: result.outcome,\nnonce: grant.nonce,\n')],
+    changes: [change('edge-agent/decisions/authorize.js', 'outcome: done.outcome,\n', 'outcome: done.outcome,\nnonce: grant.nonce,\n')],
   },
   {
     name: 'answer-before-commit',

@@ -14,7 +14,7 @@ import { incidents, RESOLVABLE_MS } from './incident.ts'
 import { explain, judge, type Judgement } from './judge.ts'
 import { lateReads } from './late-reads.ts'
 import { presence, type Stray } from './presence.ts'
-import { receiptPasses, tagsOfReceipt } from './receipt-pass.ts'
+import { receiptPasses, tagsOfReceipt, type TagEntry } from './receipt-pass.ts'
 
 /**
  *   read ─ late? ─ seen just now? ─ where to? ─▶ leaving ─ item? ─▶ judge ─▶ siren, light, nothing
@@ -28,9 +28,9 @@ export interface GateLane {
   /** Somebody went through. */
   passage(): void
   /** The tags that are here with a receipt, each with the entry that it takes of those whose way out is free. */
-  withReceipt(claims: ReceiptClaims, unused: readonly number[]): { tag: string; entry: number }[]
+  withReceipt(claims: ReceiptClaims, unused: readonly number[]): TagEntry[]
   /** A receipt was honoured here; `unused`: its entries whose way out was free. */
-  receipt(claims: ReceiptClaims, unused: readonly number[]): void
+  receipt(claims: ReceiptClaims, unused: readonly number[], taken?: readonly TagEntry[]): void
   /** Something is newly known of items. */
   itemsChanged(): void
   /** What lies around the gate, for the next start. */
@@ -266,8 +266,8 @@ export function openGate(parts: GateParts): GateLane {
       const here = new Set([...around.near(HERE_MS, atMs), ...open.tags(atMs)])
       return tagsOfReceipt(claims, unused, [...here].map((tag) => ({ tag, isPaid: itemOf(items, tag) !== undefined && !isUnpaid(tag) })))
     },
-    receipt(claims, unused) {
-      receipts.show(claims, unused, clock.elapsed())
+    receipt(claims, unused, taken) {
+      receipts.show(claims, unused, clock.elapsed(), taken)
       departed.forget((tag) => receipts.covers(tag, clock.elapsed(), true))
       resolve((tag) => receipts.covers(tag, clock.elapsed()), 'receipt')
     },

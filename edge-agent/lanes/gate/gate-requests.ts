@@ -12,7 +12,9 @@ import { gateSignal } from '../gate-signals.ts'
 import type { Execute } from '../release-watch.ts'
 import { unusedRights, type UnusedRights } from '../unused-rights.ts'
 import type { Wiring } from '../wiring.ts'
+import { tagNameOf } from './gate-tag.ts'
 import type { Gates } from './gates.ts'
+import type { TagEntry } from './receipt-pass.ts'
 
 /** What is asked for at gates by receipt or name: answered, shown and sounded. Tags that readers see go their own way (gates.ts). */
 export interface GateRequests {
@@ -97,25 +99,25 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
    */
   async function leave(asked: AuthorizeRequest, { claims, unused }: UnusedRights): Promise<AuthorizeAnswer> {
     const beganMs = platform.clock.elapsed()
-    const out = new Set<number>()
+    const out: TagEntry[] = []
     let first: AuthorizeAnswer | undefined
     for (const { tag, entry } of parts.gates.withReceipt(asked.deviceId, claims, unused)) {
       // A person stands there: what cannot be told one by one in time leaves with the rest.
       if (platform.clock.elapsed() - beganMs > ONE_BY_ONE_MS) break
-      const answer = await authorize({ ...asked, identifiers: tag, isOpen: first !== undefined })
+      const answer = await authorize({ ...asked, identifiers: tagNameOf(tag), isOpen: first !== undefined })
       if (!answer.authorized) continue
       first ??= answer
-      out.add(entry)
+      out.push({ tag, entry })
       if (answer.outcome !== 'confirmed') break
     }
-    const isRestDue = first === undefined || (first.outcome === 'confirmed' && out.size < unused.length)
+    const isRestDue = first === undefined || (first.outcome === 'confirmed' && out.length < unused.length)
     const rest = isRestDue ? await authorize({ ...asked, isOpen: first !== undefined }) : undefined
     const answer = first ?? rest
     if (!answer) throw new Error('a receipt without an answer')
-    if (answer.authorized) parts.gates.onReceipt(asked.deviceId, claims, rest?.authorized === true ? unused : [...out])
+    if (answer.authorized) parts.gates.onReceipt(asked.deviceId, claims, rest?.authorized === true ? unused : out.map(({ entry }) => entry), out)
     if (first === undefined) return answer
     const isRestLeft = rest?.authorized === false && rest.reason !== 'already_redeemed'
-    return { ...answer, itemCount: claims.units, remaining: isRestLeft || first.outcome !== 'confirmed' ? unused.length - out.size : 0 }
+    return { ...answer, itemCount: claims.units, remaining: isRestLeft || first.outcome !== 'confirmed' ? unused.length - out.length : 0 }
   }
 
   return {

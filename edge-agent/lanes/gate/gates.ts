@@ -1,4 +1,4 @@
-import type { DeviceCommand, TagName, TagRead } from '../../../device-drivers/drivers/device.ts'
+import type { DeviceCommand, TagRead } from '../../../device-drivers/drivers/device.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 import type { ReceiptClaims } from '../../../policy/receipts/claims.ts'
 import type { ProtectionPolicy } from '../../../policy/store-policy.ts'
@@ -12,6 +12,7 @@ import { openExitClaims } from './exit-claims.ts'
 import { gateTagOf, tagNameOf } from './gate-tag.ts'
 import { openGate, type GateCounts, type GateLane } from './gate-lane.ts'
 import type { Judgement } from './judge.ts'
+import type { TagEntry } from './receipt-pass.ts'
 
 /** The exit gates of this agent; each begins with the first thing that happens at it. */
 export interface Gates {
@@ -19,8 +20,8 @@ export interface Gates {
   onReads(deviceId: string, sourceId: string, reads: readonly TagRead[]): void
   onPassage(deviceId: string): void
   /** The tags that are at this gate with a receipt, each with the entry that it takes; none where no reader has seen any. */
-  withReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): { tag: TagName; entry: number }[]
-  onReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): void
+  withReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[]): TagEntry[]
+  onReceipt(deviceId: string, claims: ReceiptClaims, unused: readonly number[], taken: readonly TagEntry[]): void
   counts(): ReadonlyMap<string, GateCounts>
   stop(): Promise<void>
 }
@@ -133,8 +134,8 @@ export function openGates(parts: GatesParts): Gates {
       }
     },
     onPassage: (deviceId) => gates.get(deviceId)?.lane.passage(),
-    withReceipt: (deviceId, claims, unused) => (gates.get(deviceId)?.lane.withReceipt(claims, unused) ?? []).map(({ tag, entry }) => ({ tag: tagNameOf(tag), entry })),
-    onReceipt: (deviceId, claims, unused) => laneOf(deviceId).receipt(claims, unused),
+    withReceipt: (deviceId, claims, unused) => gates.get(deviceId)?.lane.withReceipt(claims, unused) ?? [],
+    onReceipt: (deviceId, claims, unused, taken) => laneOf(deviceId).receipt(claims, unused, taken),
     counts: () => new Map([...gates].map(([deviceId, { lane }]) => [deviceId, { ...lane.counts }])),
     async stop() {
       saving?.()

@@ -7,13 +7,22 @@ import { tagNameOf } from './gate-tag.ts'
  * were still unused: more tags than goods on the receipt find none, fewer are no matter (contracts §4).
  */
 export interface ReceiptPasses {
-  /** `unused`: the numbers of the entries whose way out was free until now. */
-  show(claims: ReceiptClaims, unused: readonly number[], atMs: number): void
+  /**
+   * `unused`: the numbers of the entries whose way out was free until now. `taken`: tags that took one of these by themselves,
+   * for their items are paid from then on, and would leave it to another tag.
+   */
+  show(claims: ReceiptClaims, unused: readonly number[], atMs: number, taken?: readonly TagEntry[]): void
   /**
    * Takes an entry for this tag, if there is one. The same tag again has its own already. A tag that is paid takes none but
    * its own: that of its product is for one which nobody has named.
    */
   covers(tag: string, atMs: number, isPaid?: boolean): boolean
+}
+
+/** A tag with the number of the entry that is its own. */
+export interface TagEntry {
+  readonly tag: string
+  readonly entry: number
 }
 
 /** How long after it was shown the goods of a receipt may pass, ms. */
@@ -45,17 +54,19 @@ export function receiptPasses(): ReceiptPasses {
   }
 
   return {
-    show({ cti, entries }, unused, atMs) {
+    show({ cti, entries }, unused, atMs, taken = []) {
       if (!entries) return
       const left = new Map<string, number>()
+      const gone = new Set(taken.map(({ entry }) => entry))
       for (const n of unused) {
+        if (gone.has(n)) continue
         const entry = entries[n]
         if (!entry) continue
         const hex = hexOf(entry)
         left.set(hex, (left.get(hex) ?? 0) + 1)
       }
       passes = passes.filter((pass) => pass.untilMs > atMs).slice(-PASSES_LIMIT + 1)
-      passes.push({ cti, untilMs: atMs + PASS_MS, left, tags: new Set() })
+      passes.push({ cti, untilMs: atMs + PASS_MS, left, tags: new Set(taken.map(({ tag }) => tag)) })
     },
     covers: (tag, atMs, isPaid = false) => passes.some((pass) => pass.untilMs > atMs && take(pass, tag, isPaid)),
   }
@@ -65,7 +76,7 @@ export function receiptPasses(): ReceiptPasses {
  * Which tags are here with a receipt, each with the number of the entry that it takes of those that are `unused`. Where more
  * tags of a product are here than the receipt has entries of it, nobody can tell which are the shopper's: none of them is.
  */
-export function tagsOfReceipt({ cti, entries }: ReceiptClaims, unused: readonly number[], tags: readonly { tag: string; isPaid: boolean }[]): { tag: string; entry: number }[] {
+export function tagsOfReceipt({ cti, entries }: ReceiptClaims, unused: readonly number[], tags: readonly { tag: string; isPaid: boolean }[]): TagEntry[] {
   const free = new Map<string, number[]>()
   for (const n of unused) {
     const entry = entries?.[n]
