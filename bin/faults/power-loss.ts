@@ -15,6 +15,7 @@ export interface PowerLossOptions {
   seed: number
   /** So many are looked at now; `total` is `states`. */
   onProgress?: (done: number, total: number) => void
+  signal?: AbortSignal
   /** A recording that was made before; without one a store is run under strace. */
   recording?: Recording
 }
@@ -54,10 +55,14 @@ const PROGRESS_EVERY = 100
  * Lets the power go at every moment of a recorded run, finds what a disk may hold then, opens it with the real
  * code and asks what was promised by that moment. Needs strace, unless there is a recording.
  */
-export async function powerLoss({ states, seed, onProgress, recording }: PowerLossOptions): Promise<PowerLossResult> {
+export async function powerLoss({ states, seed, onProgress, signal, recording }: PowerLossOptions): Promise<PowerLossResult> {
   const began = Date.now()
   const { events, deviceAt } = recording ?? (await record())
   const result: PowerLossResult = { states: 0, moments: 0, byLoss: { none: 0, all: 0, some: 0, torn: 0 }, byPart: {}, promises: {}, violations: [], recordMs: Date.now() - began, cpuSeconds: 0 }
+  const onState = () => {
+    signal?.throwIfAborted()
+    if (result.states % PROGRESS_EVERY === 0) onProgress?.(result.states, states)
+  }
   const cpu = process.cpuUsage()
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'untag-power-loss-'))
   try {
@@ -66,7 +71,7 @@ export async function powerLoss({ states, seed, onProgress, recording }: PowerLo
       const last = join(folder, `last-${part}`)
       putDown(endOf(own), last)
       const promises = part === 'edge' ? agentPromises(join(last, part), deviceAt) : cloudPromises(join(last, part))
-      await replay({ part, events: own, promises, states: Math.round(states * SHARE[part]), seed, folder: join(folder, 'state'), result, onState: () => result.states % PROGRESS_EVERY === 0 && onProgress?.(result.states, states) })
+      await replay({ part, events: own, promises, states: Math.round(states * SHARE[part]), seed, folder: join(folder, 'state'), result, onState })
       for (const [kind, n] of Object.entries(promises.given)) result.promises[`${part}: ${kind}`] = n
     }
     onProgress?.(result.states, states)

@@ -16,6 +16,7 @@ export interface Chunk {
   /** The first of them, from 0. */
   from: number
   count: number
+  size: Size
   signal: AbortSignal
   /** How many of the chunk are done. */
   onProgress(done: number): void

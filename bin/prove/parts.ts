@@ -1,6 +1,7 @@
+import { failingCalls, fullDisks, powerLoss } from './disk-parts.ts'
 import type { Part } from './part.ts'
 import { kills, redeem } from './process-parts.ts'
 import { bugs, liveness, safety } from './sim-parts.ts'
 
 /** Every proof, in the order in which they run: a line each. `root`: the project, built. */
-export const partsOf = (root: string): readonly Part[] => [bugs(root), safety(root), liveness(root), redeem(root), kills(root)]
+export const partsOf = (root: string): readonly Part[] => [bugs(root), safety(root), liveness(root), redeem(root), kills(root), powerLoss, failingCalls, fullDisks]

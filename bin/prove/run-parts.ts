@@ -93,6 +93,7 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
       const found = await part.run({
         from: n * chunk,
         count,
+        size,
         signal,
         onProgress(done) {
           running.set(number, done)

@@ -172,6 +172,12 @@ export function openAnswer(answer: KeptAnswer, key: string, random: Randomness):
   return { status: answer.status, body: sealerFromText(key, random).open(answer.body, 'idempotency').toString() }
 }
 
+/** Answers to requests without an Idempotency-Key are not given again from now on: what they rest on in no row has changed. */
+export async function endKeptAnswers(db: Db, nowMs: number, tenant?: string): Promise<void> {
+  const all = db.updateTable('idempotency').set({ valid_until_ms: nowMs }).where('status', '!=', RUNNING)
+  await (tenant === undefined ? all : all.where('tenant', '=', tenant)).execute()
+}
+
 /** Forgets answers whose window is over. */
 export async function pruneAnswers(db: Db, nowMs: number): Promise<void> {
   await db

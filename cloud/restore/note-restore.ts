@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { readKeyMarks, writeKeyMark } from '../authority/key-generation.ts'
-import { RUNNING } from '../operations/idempotency.ts'
+import { endKeptAnswers } from '../operations/idempotency.ts'
 import type { Db } from '../persistence/database.ts'
 
 /**
@@ -42,8 +42,8 @@ export async function noteRestore(db: Db, nowMs: number): Promise<Restored> {
   await db.updateTable('store').set((eb) => ({ deny_seq: isAbove, document_version: eb('document_version', '+', VERSIONS_SKIPPED) })).execute()
   const revoked = await revokeLive(db, nowMs)
   await forgetLogins(db)
-  // Answers to requests without an Idempotency-Key are given again while they are true; what was used since may have ended that.
-  await db.updateTable('idempotency').set({ valid_until_ms: nowMs }).where('status', '!=', RUNNING).execute()
+  // What was used since the backup may have ended that they are true.
+  await endKeptAnswers(db, nowMs)
   const lastSignedMs = await readLastSigned(db)
   const agents = await awaitAgents(db, (lastSignedMs ?? nowMs) - HEARD_WITHIN_MS)
   return { generation, agents, revoked, lastSignedMs }

@@ -102,6 +102,7 @@ describe('npm run prove', () => {
       liveness: { ci: 300, night: 10_000 },
       bugs: { ci: BUGS.length, night: BUGS.length },
       kills: { ci: 100, night: 5_000 },
+      'power-loss': { ci: 5_000, night: 500_000 },
     })
   })
 })

@@ -102,6 +102,17 @@ onEveryDatabase('signing keys', (kind) => {
     expect((await shop.call('rotateSigningKey', { use: 'token' })).status).toBe(403)
   })
 
+  it('does not answer again with a token that nobody takes any more', async () => {
+    const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+    const ask = () => shop.ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: shop.devices.pos_deactivator })
+    const first = await ask()
+    expect((await ask()).authorizationToken).toBe(first.authorizationToken)
+    const { kid } = await rotate({ use: 'token', revoke: true })
+    const again = await ask()
+    expect(kidOf(again.authorizationToken)).toBe(kid)
+    expect((await redeem(again.authorizationToken)).body).toMatchObject({ success: true })
+  })
+
   it('reads receipts of a retired key for as long as receipts are read, and none of a revoked one', async () => {
     const receiptOf = async () => {
       const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
