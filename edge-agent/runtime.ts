@@ -237,7 +237,9 @@ export function startAgent(parts: AgentParts): Agent {
   const status = () => agentStatus({ identity, clock, trust, items, link, ledger, doors, fault, devices: supervisor?.statuses ?? [] })
 
   let statusTimer: Cancel | undefined
+  let isStopping = false
   function changed(): void {
+    if (isStopping) return
     statusTimer ??= platform.timers.after(STATUS_EVERY_MS, () => {
       statusTimer = undefined
       feed.publish({ type: 'status', status: status() })
@@ -287,6 +289,7 @@ export function startAgent(parts: AgentParts): Agent {
     configFile: parts.configFile,
     ready: link.ready,
     async stop() {
+      isStopping = true
       stopTidying()
       giveUp.stop()
       statusTimer?.()

@@ -157,18 +157,18 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     await until('all to be given up', async () => {
       await pass(5)
       return (await statuses()).every((s) => s === 'failed 4')
-    }, 30_000)
+    }, 55_000)
     expect(await shown()).toMatchObject({ enabled: true })
     platform.setWall(platform.clock.wall() + 25 * 3_600_000)
     await emit(1, { webhookId })
     await until('it to be switched off', async () => {
       await pass(5)
       return (await shown()).enabled === false
-    }, 30_000)
+    }, 55_000)
     expect(await shown()).toMatchObject({ disabledReason: 'failing' })
     expect((await cloud.call(key, 'sendTestWebhook', { webhookId })).body.reason).toBe('webhook_disabled')
     expect((await cloud.ok(key, 'updateWebhook', { webhookId, enabled: true }))).not.toHaveProperty('failingSince')
-  })
+  }, 120_000)
 
   it('let many dead receivers wait for each other, not for them the living', async () => {
     const dead = new Set<string>()

@@ -17,7 +17,7 @@ describe('devices of the configuration', () => {
     expect(checkDevices([BOARD, SCANNER])).toEqual({
       devices: [
         { ...BOARD, requestTimeoutMs: 500, pollMs: 20 },
-        { ...SCANNER, link: { ...SERIAL, dataBits: 8, parity: 'none', stopBits: 1 }, suffix: 'any', stx: false, duplicateMs: 500 },
+        { ...SCANNER, link: { ...SERIAL, dataBits: 8, parity: 'none', stopBits: 1 }, suffix: 'any', stx: false, duplicateMs: 500, staffCards: false },
       ],
     })
   })

@@ -238,8 +238,12 @@ describe('the home of a store’s receipts', () => {
     expect(moved).toMatchObject({ home: other.agent.identity.agentId, homeEpoch: 2 })
     expect(await shop.ok('moveReceiptHome', { storeId: shop.storeId, home: moved.home })).toMatchObject({ homeEpoch: 2 })
     expect((await shop.call('moveReceiptHome', { storeId: shop.storeId, home: 'agt_x' })).status).toBe(404)
-    // The policy has come, the used rights have not yet.
     const { database } = shop.cloud.db
+    await until('the former home to have told all', async () => {
+      await home.agent.link.look()
+      return (await database.reads.selectFrom('home_move_wait').selectAll().execute()).length === 0
+    })
+    // The policy has come, the used rights have not yet.
     const [{ deny_seq: last } = { deny_seq: 0 }] = await database.reads.selectFrom('home_move').select('deny_seq').execute()
     expect(last).toBeGreaterThan(0)
     await database.write((db) => db.updateTable('home_move').set({ deny_seq: last + 1_000 }).execute())
