@@ -1,10 +1,20 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { makeMemoryFolder } from './test/support/memory-folder.ts'
 
 // Before the workers start: they and their children take it over.
 const folder = makeMemoryFolder()
 if (folder !== undefined) process.env['TMPDIR'] = folder
+
+/** What starts processes and browsers takes longest: begun first, nothing long is left at the end for one core alone. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => /\/test\/(?:faults|journeys|bin|bench|sim)\/|\/(?:docs|setup|pages)-[a-z]+\.test/.test(moduleId)
+    const sorted = await super.sort(files)
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+  }
+}
 
 export default defineConfig({
   test: {
@@ -13,6 +23,7 @@ export default defineConfig({
     pool: 'forks',
     // Most files wait for processes, sockets and disks: one worker fewer than cores, as is usual, leaves a small machine half idle.
     maxWorkers: Math.max(2, availableParallelism() - 1),
+    sequence: { sequencer: LongFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     reporters: ['default'],

@@ -74,6 +74,10 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     return { page, complaints, asked }
   }
 
+  /** All entries are made of the same parts: what was looked at whole once needs some of them in other colours and widths. */
+  const keepSome = (page: Page) =>
+    page.evaluate(`for (const [i, entry] of [...document.querySelectorAll('article')].entries()) if (i % 12 > 0 && !['startCheckout', 'checkIn'].includes(entry.id)) entry.remove()`)
+
   it.each([
     ['light', { colorScheme: 'light' }],
     ['dark', { colorScheme: 'dark' }],
@@ -83,8 +87,9 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     await page.evaluate(`for (const each of document.querySelectorAll('#startCheckout details')) { each.removeAttribute('name'); each.open = true }`)
     await page.click('#startCheckout button.try')
     await page.fill('#startCheckout [name=key]', 'untag_live_sk_x')
-    expect(await violations(page)).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    if (_ !== 'light') await keepSome(page)
+    expect(await violations(page)).toEqual([])
     expect(complaints).toEqual([])
     await page.context().close()
   })
@@ -151,6 +156,7 @@ describe.skipIf(NO_CHROMIUM)(`the reference page (${NO_CHROMIUM ?? 'in Chromium'
     const { page } = await open(PHONE)
     expect(await page.isVisible('#menu')).toBe(false)
     await page.click('.bar button')
+    await keepSome(page)
     expect(await violations(page)).toEqual([])
     await page.click('#menu a[href="#checkIn"]')
     expect(await page.isVisible('#menu')).toBe(false)
