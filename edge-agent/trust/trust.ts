@@ -165,6 +165,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       const [have, named] = [storedHead(kind), fresh[kind]]
       if (!have) continue
       const order = compareVersions(named, have)
+      // Made before the policy that we have, and overtaken by it on its way: old news, and no rollback.
+      if (order < 0 && kind === 'policy' && policy && Math.floor(fresh.timeMs / 1_000) <= policy.iat) return { taken: false, why: 'known' }
       // A cloud that was restored from a backup says so, and may know less than we do.
       if (order < 0 && fresh.cloudGeneration <= generation) return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
       if (order === 0 && named.hash !== have.hash) return refused(`the freshness names another content of ${kind} ${named.epoch}.${named.ver}`)

@@ -207,6 +207,17 @@ describe('what an agent believes', () => {
     expect(trust.accept(deny(0, 9, [], token))).toMatchObject({ why: 'refused' })
   })
 
+  it('takes no offence at a freshness that a newer policy has overtaken, and does not take it', () => {
+    all()
+    world.sleep(1_000)
+    const overtaken = fresh()
+    world.sleep(500)
+    expect(trust.accept(policy({ ver: 2 }))).toMatchObject({ taken: true })
+    expect(trust.accept(overtaken)).toEqual({ taken: false, why: 'known' })
+    world.sleep(2_000)
+    expect(trust.accept(fresh())).toMatchObject({ why: 'refused', detail: expect.stringContaining('older than 0.2') })
+  })
+
   // Names as in tuf-conformance: rollback, freeze, expiration, key rotation, mix and match.
   describe('against whoever has the broker, or a stolen key', () => {
     const records = (change: Record<string, Partial<TestKey['record']>> = {}) => [token, receipt, policyKey, freshness].map((k) => ({ ...k.record, ...change[k.record.kid] }))
