@@ -1,7 +1,7 @@
 import { assert } from '../../policy/assert.ts'
 import type { KeyState, KeyUse } from '../../policy/documents/keys.ts'
 import { notFound } from '../operations/failure.ts'
-import { endKeptAnswers } from '../operations/idempotency.ts'
+import { endKeptAnswers } from '../operations/end-kept-answers.ts'
 import type { Db } from '../persistence/database.ts'
 import { raiseDocumentEpoch, raiseKeyGeneration } from './key-generation.ts'
 import { makeMissingKeys, type KeyMaker } from './signing-keys.ts'

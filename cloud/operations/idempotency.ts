@@ -4,6 +4,7 @@ import { sealerFromText } from '../authority/sealing.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { IdempotencyRow } from '../persistence/tables/accounts.ts'
+import { RUNNING } from './end-kept-answers.ts'
 import { Failure } from './failure.ts'
 import type { Basis } from './operation.ts'
 
@@ -14,8 +15,6 @@ export const IDEMPOTENCY_WINDOW_MS = 24 * 3_600_000
 
 /** How long work of several transactions is believed to go on without a word, ms. */
 export const RUNNING_LEASE_MS = 60_000
-/** In place of a status: the request is being carried out. */
-export const RUNNING = 0
 
 /** What makes two requests the same. */
 export interface RequestIdentity {
@@ -170,12 +169,6 @@ export function sealAnswer(answer: KeptAnswer, key: string, random: Randomness):
 /** The kept answer, unsealed with the Idempotency-Key where it holds a secret. */
 export function openAnswer(answer: KeptAnswer, key: string, random: Randomness): KeptAnswer {
   return { status: answer.status, body: sealerFromText(key, random).open(answer.body, 'idempotency').toString() }
-}
-
-/** Answers to requests without an Idempotency-Key are not given again from now on: what they rest on in no row has changed. */
-export async function endKeptAnswers(db: Db, nowMs: number, tenant?: string): Promise<void> {
-  const all = db.updateTable('idempotency').set({ valid_until_ms: nowMs }).where('status', '!=', RUNNING)
-  await (tenant === undefined ? all : all.where('tenant', '=', tenant)).execute()
 }
 
 /** Forgets answers whose window is over. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { readKeyMarks, writeKeyMark } from '../authority/key-generation.ts'
-import { endKeptAnswers } from '../operations/idempotency.ts'
+import { endKeptAnswers } from '../operations/end-kept-answers.ts'
 import type { Db } from '../persistence/database.ts'
 
 /**
