@@ -155,7 +155,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'idempotency-not-kept',
     what: 'the answer under an Idempotency-Key is not kept',
-    changes: [change('cloud/operations/idempotency.js', 'await insertAnswer(db, {', 'if (status_of(answer)) await insertAnswer(db, {'), change('cloud/operations/idempotency.js', 'const RUNNING = 0;', 'const RUNNING = 0;\nconst status_of = (answer) => answer.status === RUNNING;')],
+    changes: [change('cloud/operations/idempotency.js', 'await insertAnswer(db, {', 'if (status_of(answer)) await insertAnswer(db, {'), change('cloud/operations/idempotency.js', 'const RUNNING_LEASE_MS = 60_000;', 'const RUNNING_LEASE_MS = 60_000;\nconst status_of = (answer) => answer.status === RUNNING;')],
   },
   {
     name: 'idempotency-across-tenants',
