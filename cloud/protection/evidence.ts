@@ -86,19 +86,7 @@ async function applyForgotten(scope: EvidenceScope, witness: Witness, claim: Cla
     await raise(scope, witness, 'foreign_evidence', claim.nonce, 'a claim of a receipt of another store', claim)
     return true
   }
-  const units = await db.selectFrom('purchase_unit').selectAll().where('purchase_id', '=', purchase.purchase_id).execute()
-  const used: UnitKey[] = []
-  for (const [i, ordinal] of claim.ordinals.entries()) {
-    const unit = units.find((u) => u.receipt_index === receipt.ordinals[i])
-    if (!unit) continue
-    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: claim.rightClass, purchaseId: purchase.purchase_id }
-    if (!(await add(scope, witness, claim, ordinal, claim.rightClass, key))) continue
-    await settleUnit(scope, witness, key, claim)
-    used.push(key)
-  }
-  await touchSubjects(db, used)
-  await tellOthers(scope, witness, purchase.purchase_id, used)
-  return true
+  return useUnits(scope, witness, claim, purchase.purchase_id, receipt.ordinals)
 }
 
 /** A right is used up for good; when something else had used it already, somebody got two for one. `claim`: when it is new. */
@@ -135,18 +123,24 @@ async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: 
   if (purchase.receipt_exp !== null && witness.atMs > purchase.receipt_exp * 1_000) {
     await raise(scope, witness, 'late_redeem', claim.redemptionId, 'a receipt was honoured after its end', claim, purchase.purchase_id)
   }
-  const units = await db.selectFrom('purchase_unit').selectAll().where('purchase_id', '=', purchase.purchase_id).execute()
+  return useUnits(scope, witness, claim, purchase.purchase_id, claim.ordinals)
+}
+
+/** Uses up the units of a receipt with the numbers `entries`, one for each step of the claim. */
+async function useUnits(scope: EvidenceScope, witness: Witness, claim: Claim, purchaseId: string, entries: readonly number[]): Promise<boolean> {
+  const { db } = scope
+  const units = await db.selectFrom('purchase_unit').selectAll().where('purchase_id', '=', purchaseId).execute()
   const used: UnitKey[] = []
-  for (const ordinal of claim.ordinals) {
-    const unit = units.find((u) => u.receipt_index === ordinal)
+  for (const [i, ordinal] of claim.ordinals.entries()) {
+    const unit = units.find((u) => u.receipt_index === entries[i])
     if (!unit) continue
-    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: claim.rightClass, purchaseId: purchase.purchase_id }
+    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: claim.rightClass, purchaseId }
     if (!(await add(scope, witness, claim, ordinal, claim.rightClass, key))) continue
     await settleUnit(scope, witness, key, claim)
     used.push(key)
   }
   await touchSubjects(db, used)
-  await tellOthers(scope, witness, purchase.purchase_id, used)
+  await tellOthers(scope, witness, purchaseId, used)
   return true
 }
 

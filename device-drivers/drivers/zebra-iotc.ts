@@ -23,7 +23,8 @@ import { wantedOutputs } from './wanted-outputs.ts'
 import type { WriteAnswer } from './wanted-outputs.ts'
 import { zebraCommands } from './zebra-iotc/commands.ts'
 import type { ZebraAnswer, ZebraCommands } from './zebra-iotc/commands.ts'
-import { claimsOf, hasCommands, signalOutputs, topicsOf, ZebraIotcSettings } from './zebra-iotc/settings.ts'
+import { signalOutputs } from './reader-settings.ts'
+import { claimsOf, hasCommands, topicsOf, ZebraIotcSettings } from './zebra-iotc/settings.ts'
 
 const LOOK_EVERY_MS = 3_000
 const MOST_MISSED = 2

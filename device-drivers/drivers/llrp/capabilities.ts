@@ -1,6 +1,7 @@
 import { all, first } from '../../protocols/llrp/elements.ts'
 import type { Message } from '../../protocols/llrp/elements.ts'
-import { antennasOf, inputsOf, signalOutputs } from './settings.ts'
+import { signalOutputs } from '../reader-settings.ts'
+import { antennasOf, inputsOf } from './settings.ts'
 import type { LlrpSettings } from './settings.ts'
 
 /** What a reader says that it can do, as far as it matters here. */

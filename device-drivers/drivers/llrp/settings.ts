@@ -1,32 +1,15 @@
 import { z } from 'zod'
 import { linkKey, TcpLink } from '../../transports/link-settings.ts'
-import type { Signal } from '../device.ts'
-import { LONGEST_SIGNAL_S, SIGNALS } from '../device.ts'
-import { DeviceId } from '../driver.ts'
-import type { Claim } from '../driver.ts'
+import { DeviceId, type Claim } from '../driver.ts'
 import { FEEDS_FROM_NEAR } from '../feeding.ts'
+import { antennaSettings, between, inOrder, inputSettings, namedAntennas, namesAntennas, outputClaims, outputSettings } from '../reader-settings.ts'
 
 const numbered = (what: string) => {
   const error = `give the number of the ${what} as the reader counts them, from 1`
   return z.int({ error }).min(1, { error }).max(65_535, { error })
 }
-const between = (unit: string, from: number, to: number) => {
-  const error = `give ${unit}, ${from} to ${to}`
-  return z.int({ error }).min(from, { error }).max(to, { error })
-}
 const gpo = (what: string) => numbered(`output (GPO) of the ${what}`)
 const gpi = (what: string) => numbered(`input (GPI) of the ${what}`)
-const antennaList = z.array(numbered('antenna'), { error: 'give a list of antennas, such as [1, 2]' }).max(64).readonly().default([])
-
-const Lamp = z.strictObject({ gpo: gpo('lamp') }, { error: 'give { "gpo": … }' })
-const secondsError = { error: `give seconds, 1 to ${LONGEST_SIGNAL_S}` }
-const Siren = z.strictObject(
-  {
-    gpo: gpo('siren'),
-    seconds: z.number(secondsError).min(1, secondsError).max(LONGEST_SIGNAL_S, secondsError).default(5),
-  },
-  { error: 'give { "gpo": …, "seconds": 5 }' },
-)
 const accessPassword = { error: 'give the access password of the tags, 8 hex digits; all 0 for tags without one' }
 const killPassword = { error: 'give the kill password of the tags, 8 hex digits that are not all 0' }
 
@@ -37,17 +20,8 @@ export const LlrpSettings = z
     driver: z.literal('llrp'),
     link: TcpLink.meta({ description: 'the reader; LLRP listens on port 5084' }),
     ...FEEDS_FROM_NEAR,
-    antennas: z
-      .strictObject({ inside: antennaList, outside: antennaList }, { error: 'give { "inside": [1], "outside": [2] }' })
-      .optional()
-      .meta({ description: 'which antennas look into the shop and which to the way out; without it all are used and every approach counts as leaving' }),
-    siren: Siren.optional(),
-    amber: Lamp.optional(),
-    green: Lamp.optional(),
-    release: z
-      .strictObject({ gpo: gpo('barrier or lock'), pulseMs: between('milliseconds', 20, 10_000).default(1_000) }, { error: 'give { "gpo": …, "pulseMs": 1000 }' })
-      .optional()
-      .meta({ description: 'output that is pulsed to release: a barrier or a lock' }),
+    antennas: antennaSettings(numbered('antenna'), 'all are used and '),
+    ...outputSettings(gpo),
     kill: z
       .strictObject({ password: z.string(killPassword).regex(/^(?!0{8})[0-9A-Fa-f]{8}$/, killPassword) }, { error: 'give { "password": "…" }' })
       .optional()
@@ -56,12 +30,7 @@ export const LlrpSettings = z
       .strictObject({ password: z.string(accessPassword).regex(/^[0-9A-Fa-f]{8}$/, accessPassword).default('00000000') }, { error: 'give {} or { "password": "…" }' })
       .optional()
       .meta({ description: 'a release switches the EAS bit of the tag that it names off' }),
-    passageInput: gpi('passage sensor').optional().meta({ description: 'its rising edge is a passage' }),
-    inputs: z
-      .array(gpi('sensor'), { error: 'give a list of inputs, such as [2, 3]' })
-      .max(16)
-      .default([])
-      .meta({ description: 'further inputs whose changes are told: beams, doors' }),
+    ...inputSettings(gpi, '[2, 3]'),
     readOnBeam: z
       .strictObject({ gpi: gpi('beam'), seconds: between('seconds', 1, 600).default(10) }, { error: 'give { "gpi": …, "seconds": 10 }' })
       .optional()
@@ -80,36 +49,23 @@ export const LlrpSettings = z
   })
   .refine(({ release, kill }) => !release || !kill, { error: 'a release either pulses an output or kills the tag: remove one', path: ['kill'] })
   .refine(({ release, kill, eas }) => !eas || !(release || kill), { error: 'a release does one thing, pulse an output, kill the tag or switch its EAS bit off: leave one', path: ['eas'] })
-  .refine(({ antennas }) => !antennas || antennas.inside.length + antennas.outside.length > 0, {
+  .refine(namesAntennas, {
     error: 'name at least one antenna, or leave antennas out to use all',
     path: ['antennas'],
   })
 export type LlrpSettings = z.infer<typeof LlrpSettings>
 
-/** The outputs of the signals that this device has. */
-export function signalOutputs(settings: LlrpSettings): Map<Signal, number> {
-  const outputs = new Map<Signal, number>()
-  for (const signal of SIGNALS) {
-    const output = settings[signal]?.gpo
-    if (output !== undefined) outputs.set(signal, output)
-  }
-  return outputs
-}
-
 /** The antennas to be used; empty for all that the reader has. */
-export function antennasOf({ antennas }: LlrpSettings): number[] {
-  return [...new Set([...(antennas?.inside ?? []), ...(antennas?.outside ?? [])])].sort((a, b) => a - b)
+export function antennasOf(settings: LlrpSettings): number[] {
+  return namedAntennas(settings)
 }
 
 /** The inputs to be watched. */
 export function inputsOf({ passageInput, inputs, readOnBeam }: LlrpSettings): number[] {
-  const all = [...inputs, ...(passageInput === undefined ? [] : [passageInput]), ...(readOnBeam ? [readOnBeam.gpi] : [])]
-  return [...new Set(all)].sort((a, b) => a - b)
+  return inOrder([...inputs, ...(passageInput === undefined ? [] : [passageInput]), ...(readOnBeam ? [readOnBeam.gpi] : [])])
 }
 
 /** An output belongs to one purpose. */
 export function claimsOf(settings: LlrpSettings): Claim[] {
-  const on = (output: number) => `GPO ${output} at ${linkKey(settings.link)}`
-  const signals = [...signalOutputs(settings)].map(([signal, output]) => ({ setting: `${signal}.gpo`, on: on(output) }))
-  return settings.release ? [{ setting: 'release.gpo', on: on(settings.release.gpo) }, ...signals] : signals
+  return outputClaims(settings, `at ${linkKey(settings.link)}`)
 }

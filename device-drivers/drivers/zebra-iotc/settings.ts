@@ -2,21 +2,12 @@ import { z } from 'zod'
 import { zebraTopics } from '../../protocols/zebra-iotc/messages.ts'
 import type { ZebraTopics } from '../../protocols/zebra-iotc/messages.ts'
 import { linkKey, MqttLink } from '../../transports/link-settings.ts'
-import type { Signal } from '../device.ts'
-import { LONGEST_SIGNAL_S, SIGNALS } from '../device.ts'
-import { DeviceId } from '../driver.ts'
-import type { Claim } from '../driver.ts'
+import { DeviceId, type Claim } from '../driver.ts'
+import { antennaSettings, between, outputClaims, outputSettings } from '../reader-settings.ts'
 
-const between = (unit: string, from: number, to: number) => {
-  const error = `give ${unit}, ${from} to ${to}`
-  return z.int({ error }).min(from, { error }).max(to, { error })
-}
 const gpo = (what: string) => between(`the number of the output (GPO) of the ${what}`, 1, 64)
 const topicError = { error: 'give a topic without + and #, such as "zebra/FX9600F0F4B5/data"' }
 const topic = z.string(topicError).regex(/^[^+#\0]{1,256}$/, topicError)
-const antennaList = z.array(between('the number of an antenna', 1, 64), { error: 'give a list of antennas, such as [1, 2]' }).max(64).default([])
-const seconds = { error: `give seconds, 1 to ${LONGEST_SIGNAL_S}` }
-const Lamp = z.strictObject({ gpo: gpo('lamp') }, { error: 'give { "gpo": … }' })
 const Topics = z.strictObject({
   data: topic,
   managementCommand: topic.optional(),
@@ -34,19 +25,8 @@ export const ZebraIotcSettings = z
     topics: z
       .union([topic, Topics], { error: 'give the base of the topics, such as "zebra/FX9600F0F4B5", or { "data": "…", … }' })
       .meta({ description: 'as set on the reader; a base stands for …/data, …/mgmt/cmd, …/mgmt/res, …/ctrl/cmd, …/ctrl/res' }),
-    antennas: z
-      .strictObject({ inside: antennaList, outside: antennaList }, { error: 'give { "inside": [1], "outside": [2] }' })
-      .optional()
-      .meta({ description: 'which antennas look into the shop and which to the way out; without it every approach counts as leaving' }),
-    siren: z
-      .strictObject({ gpo: gpo('siren'), seconds: z.number(seconds).min(1, seconds).max(LONGEST_SIGNAL_S, seconds).default(5) }, { error: 'give { "gpo": …, "seconds": 5 }' })
-      .optional(),
-    amber: Lamp.optional(),
-    green: Lamp.optional(),
-    release: z
-      .strictObject({ gpo: gpo('barrier or lock'), pulseMs: between('milliseconds', 20, 10_000).default(1_000) }, { error: 'give { "gpo": …, "pulseMs": 1000 }' })
-      .optional()
-      .meta({ description: 'output that is pulsed to release: a barrier or a lock' }),
+    antennas: antennaSettings(between('the number of an antenna', 1, 64), ''),
+    ...outputSettings(gpo),
     gpoBy: z
       .enum(['management', 'control'], { error: 'use "management" or "control"' })
       .default('management')
@@ -70,16 +50,9 @@ export function hasCommands(topics: ZebraTopics, by: 'management' | 'control'): 
   return topics[`${by}Command`] !== undefined && topics[`${by}Response`] !== undefined
 }
 
-/** The outputs of the signals that this device has. */
-export function signalOutputs(settings: ZebraIotcSettings): Map<Signal, number> {
-  return new Map(SIGNALS.flatMap((signal) => (settings[signal] ? [[signal, settings[signal].gpo] as const] : [])))
-}
-
 /** An output belongs to one purpose, and a reader to one device. */
 export function claimsOf(settings: ZebraIotcSettings): Claim[] {
   const { data } = topicsOf(settings)
-  const on = (output: number) => `GPO ${output} of ${data} at ${linkKey(settings.link)}`
-  const signals = [...signalOutputs(settings)].map(([signal, output]) => ({ setting: `${signal}.gpo`, on: on(output) }))
-  const release = settings.release ? [{ setting: 'release.gpo', on: on(settings.release.gpo) }] : []
-  return [{ setting: 'topics', on: `topic ${data} at ${linkKey(settings.link)}` }, ...release, ...signals]
+  const reader = linkKey(settings.link)
+  return [{ setting: 'topics', on: `topic ${data} at ${reader}` }, ...outputClaims(settings, `of ${data} at ${reader}`)]
 }
