@@ -9,10 +9,10 @@ import { bindItem } from './bind-item.ts'
 import { denyRights } from './deny-list.ts'
 import { type EventScope } from './events.ts'
 import { acknowledgeAbout, raiseException, WITHDRAWN } from './exceptions.ts'
-import { freeUnused } from './leases.ts'
+import { freeUnused, giveUpLease } from './leases.ts'
 import { hasAgents } from './receipt-rights.ts'
 import { addRedemption, findRedemptions, settleRight, unitOf, updateRedemption } from './redemptions.ts'
-import type { UnitKey } from './rights.ts'
+import { findRight, type UnitKey } from './rights.ts'
 import { settlePurchase } from './settle-purchase.ts'
 import { touchSubjects } from './touch.ts'
 import { viewAuthorization } from './view.ts'
@@ -136,12 +136,21 @@ async function useUnits(scope: EvidenceScope, witness: Witness, claim: Claim, pu
     if (!unit) continue
     const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: claim.rightClass, purchaseId }
     if (!(await add(scope, witness, claim, ordinal, claim.rightClass, key))) continue
+    await endLease(scope, key, claim.nonce)
     await settleUnit(scope, witness, key, claim)
     used.push(key)
   }
   await touchSubjects(db, used)
   await tellOthers(scope, witness, purchaseId, used)
   return true
+}
+
+/** A token whose unit was used by other means must not release it once more: it may lie in an answer that got lost. */
+async function endLease(scope: EvidenceScope, key: UnitKey, by: string): Promise<void> {
+  const right = await findRight(scope.db, key)
+  if (right?.state !== 'leased' || right.nonce === null || right.nonce === by) return
+  const lease = await findAuthorization(scope.db, right.nonce)
+  if (lease) await giveUpLease(scope, lease)
 }
 
 function add(scope: EvidenceScope, witness: Witness, claim: Claim, ordinal: number, rightClass: RightClass, unit: { lineId: string; unitNo: number } | undefined): Promise<boolean> {

@@ -3,7 +3,7 @@ import type { Outcome } from '../../policy/vocabulary.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { RedemptionRow } from '../persistence/tables/protection.ts'
-import { findRight, freeRight, noteOutcome, useRight, type UnitKey } from './rights.ts'
+import { findRight, freeRight, leaseRight, LEASE_GUARD_MS, noteOutcome, useRight, type UnitKey } from './rights.ts'
 
 /** Redemptions as rows: facts that are only ever added, each with the unit that it was for. */
 
@@ -21,6 +21,24 @@ const ofUnit = prepared((db, p: { lineId: string; unitNo: number; rightClass: st
 )
 const byId = prepared((db, p: { redemptionId: string; tenant: string }) =>
   db.selectFrom('redemption').selectAll().where('redemption_id', '=', p.redemptionId).where('tenant', '=', p.tenant).orderBy('nonce').orderBy('step'),
+)
+
+/** Of the authorizations that cover a unit and whose step nobody has used, the one that ends last. Who gave one up will never use it. */
+const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: number; rightClass: string }) =>
+  db
+    .selectFrom('protection_authorization as a')
+    .innerJoin('authorization_unit as u', 'u.nonce', 'a.nonce')
+    .select(['a.nonce', 'a.device_id', 'a.exp'])
+    .where('a.purchase_id', '=', p.purchaseId)
+    .where('a.right_class', '=', p.rightClass)
+    .where('u.line_id', '=', p.lineId)
+    .where('u.unit_no', '=', p.unitNo)
+    .where('a.voided_ms', 'is', null)
+    // A device without agent asks us before it acts.
+    .where((eb) => eb.or([eb('a.revoked_ms', 'is', null), eb('a.agent_id', 'is not', null)]))
+    .where((eb) => eb.not(eb.exists(eb.selectFrom('redemption as r').select('r.nonce').whereRef('r.nonce', '=', 'a.nonce').whereRef('r.step', '=', eb('u.ordinal', '+', 1)))))
+    .orderBy('a.exp', 'desc')
+    .limit(1),
 )
 
 /** Adds a fact; false when it was known. */
@@ -48,7 +66,7 @@ export async function unitOf(db: Db, { line_id, unit_no, right_class }: Redempti
 
 /**
  * Brings the right of a unit to what all its redemptions come to; answers whether somebody got two for one. A lease stays
- * beside what nobody knows or what failed, unless it has just ended.
+ * beside what nobody knows or what failed, unless it has just ended; one that a receipt went past comes back.
  */
 export async function settleRight(db: Db, key: UnitKey, leaseEnded = false): Promise<{ isDouble: boolean; isReturned: boolean }> {
   const { lineId, unitNo, rightClass } = key
@@ -56,8 +74,11 @@ export async function settleRight(db: Db, key: UnitKey, leaseEnded = false): Pro
   const right = await findRight(db, key)
   // Goods that came back are nobody's to take off a second time.
   if (right?.outcome === 'returned') return { isDouble, isReturned: true }
-  if (right?.state === 'leased' && !leaseEnded && (use === null || use.outcome === 'unknown')) return { isDouble, isReturned: false }
-  if (use) {
+  const isOpen = use === null || use.outcome === 'unknown'
+  if (right?.state === 'leased' && !leaseEnded && isOpen) return { isDouble, isReturned: false }
+  const [lease] = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await unusedOf(db, { purchaseId: key.purchaseId, lineId, unitNo, rightClass }) : []
+  if (lease) await leaseRight(db, key, { nonce: lease.nonce, deviceId: lease.device_id, untilMs: lease.exp * 1_000 + LEASE_GUARD_MS }, failures)
+  else if (use) {
     const isSame = right?.state === 'used' && right.redemption_id === use.redemptionId && right.nonce === use.nonce && right.failures === failures
     if (!isSame) await useRight(db, key, use, failures)
     if (use.outcome !== null && !(isSame && right.outcome === use.outcome)) await noteOutcome(db, use.redemptionId, key, use.outcome)

@@ -19,6 +19,7 @@ import { decideByReceipt, type HomeView } from './by-receipt.ts'
 import { decideByToken } from './by-token.ts'
 import type { GiveUp } from './give-up.ts'
 import { decideOnline } from './online.ts'
+import type { Outcomes } from './outcomes.ts'
 import type { Ask, AuthorizeAnswer, AuthorizeRequest, Grant, Verdict } from './request.ts'
 
 /**
@@ -39,6 +40,7 @@ export interface AuthorizeParts {
   home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'ask' | 'giveBack'>
   /** What was fetched and not used is given up. */
   giveUp: Pick<GiveUp, 'unlessUsed'>
+  outcomes: Pick<Outcomes, 'settle'>
   log: Log
   /** Moves a device; never throws. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
@@ -173,6 +175,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
         isolated: grant.isolated,
         approval: grant.approval,
         operatorId: request.operatorId,
+        endsAsk: grant.homeRedemption !== undefined,
         nowMs: clock.now().nowMs,
       },
       () => {
@@ -182,7 +185,6 @@ export function authorizer(parts: AuthorizeParts): Authorize {
         return event
       },
     )
-    if (grant.homeRedemption !== undefined) await ledger.commits.durably(() => ledger.homeGrants.asked(redemptionId))
     if (!claimed.ok) return { refused: claimed.reason }
     const done = request.isOpen === true ? ALREADY_OPEN : await actuate(redemptionId, ask)
     await settle(ask, grant, redemptionId, done, offline)
@@ -221,7 +223,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       ...(outcome !== 'confirmed' && { reason: reasonOf(outcome, detail) }),
       detail: detail.slice(0, 300),
     }
-    await ledger.settle(redemptionId, outcome, clock.now().nowMs, event)
+    await parts.outcomes.settle(redemptionId, outcome, clock.now().nowMs, event)
   }
 
   /** A verdict and what follows from it; `refused` when the ledger would not have it. */

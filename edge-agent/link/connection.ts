@@ -247,7 +247,10 @@ export function connect(parts: ConnectionParts): Connection {
   async function run(): Promise<void> {
     let delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
     while (!stopping.signal.aborted) {
-      await live().catch((error: unknown) => log.error({ err: error }, 'the link failed'))
+      await live().catch((error: unknown) => {
+        if (error instanceof LedgerFull) log.warn({}, 'the disk is full: the link begins anew')
+        else log.error({ err: error }, 'the link failed')
+      })
       if (stopping.signal.aborted) return
       // A life that came as far as being online begins the pauses anew.
       if (session.isOnline || cameOnline) delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
