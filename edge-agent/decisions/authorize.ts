@@ -160,7 +160,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     const { request, device } = ask
     // In the order of time, so that the index pages of claims that are written together are the same.
     const redemptionId = grant.homeRedemption ?? newId(grant.source === 'override' ? OVERRIDE_ID : 'rdm', platform)
-    let eventId = grant.eventId ?? null
+    let told: ProtectionEvent | undefined
     const claimed: Claimed = await ledger.claim(
       {
         redemptionId,
@@ -180,9 +180,9 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       },
       () => {
         if (!offline) return undefined
-        const event = { type: 'protection.device.offline' as const, ...baseEvent(request, device, true), ...usedUp(grant), ...(grant.itemStatus && { itemStatus: grant.itemStatus }) }
-        eventId ??= event.eventId
-        return event
+        // A transaction that was undone in company is tried again alone: it is the same event.
+        told ??= { type: 'protection.device.offline' as const, ...baseEvent(request, device, true), ...usedUp(grant), ...(grant.itemStatus && { itemStatus: grant.itemStatus }) }
+        return told
       },
     )
     if (!claimed.ok) return { refused: claimed.reason }
@@ -195,7 +195,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       expiresAt: new Date(grant.exp * 1_000).toISOString(),
       itemCount: grant.count,
       remaining: grant.remaining ?? claimed.remaining,
-      eventId,
+      eventId: grant.eventId ?? told?.eventId ?? null,
       offline,
       outcome: done.outcome,
       ...(grant.itemStatus && { itemStatus: grant.itemStatus }),

@@ -87,8 +87,9 @@ export function newDisk(root: string, names: readonly string[], watcher: DiskWat
       if (failing === 'full') throw failure('SQLITE_FULL', 'database or disk is full')
       if (failing === 'io-lost') throw failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       const done = commit()
-      if (failing === 'io-kept') throw failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
+      // It is on the disk now, whatever the process is told.
       if (isAlive()) watcher.afterCommit(connection)
+      if (failing === 'io-kept') throw failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       return done
     }
     Object.defineProperty(statement, 'run', { value: run })
