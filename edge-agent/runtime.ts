@@ -207,7 +207,6 @@ export function startAgent(parts: AgentParts): Agent {
     onAlarm: (deviceId, tag, judgement) => show(deviceId, alarmShown(tag, judgement, !link.isOnline)),
     log,
   })
-  const underWay = new Set<Promise<unknown>>()
   const lanes = openLanes({
     platform,
     storeId: identity.storeId,
@@ -218,9 +217,7 @@ export function startAgent(parts: AgentParts): Agent {
     operators,
     gates,
     async authorize(request) {
-      const asked = authorize(request)
-      underWay.add(asked)
-      const answer = await asked.finally(() => underWay.delete(asked))
+      const answer = await authorize(request)
       counters[answer.authorized ? 'granted' : 'denied']++
       if (answer.outcome) counters[answer.outcome]++
       changed()
@@ -301,8 +298,7 @@ export function startAgent(parts: AgentParts): Agent {
       await supervisor?.stop()
       await gates.stop()
       await link.stop()
-      // Whatever was under way is written down with its outcome.
-      await Promise.allSettled(underWay)
+      await lanes.settled()
       await outcomes.stop()
       items.close()
       ledger.close()

@@ -5,6 +5,7 @@ import type { SecurityTagMode } from '../../policy/vocabulary.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { deviceFacts, listDevices } from '../protection/device-queries.ts'
 import { isAnyoneWaitedFor } from '../protection/home-move.ts'
@@ -25,10 +26,21 @@ const AGENTS_LIMIT = 200
 /** Until an operator raises it this stays where it began. */
 const TIME_EPOCH = 0
 
+const operatorsOf = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('operator').selectAll().where('store_id', '=', p.storeId).where('removed_ms', 'is', null).orderBy('operator_id'),
+)
+const agentsHere = prepared((db, p: { storeId: string }) =>
+  db.selectFrom('agent').select(['agent_id', 'x', 'next_x', 'home_url']).where('store_id', '=', p.storeId).where('revoked_ms', 'is', null).orderBy('agent_id').limit(AGENTS_LIMIT),
+)
+const moveOf = prepared((db, p: { storeId: string }) => db.selectFrom('home_move').selectAll().where('store_id', '=', p.storeId))
+const entriesBehind = prepared((db, p: { storeId: string; after: number }) =>
+  db.selectFrom('deny_entry').selectAll().where('store_id', '=', p.storeId).where('seq', '>', p.after).orderBy('seq').limit(DENY_PAGE),
+)
+
 /** The store's current policy and operators with the hash of what they say; signed by whoever sends them. */
 export async function policyOfStore(db: Db, store: StoreRow, { authority }: Services): Promise<StorePolicy> {
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
-  const operators = await db.selectFrom('operator').selectAll().where('store_id', '=', store.store_id).where('removed_ms', 'is', null).orderBy('operator_id').execute()
+  const operators = await operatorsOf(db, { storeId: store.store_id })
   const claims: PolicyClaims = {
     iss: store.tenant,
     aud: store.store_id,
@@ -62,12 +74,12 @@ export function signPolicy({ claims }: StorePolicy, { authority }: Services): st
 }
 
 async function agentsOf(db: Db, storeId: string): Promise<NonNullable<PolicyClaims['agents']>> {
-  const rows = await db.selectFrom('agent').select(['agent_id', 'x', 'next_x', 'home_url']).where('store_id', '=', storeId).where('revoked_ms', 'is', null).orderBy('agent_id').limit(AGENTS_LIMIT).execute()
+  const rows = await agentsHere(db, { storeId })
   return rows.map((row) => ({ agentId: row.agent_id, keys: [row.x, ...(row.next_x === null ? [] : [row.next_x])], url: row.home_url }))
 }
 
 async function homeMoveOf(db: Db, storeId: string): Promise<Pick<PolicyClaims, 'homeMove'>> {
-  const row = await db.selectFrom('home_move').selectAll().where('store_id', '=', storeId).executeTakeFirst()
+  const [row] = await moveOf(db, { storeId })
   if (!row) return {}
   // Nobody knows yet how far the list will go: further than any list does.
   const denySeq = (await isAnyoneWaitedFor(db, storeId)) ? Number.MAX_SAFE_INTEGER : row.deny_seq
@@ -99,7 +111,7 @@ export async function freshDocument(db: Db, store: StoreRow, services: Services,
 /** The deny list behind entry `after`, as far as one page goes. */
 export async function denyPage(db: Db, store: StoreRow, after: number, { authority }: Services): Promise<{ jws: string; ver: number }> {
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
-  const rows = await db.selectFrom('deny_entry').selectAll().where('store_id', '=', store.store_id).where('seq', '>', after).orderBy('seq').limit(DENY_PAGE).execute()
+  const rows = await entriesBehind(db, { storeId: store.store_id, after })
   const ver = rows.length < DENY_PAGE ? store.deny_seq : (rows.at(-1)?.seq ?? store.deny_seq)
   const claims: DenyClaims = {
     aud: store.store_id,

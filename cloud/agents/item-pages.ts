@@ -5,6 +5,7 @@ import type { ItemStatus } from '../../policy/vocabulary.ts'
 import { present } from '../operations/fields.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { itemHead } from '../protection/item-sequence.ts'
 
@@ -38,9 +39,8 @@ export async function itemPage(db: Db, store: StoreRow, after: number, services:
 
 type FullEntry = Omit<ItemEntry, 'category'> & { category: string | null }
 
-/** Entries within (after, head] in their order, one more than a page holds. */
-async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
-  const items = await db
+const changedWithin = prepared((db, p: { storeId: string; after: number; head: number }) =>
+  db
     .selectFrom('protected_item as i')
     .leftJoin('product as p', 'p.product_id', 'i.product_id')
     .select(['i.item_seq as seq', 'i.item_status as status', 'i.epc', 'i.tag_uid', 'i.tag_id', 'i.price_cent', 'i.category', 'p.price_cent as product_price', 'p.category as product_category'])
@@ -57,21 +57,20 @@ async function entriesAfter(db: Db, storeId: string, after: number, head: number
         )
         .as('paying'),
     )
-    .where('i.store_id', '=', storeId)
-    .where('i.item_seq', '>', after)
-    .where('i.item_seq', '<=', head)
+    .where('i.store_id', '=', p.storeId)
+    .where('i.item_seq', '>', p.after)
+    .where('i.item_seq', '<=', p.head)
     .orderBy('i.item_seq')
-    .limit(ITEM_PAGE_LIMIT + 1)
-    .execute()
-  const gone = await db
-    .selectFrom('item_gone')
-    .selectAll()
-    .where('store_id', '=', storeId)
-    .where('seq', '>', after)
-    .where('seq', '<=', head)
-    .orderBy('seq')
-    .limit(ITEM_PAGE_LIMIT + 1)
-    .execute()
+    .limit(ITEM_PAGE_LIMIT + 1),
+)
+const goneWithin = prepared((db, p: { storeId: string; after: number; head: number }) =>
+  db.selectFrom('item_gone').selectAll().where('store_id', '=', p.storeId).where('seq', '>', p.after).where('seq', '<=', p.head).orderBy('seq').limit(ITEM_PAGE_LIMIT + 1),
+)
+
+/** Entries within (after, head] in their order, one more than a page holds. */
+async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
+  const items = await changedWithin(db, { storeId, after, head })
+  const gone = await goneWithin(db, { storeId, after, head })
   const told = items.map((row): FullEntry => ({
     seq: row.seq,
     status: row.status as ItemStatus,

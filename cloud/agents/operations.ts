@@ -9,6 +9,7 @@ import { Id, iso, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { prepared } from '../persistence/prepared.ts'
 import { noteResynced } from '../restore/resync.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
@@ -191,8 +192,10 @@ export const fetchSignedDocuments = operation({
     const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
     if (items) documents.push(...items.pages)
     documents.push(await freshDocument(call.db, store, call.services, policy))
-    if (have?.deny) await noteDenySeq(call, caller.agentId, have.deny[1])
-    if (have?.items && have.items[0] === itemsEpoch(call.services)) await noteItemSeq(call, caller.agentId, have.items[1])
+    const isNews = (seq: number, known: number | undefined) => known === undefined || seq > known
+    if (have?.deny && isNews(have.deny[1], agent?.deny_seq)) await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
+    const isOfSequence = have?.items?.[0] === itemsEpoch(call.services)
+    if (have?.items && isOfSequence && isNews(have.items[1], agent?.item_seq)) await noteItemSeq(call.db, { agentId: caller.agentId, seq: have.items[1] })
     const more = (page && page.ver < store.deny_seq) || items?.more
     const reached = page?.ver ?? from.deny
     const commands = await openCommands(call, caller.agentId)
@@ -239,11 +242,10 @@ function isCurrent(have: readonly [number, number] | undefined, current: { epoch
 }
 
 /** How far the agent has taken the items: what a shopper who has paid is told rests on it. */
-async function noteItemSeq({ db }: Call, agentId: string, seq: number): Promise<void> {
-  await db.updateTable('agent').set({ item_seq: seq }).where('agent_id', '=', agentId).where('item_seq', '<', seq).execute()
-}
-
+const noteItemSeq = prepared((db, p: { agentId: string; seq: number }) =>
+  db.updateTable('agent').set({ item_seq: p.seq }).where('agent_id', '=', p.agentId).where('item_seq', '<', p.seq),
+)
 /** How far the agent has taken the deny list: refunds wait for it. */
-async function noteDenySeq({ db }: Call, agentId: string, seq: number): Promise<void> {
-  await db.updateTable('agent').set({ deny_seq: seq }).where('agent_id', '=', agentId).where('deny_seq', '<', seq).execute()
-}
+const noteDenySeq = prepared((db, p: { agentId: string; seq: number }) =>
+  db.updateTable('agent').set({ deny_seq: p.seq }).where('agent_id', '=', p.agentId).where('deny_seq', '<', p.seq),
+)

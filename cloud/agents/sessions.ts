@@ -26,30 +26,35 @@ function hashOf(secret: string): string {
 /** Where a challenge may be answered. Brokers may be anybody's: what one is told as a password must open nothing else. */
 export type ChallengeFor = 'http' | 'broker'
 
+const addChallenge = prepared((db, p: { hash: string; agentId: string; expiresMs: number }) =>
+  db.insertInto('agent_challenge').values({ challenge_hash: p.hash, agent_id: p.agentId, expires_ms: p.expiresMs }),
+)
+const endChallenge = prepared((db, p: { hash: string; agentId: string; nowMs: number }) =>
+  db.deleteFrom('agent_challenge').where('challenge_hash', '=', p.hash).where('agent_id', '=', p.agentId).where('expires_ms', '>', p.nowMs).returning('expires_ms'),
+)
+
 /** A challenge that can be answered once, and only where it is meant for. */
 export async function openChallenge(db: Db, agentId: string, where: ChallengeFor, random: Randomness, nowMs: number): Promise<string> {
   const challenge = Buffer.from(random.bytes(32)).toString('base64url')
-  await db.insertInto('agent_challenge').values({ challenge_hash: hashOf(`${where}:${challenge}`), agent_id: agentId, expires_ms: nowMs + CHALLENGE_MS }).execute()
+  await addChallenge(db, { hash: hashOf(`${where}:${challenge}`), agentId, expiresMs: nowMs + CHALLENGE_MS })
   return challenge
 }
 
 /** Uses a challenge up and answers when it was opened; undefined when it is unknown, another agent's, meant for elsewhere, too old or used. */
 export async function useChallenge(db: Db, agentId: string, where: ChallengeFor, challenge: string, nowMs: number): Promise<{ openedMs: number } | undefined> {
-  const used = await db
-    .deleteFrom('agent_challenge')
-    .where('challenge_hash', '=', hashOf(`${where}:${challenge}`))
-    .where('agent_id', '=', agentId)
-    .where('expires_ms', '>', nowMs)
-    .returning('expires_ms')
-    .executeTakeFirst()
+  const [used] = await endChallenge(db, { hash: hashOf(`${where}:${challenge}`), agentId, nowMs })
   return used && { openedMs: used.expires_ms - CHALLENGE_MS }
 }
+
+const addLogin = prepared((db, p: { hash: string; agentId: string; expiresMs: number }) =>
+  db.insertInto('agent_session').values({ token_hash: p.hash, agent_id: p.agentId, expires_ms: p.expiresMs }),
+)
 
 /** A new access token for the agent; only its hash is kept. */
 export async function openLogin(db: Db, agentId: string, random: Randomness, nowMs: number): Promise<{ accessToken: string; expiresMs: number }> {
   const accessToken = TOKEN_PREFIX + Buffer.from(random.bytes(32)).toString('base64url')
   const expiresMs = nowMs + LOGIN_MS
-  await db.insertInto('agent_session').values({ token_hash: hashOf(accessToken), agent_id: agentId, expires_ms: expiresMs }).execute()
+  await addLogin(db, { hash: hashOf(accessToken), agentId, expiresMs })
   return { accessToken, expiresMs }
 }
 
@@ -80,9 +85,12 @@ export async function findAgentCaller(db: Db, token: string, nowMs: number): Pro
   }
 }
 
+const agentById = prepared((db, p: { agentId: string }) => db.selectFrom('agent').selectAll().where('agent_id', '=', p.agentId))
+
 /** The agent with this id, of any tenant. */
 export async function findAgent(db: Db, agentId: string): Promise<AgentRow | undefined> {
-  return db.selectFrom('agent').selectAll().where('agent_id', '=', agentId).executeTakeFirst()
+  const [row] = await agentById(db, { agentId })
+  return row
 }
 
 /** Forgets logins and challenges that have ended. */

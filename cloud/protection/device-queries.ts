@@ -15,9 +15,11 @@ export async function findDevice(db: Db, tenant: string, deviceId: string): Prom
   return row
 }
 
+const ofStore = prepared((db, p: { storeId: string }) => db.selectFrom('device').selectAll().where('store_id', '=', p.storeId).orderBy('device_id'))
+
 /** Devices of a store, the oldest first. */
 export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
-  return db.selectFrom('device').selectAll().where('store_id', '=', storeId).orderBy('device_id').execute()
+  return ofStore(db, { storeId })
 }
 
 /** A device as decisions see it. */

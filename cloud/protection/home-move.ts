@@ -1,6 +1,7 @@
 import type { RightClass } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore, raiseDocumentVersion } from '../stores/queries.ts'
 import { denyRights } from './deny-list.ts'
@@ -67,9 +68,14 @@ async function noteHomeMove({ db }: Call, storeId: string, movedS: number): Prom
     .execute()
 }
 
+const endWaits = prepared((db, p: { agentId: string; policyVer: number }) =>
+  db.deleteFrom('home_move_wait').where('agent_id', '=', p.agentId).where('policy_ver', '<=', p.policyVer).returning('store_id'),
+)
+const anyWait = prepared((db, p: { storeId: string }) => db.selectFrom('home_move_wait').select('agent_id').where('store_id', '=', p.storeId).limit(1))
+
 /** A former home has the policy that says so, and the cloud has every row of its ledger: what it redeemed is on the deny list. */
 export async function noteHasTold(call: Call, agentId: string, policyVer: number): Promise<void> {
-  const done = await call.db.deleteFrom('home_move_wait').where('agent_id', '=', agentId).where('policy_ver', '<=', policyVer).returning('store_id').execute()
+  const done = await endWaits(call.db, { agentId, policyVer })
   for (const { store_id: storeId } of done) await endWaiting(call, storeId)
 }
 
@@ -91,5 +97,5 @@ async function endWaiting(call: Call, storeId: string): Promise<void> {
 
 /** Whether a former home may still have redeemed what nobody knows of. */
 export async function isAnyoneWaitedFor(db: Db, storeId: string): Promise<boolean> {
-  return (await db.selectFrom('home_move_wait').select('agent_id').where('store_id', '=', storeId).limit(1).executeTakeFirst()) !== undefined
+  return (await anyWait(db, { storeId })).length > 0
 }

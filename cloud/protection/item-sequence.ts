@@ -1,5 +1,6 @@
 import type { Call, Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 
 /**
@@ -26,9 +27,11 @@ export async function nextItemSeq(db: Db, storeId: string, count = 1): Promise<n
   return seq - count + 1
 }
 
+const headOf = prepared((db, p: { storeId: string }) => db.selectFrom('item_head').select(['seq', 'floor']).where('store_id', '=', p.storeId))
+
 /** Where the sequence of a store's items stands. */
 export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
-  const row = await db.selectFrom('item_head').select(['seq', 'floor']).where('store_id', '=', storeId).executeTakeFirst()
+  const [row] = await headOf(db, { storeId })
   return row ?? { seq: 0, floor: 0 }
 }
 
@@ -65,9 +68,13 @@ export async function renumberItems(db: Db, storeId: string, itemIds: readonly s
   }
 }
 
+const itemsIn = prepared((db, p: { purchaseId: string }) =>
+  db.selectFrom('purchase_unit').select('item_id').distinct().where('purchase_id', '=', p.purchaseId).where('item_id', 'is not', null),
+)
+
 /** A checkout of named items has begun or ended: gates ask before they sound for an item that is being paid. */
 export async function renumberItemsOf(db: Db, purchase: { purchase_id: string; store_id: string }): Promise<boolean> {
-  const units = await db.selectFrom('purchase_unit').select('item_id').distinct().where('purchase_id', '=', purchase.purchase_id).where('item_id', 'is not', null).execute()
+  const units = await itemsIn(db, { purchaseId: purchase.purchase_id })
   const itemIds = units.flatMap((unit) => unit.item_id ?? []).sort()
   await renumberItems(db, purchase.store_id, itemIds)
   return itemIds.length > 0

@@ -4,6 +4,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore } from '../stores/queries.ts'
 import { updateAuthorization } from './authorizations.ts'
 import { bindToAgent, placeAt } from './bind-device.ts'
+import { listDevices } from './device-queries.ts'
 import { revoke } from './leases.ts'
 import { outstandingOf } from './outstanding.ts'
 
@@ -55,7 +56,7 @@ async function arrive(call: Call, device: DeviceRow, store: StoreRow): Promise<b
 
 /** Ends the moves of a store that may end now; answers how many did. */
 export async function endMoves(call: Call, storeId: string): Promise<number> {
-  const moving = await call.db.selectFrom('device').selectAll().where('store_id', '=', storeId).where('moving_to', 'is not', null).execute()
+  const moving = (await listDevices(call.db, storeId)).filter((device) => device.moving_to !== null)
   let ended = 0
   for (const device of moving) {
     const store = await findStore(call.db, storeId)

@@ -42,6 +42,8 @@ export interface Lanes {
   signIn(deviceId: string, proof: Proof): OpenedSession
   leave(deviceId: string): void
   stop(): void
+  /** Resolves when what was being decided is written down with its outcome. */
+  settled(): Promise<void>
 }
 
 export type ScanResult =
@@ -103,6 +105,7 @@ export function openLanes(parts: LaneParts): Lanes {
   const { platform, trust, operators, authorize } = parts
   const gateRequests = openGateRequests(parts)
   const states = new Map<string, LaneState>()
+  const underWay = new Set<Promise<unknown>>()
   const presentations = openPresentations({ platform, find: (tag) => ('epc' in tag ? parts.items.find('epc', tag.epc) : parts.items.find('tagUid', tag.tagUid)), ask: askForTag })
   const stopListening = parts.items.onChange(presentations.itemsChanged)
 
@@ -130,9 +133,15 @@ export function openLanes(parts: LaneParts): Lanes {
     return { kind: 'decision', answer, ...(item !== undefined && { item }) }
   }
 
-  async function decide(asked: AuthorizeRequest): Promise<AuthorizeAnswer> {
+  async function decideAt(asked: AuthorizeRequest): Promise<AuthorizeAnswer> {
     const isGate = factsOf(asked.deviceId)?.deviceType === 'exit_gate'
     return isGate ? gateRequests.decide(asked) : withRest(asked, await authorize(asked))
+  }
+
+  function decide(asked: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const decided = decideAt(asked)
+    underWay.add(decided)
+    return decided.finally(() => underWay.delete(decided))
   }
 
   /** Of a receipt with tags the answer names one unit; whoever stands there wants to know how many are left. */
@@ -288,6 +297,9 @@ export function openLanes(parts: LaneParts): Lanes {
     stop() {
       stopListening()
       presentations.stop()
+    },
+    async settled() {
+      await Promise.allSettled(underWay)
     },
   }
 }
