@@ -40,6 +40,8 @@ export interface AgentMessages {
 const WAITING_LIMIT = 4
 /** Changes of items in what is kept at the broker. */
 const ITEMS_TOLD = 100
+/** What was published so lately is what the broker hands to whoever connects, ms: after an outage a store's agents come all at once. */
+const STILL_TOLD_MS = 60_000
 
 /** Takes what agents publish, in the order in which each sent it. */
 export function agentMessages(database: Database, services: () => Services): AgentMessages {
@@ -49,6 +51,8 @@ export function agentMessages(database: Database, services: () => Services): Age
   const dirty = new Set<string>()
   const telling = new Map<string, Promise<void>>()
   const underWay = new Set<Promise<void>>()
+  /** When a store's documents were last published, by the clock that nobody sets. */
+  const toldAt = new Map<string, number>()
 
   function track(work: Promise<void>): Promise<void> {
     const done = work
@@ -76,6 +80,12 @@ export function agentMessages(database: Database, services: () => Services): Age
     for (const [name, payload] of Object.entries(documents)) {
       broker.publish({ topic: storeTopic(storeId, name as keyof typeof documents), payload, retain: true })
     }
+    toldAt.set(storeId, services().platform.clock.elapsed())
+  }
+
+  function connected(storeId: string): void {
+    const at = toldAt.get(storeId)
+    if (at === undefined || services().platform.clock.elapsed() - at >= STILL_TOLD_MS) storeChanged(storeId)
   }
 
   /** What changed last; who lacks more than that fetches it. */
@@ -125,6 +135,7 @@ export function agentMessages(database: Database, services: () => Services): Age
 
   async function refresh(): Promise<void> {
     const stores = new Set([...(broker?.connected().values() ?? [])].map((agent) => agent.storeId))
+    for (const storeId of toldAt.keys()) if (!stores.has(storeId)) toldAt.delete(storeId)
     for (const storeId of stores) await publishStore(storeId)
   }
 
@@ -168,7 +179,10 @@ export function agentMessages(database: Database, services: () => Services): Age
       tell,
       isConnected: (agentId) => broker?.connected().has(agentId) ?? false,
     },
-    attach: (attached) => void (broker = attached),
+    attach(attached) {
+      toldAt.clear()
+      broker = attached
+    },
     refresh,
     async cutRevoked() {
       const connected = [...(broker?.connected().keys() ?? [])]
@@ -189,7 +203,7 @@ export function agentMessages(database: Database, services: () => Services): Age
           throw error
         }
       },
-      onConnected: (agent) => storeChanged(agent.storeId),
+      onConnected: (agent) => connected(agent.storeId),
       onMessage(from, topic, payload) {
         const { name } = parseTopic(topic) ?? {}
         if (name === 'state') return noteLater(from.agentId, payload)

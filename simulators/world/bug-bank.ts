@@ -37,7 +37,7 @@ export const BUGS: readonly Bug[] = [
     name: 'release-before-ledger',
     what: 'the device moves before the claim is durable',
     changes: [
-      change('edge-agent/decisions/authorize.js', 'let eventId = grant.eventId ?? null;', 'let eventId = grant.eventId ?? null;\nconst done = await actuate(redemptionId, ask);'),
+      change('edge-agent/decisions/authorize.js', 'let told;', 'let told;\nconst done = await actuate(redemptionId, ask);'),
       change('edge-agent/decisions/authorize.js', 'const done = request.isOpen === true ? ALREADY_OPEN : await actuate(redemptionId, ask);', ''),
     ],
   },
@@ -114,7 +114,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'time-asked-once',
     what: 'a clock that a wrong signed time has put ahead is never set back while the connection lasts',
-    changes: [change('edge-agent/link/connection.js', 'timeAskedAt >= ASK_TIME_MS', 'timeAskedAt === Infinity')],
+    changes: [change('edge-agent/link/connection.js', 'elapsed() >= timeDueAt', 'elapsed() === Infinity')],
     liveness: true,
   },
   {
