@@ -77,7 +77,7 @@ export async function freeUnused({ db }: Pick<Call, 'db'>, row: ProtectionAuthor
     const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: row.right_class as RightClass, purchaseId: row.purchase_id ?? '' }
     const right = await findRight(db, key)
     if (right?.nonce !== row.nonce || right.state !== 'leased') continue
-    await settleRight(db, key, true)
+    await settleRight(db, key, { leaseEnded: true })
     freed.push(key)
   }
   await touchSubjects(db, freed)

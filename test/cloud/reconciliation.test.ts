@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { retryUnapplied } from '../../cloud/agents/retry-unapplied.ts'
-import { applyClaim, applyOutcome, applyVoid, type EvidenceScope } from '../../cloud/protection/evidence.ts'
+import { applyClaim, applyOutcome, applyVoid } from '../../cloud/protection/evidence.ts'
+import { finishEvidence, openEvidence, type EvidenceScope } from '../../cloud/protection/evidence-scope.ts'
 import type { Evidence } from '../../policy/journal.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
 import type { Json } from '../support/cloud.ts'
@@ -128,14 +129,20 @@ onEveryDatabase('reconciliation', (kind) => {
               ]
               const order = isShuffled ? [...all, ...all].map((fact) => ({ fact, key: chance.next().value })).toSorted((x, y) => x.key - y.key).map(({ fact }) => fact) : all
               await database.write(async (db) => {
-                const scope: EvidenceScope = { db, tenant: purchaseTenant, platform, nowMs: platform.clock.wall(), services: shop.cloud.cloud.services, emit: () => undefined, afterCommit: () => undefined }
+                const call = { db, nowMs: platform.clock.wall(), services: shop.cloud.cloud.services, emit: () => undefined, afterCommit: () => undefined }
+                const scope = openEvidence(call, purchaseTenant)
                 // What is about something not known yet waits, as unapplied rows do.
                 let waiting = order
                 for (let round = 0; round < 2; round++) {
                   const still: typeof order = []
-                  for (const fact of waiting) if (!(await fact(scope))) still.push(fact)
+                  for (const fact of waiting) {
+                    if (!(await fact(scope))) still.push(fact)
+                    // Row by row or once for a whole batch: it comes to the same.
+                    if (isShuffled) await finishEvidence(scope)
+                  }
                   waiting = still
                 }
+                await finishEvidence(scope)
               })
               views.push(await viewOf(purchase, nonce))
             }
