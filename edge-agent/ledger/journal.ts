@@ -12,8 +12,8 @@ export interface Journal {
   readonly acked: number
   /** Takes an acknowledgement for everything up to `seq`; false when it names another chain. */
   acknowledge(seq: number, hash: string): boolean
-  /** Rows after the acknowledged ones, oldest first, and the hash before the first. */
-  unsent(limit: number): { after: string; rows: JournalRow[] }
+  /** Rows after number `from`, or after the acknowledged ones, oldest first, and the hash before the first. */
+  unsent(limit: number, from?: number): { after: string; rows: JournalRow[] }
   readonly waiting: number
   /** Goes on as another generation: what the cloud has not acknowledged is chained anew. Call it inside a transaction. */
   restart(generation: number): void
@@ -81,9 +81,9 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
       acked = seq
       return true
     },
-    unsent(limit) {
-      const rows = after.all(acked, limit).map((row) => ({ seq: row.seq, hash: row.hash, body: JSON.parse(row.body) as JournalBody }))
-      return { after: hashOf(acked) ?? genesis, rows }
+    unsent(limit, from = acked) {
+      const rows = after.all(from, limit).map((row) => ({ seq: row.seq, hash: row.hash, body: JSON.parse(row.body) as JournalBody }))
+      return { after: hashOf(from) ?? genesis, rows }
     },
     get waiting() {
       return head.seq - acked

@@ -11,8 +11,8 @@ export interface Outbox {
   /** The number of the last row that is written down, and of the last that the cloud has. */
   readonly head: number
   readonly acked: number
-  /** The next rows to tell, signed; undefined when there is nothing new. */
-  next(nowMs: number): string | undefined
+  /** The rows after number `from`, signed, as many as a batch takes, and the number of the last; undefined when there are none. */
+  next(from: number, nowMs: number): { batch: string; to: number } | undefined
   /** Takes an acknowledgement; false when it is not the cloud's, not for this ledger, of another chain, or of a cloud that was restored since or is not known to be. */
   acknowledge(ack: string): boolean
 }
@@ -32,14 +32,15 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
     get acked() {
       return ledger.journal.acked
     },
-    next(nowMs) {
-      const { after, rows } = ledger.journal.unsent(BATCH_LIMIT)
+    next(from, nowMs) {
+      const { after, rows } = ledger.journal.unsent(BATCH_LIMIT, from)
       let size = 0
       const fitting = rows.filter((row, i) => {
         size += JSON.stringify(row).length
         return i === 0 || size <= BATCH_CHARACTERS
       })
-      return fitting.length === 0 ? undefined : messages.batch(after, fitting, nowMs)
+      const last = fitting.at(-1)
+      return last && { batch: messages.batch(after, fitting, nowMs), to: last.seq }
     },
     acknowledge(ack) {
       const opened = openDocument<AckClaims>(ack, DOCUMENT_KINDS.ack, { keys: trust.keys, audience: agentId })
