@@ -59,7 +59,9 @@ async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly Journ
 }
 
 async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
-  await scope.facts.prepare(noncesOf(bodies))
+  const lineIds = await scope.facts.prepare(noncesOf(bodies))
+  // A row by itself reads what it needs; together they would read the same again and again.
+  if (bodies.length > 1) await scope.uses.prepare(bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])), lineIds)
   const applied: boolean[] = []
   const events = []
   for (const body of bodies) {

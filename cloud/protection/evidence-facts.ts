@@ -10,8 +10,8 @@ import { findDevice } from './device-queries.ts'
  * Nothing in here is a right, a redemption or an authorization: those are read when they count.
  */
 export interface EvidenceFacts {
-  /** Reads what rows with these nonces will ask for. */
-  prepare(nonces: Iterable<string>): Promise<void>
+  /** Reads what rows with these nonces will ask for; answers the lines that they are about. */
+  prepare(nonces: Iterable<string>): Promise<Set<string>>
   /** Whether the nonce is that of an authorization, of any tenant. */
   isAuthorization(nonce: string): Promise<boolean>
   /** The purchase of a receipt, of any tenant, as it was before this transaction. */
@@ -66,7 +66,9 @@ export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
       const asked = [...nonces]
       await readAuthorizations(asked)
       await readPurchases(asked.filter((nonce) => authorizations.get(nonce) === false))
-      await readUnits(asked.flatMap((nonce) => purchases.get(nonce)?.purchase_id ?? []))
+      const purchaseIds = asked.flatMap((nonce) => purchases.get(nonce)?.purchase_id ?? [])
+      await readUnits(purchaseIds)
+      return new Set(purchaseIds.flatMap((id) => units.get(id)?.map((unit) => unit.line_id) ?? []))
     },
     async isAuthorization(nonce) {
       await readAuthorizations([nonce])

@@ -6,6 +6,7 @@ import type { EventScope } from './events.ts'
 import type { UnitKey } from './rights.ts'
 import { settlePurchases } from './settle-purchase.ts'
 import { touchSubjects } from './touch.ts'
+import { usesIn, type Uses } from './uses.ts'
 
 /**
  *   openEvidence ─ applyClaim · applyOutcome · applyVoid … of one row or a hundred ─ finishEvidence
@@ -18,6 +19,7 @@ export interface EvidenceScope extends EventScope {
   emit: Call['emit']
   afterCommit: Call['afterCommit']
   facts: EvidenceFacts
+  uses: Uses
   /** What `finishEvidence` writes. */
   due: Due
 }
@@ -34,7 +36,7 @@ interface Due {
 /** Begins to take evidence of this tenant in; end with `finishEvidence` in the same transaction. */
 export function openEvidence({ db, services, nowMs, emit, afterCommit }: Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>, tenant: string): EvidenceScope {
   const due = { subjects: [], purchaseIds: new Set<string>(), denials: new Map<string, DenyEntry[]>() }
-  return { db, tenant, platform: services.platform, nowMs, services, emit, afterCommit, facts: evidenceFacts(db, tenant), due }
+  return { db, tenant, platform: services.platform, nowMs, services, emit, afterCommit, facts: evidenceFacts(db, tenant), uses: usesIn(db, tenant), due }
 }
 
 /** Writes what follows from all that was applied. */

@@ -1,7 +1,7 @@
 import type { Evidence } from '../../policy/journal.ts'
 import { joinOutcome } from '../../policy/unit-uses.ts'
 import type { Outcome, RightClass } from '../../policy/vocabulary.ts'
-import type { ProtectionAuthorizationRow, RedemptionRow, UnitRightRow } from '../persistence/tables/protection.ts'
+import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
 import { findAuthorization, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
 import { bindItem } from './bind-item.ts'
@@ -9,7 +9,8 @@ import type { EvidenceScope } from './evidence-scope.ts'
 import type { ReceiptPurchase } from './evidence-facts.ts'
 import { acknowledgeAbout, raiseException, WITHDRAWN } from './exceptions.ts'
 import { freeUnused } from './leases.ts'
-import { addRedemption, findRedemptions, settleRight, unitOf, updateOutcome, updateRedemption } from './redemptions.ts'
+import { updateRedemption } from './redemptions.ts'
+import { settleRight, unitOf } from './settle-right.ts'
 import type { UnitKey } from './rights.ts'
 import { viewAuthorization } from './view.ts'
 
@@ -65,7 +66,7 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   if (row.item_id !== null) await bindItem(scope, row.item_id, used[0])
   scope.due.subjects.push(...used)
   if (row.purchase_id !== null) await tellOthers(scope, witness, await findPurchase(db, row.tenant, row.purchase_id), used)
-  if (next.revoked_ms !== null) await freeUnused({ db }, next)
+  if (next.revoked_ms !== null) await freeLeases(scope, next)
   return true
 }
 
@@ -80,12 +81,9 @@ async function applyForgotten(scope: EvidenceScope, witness: Witness, claim: Cla
   return useUnits(scope, witness, claim, purchase, receipt.ordinals)
 }
 
-/**
- * A right is used up for good; when something else had used it already, somebody got two for one. `claim`: when it is new.
- * `right`: where it has just been read.
- */
-async function settleUnit(scope: EvidenceScope, witness: Witness, key: UnitKey, claim: { deviceId: string } | undefined, right?: UnitRightRow): Promise<void> {
-  const { isDouble, isReturned } = await settleRight(scope.db, key, { right })
+/** A right is used up for good; when something else had used it already, somebody got two for one. `claim`: when it is new. */
+async function settleUnit(scope: EvidenceScope, witness: Witness, key: UnitKey, claim: { deviceId: string } | undefined): Promise<void> {
+  const { isDouble, isReturned } = await settleRight(scope.uses, key)
   // Of two that were claimed, one may turn out to have failed: then nobody got two.
   if (!isDouble && !claim) await acknowledgeAbout(scope.db, { tenant: scope.tenant, kind: 'double_redeem', subject: subjectOf(key), by: WITHDRAWN, atMs: scope.nowMs })
   if (!isDouble && !(isReturned && claim)) return
@@ -137,7 +135,7 @@ async function useUnits(scope: EvidenceScope, witness: Witness, claim: Claim, pu
 }
 
 function add(scope: EvidenceScope, witness: Witness, claim: Claim, ordinal: number, rightClass: RightClass, unit: { lineId: string; unitNo: number } | undefined): Promise<boolean> {
-  return addRedemption(scope.db, {
+  return scope.uses.add({
     nonce: claim.nonce,
     step: ordinal + 1,
     redemption_id: claim.redemptionId,
@@ -197,7 +195,7 @@ async function tellOthers({ facts, due }: EvidenceScope, witness: Witness, purch
  * where it is known: devices without agent choose their redemption ids themselves.
  */
 export async function applyOutcome(scope: EvidenceScope, witness: Witness, redemptionId: string, outcome: Outcome, nonce?: string): Promise<boolean> {
-  const rows = (await findRedemptions(scope.db, scope.tenant, redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
+  const rows = (await scope.uses.ofId(redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
   if (rows.length === 0) return false
   const own = rows.filter((row) => row.agent_id === witness.agentId)
   const [first] = own
@@ -212,7 +210,7 @@ export async function applyOutcome(scope: EvidenceScope, witness: Witness, redem
     if (joined.isConflict) await raiseConflict(scope, witness, row, outcome)
     if (row.resolved_by !== null) await updateRedemption(scope.db, row, { reported: outcome })
     else if (joined.outcome !== known) {
-      await updateOutcome(scope.db, row, joined.outcome)
+      await scope.uses.setOutcome(row, joined.outcome)
       changed.push(row)
     }
   }
@@ -246,13 +244,13 @@ async function raiseConflict(scope: EvidenceScope, witness: Witness, row: Redemp
 
 /** Brings rights, and at the end the purchases, to what these redemptions have become; answers the purchases. */
 export async function settleRedemptions(scope: EvidenceScope, witness: Witness, changed: readonly RedemptionRow[]): Promise<string[]> {
-  const { db, due, facts } = scope
+  const { db, due, facts, uses } = scope
   const keys: UnitKey[] = []
   for (const row of changed) {
-    const unit = await unitOf(db, row)
-    if (!unit) continue
-    await settleUnit(scope, witness, unit.key, undefined, unit.right)
-    keys.push(unit.key)
+    const key = await unitOf(uses, row)
+    if (!key) continue
+    await settleUnit(scope, witness, key, undefined)
+    keys.push(key)
   }
   due.subjects.push(...keys)
   for (const nonce of new Set(changed.map((row) => row.nonce))) {
@@ -277,6 +275,11 @@ export async function applyVoid(scope: EvidenceScope, witness: Witness, nonce: s
   if (voidedMs === row.voided_ms) return true
   const voided = await updateAuthorization(scope.db, row, { voided_ms: voidedMs, revoked_ms: Math.min(row.revoked_ms ?? voidedMs, voidedMs) })
   await raiseByState(scope, voided)
-  await freeUnused({ db: scope.db }, voided)
+  await freeLeases(scope, voided)
   return true
+}
+
+async function freeLeases({ db, uses }: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
+  uses.forget()
+  await freeUnused({ db }, row)
 }

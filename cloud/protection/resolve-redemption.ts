@@ -14,7 +14,8 @@ import { settleRedemptions } from './evidence.ts'
 import { finishEvidence, openEvidence, type EvidenceScope } from './evidence-scope.ts'
 import { acknowledgeAbout } from './exceptions.ts'
 import { hasAgents } from './receipt-rights.ts'
-import { findRedemptions, unitOf, updateRedemption } from './redemptions.ts'
+import { findRedemptions, updateRedemption } from './redemptions.ts'
+import { unitOf } from './settle-right.ts'
 import { viewAuthorization } from './view.ts'
 
 /** After a claim the device has this long to say what became of it before staff may say so, ms. */
@@ -120,7 +121,7 @@ async function tellAgents(scope: EvidenceScope, { storeId, purchaseId }: About, 
   const purchase = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).executeTakeFirst()
   if (!purchase?.receipt_exp) return
   for (const row of rows) {
-    const unit = await unitOf(db, row)
-    if (unit) await denyRights(scope, purchase, unit.key.rightClass, [unit.key], purchase.receipt_exp + GUARD_SECONDS)
+    const key = await unitOf(scope.uses, row)
+    if (key) await denyRights(scope, purchase, key.rightClass, [key], purchase.receipt_exp + GUARD_SECONDS)
   }
 }

@@ -131,6 +131,8 @@ onEveryDatabase('reconciliation', (kind) => {
               await database.write(async (db) => {
                 const call = { db, nowMs: platform.clock.wall(), services: shop.cloud.cloud.services, emit: () => undefined, afterCommit: () => undefined }
                 const scope = openEvidence(call, purchaseTenant)
+                // As the rows of one batch, or as rows that come by themselves.
+                if (!isShuffled) await scope.uses.prepare(['a', 'b', 'c', 'l', 'f'].map(id), await scope.facts.prepare([nonce, cti ?? '']))
                 // What is about something not known yet waits, as unapplied rows do.
                 let waiting = order
                 for (let round = 0; round < 2; round++) {
