@@ -42,6 +42,7 @@ export function openEvidence({ db, services, nowMs, emit, afterCommit }: Pick<Ca
 /** Writes what follows from all that was applied. */
 export async function finishEvidence(scope: EvidenceScope): Promise<void> {
   const { subjects, purchaseIds, denials } = scope.due
+  await scope.uses.flush()
   await touchSubjects(scope.db, subjects.splice(0))
   await settlePurchases(scope, [...purchaseIds])
   purchaseIds.clear()

@@ -153,6 +153,7 @@ function add(scope: EvidenceScope, witness: Witness, claim: Claim, ordinal: numb
 
 /** Raises what the whole evidence of an authorization comes to; what was raised before is not raised again. */
 async function raiseByState(scope: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
+  await scope.uses.flush()
   const redemptions = await redemptionsOf(scope.db, row.nonce)
   for (const kind of viewAuthorization(row, redemptions, scope.nowMs).exceptions) {
     await raiseException(scope, {
@@ -280,6 +281,7 @@ export async function applyVoid(scope: EvidenceScope, witness: Witness, nonce: s
 }
 
 async function freeLeases({ db, uses }: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
+  await uses.flush()
   uses.forget()
   await freeUnused({ db }, row)
 }

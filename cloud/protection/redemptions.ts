@@ -1,6 +1,7 @@
 import type { Outcome } from '../../policy/vocabulary.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { RedemptionRow } from '../persistence/tables/protection.ts'
 import type { UnitKey } from './rights.ts'
 
@@ -30,6 +31,13 @@ const byId = prepared((db, p: { redemptionId: string; tenant: string }) =>
 /** Adds a fact; false when it was known. */
 export async function addRedemption(db: Db, redemption: NewRedemption): Promise<boolean> {
   return (await insert(db, redemption)).length > 0
+}
+
+const insertAll = preparedInsert((db, rows: readonly RedemptionRow[]) => db.insertInto('redemption').values(rows))
+
+/** Adds facts of which none is known. */
+export function addRedemptions(db: Db, rows: readonly RedemptionRow[]): Promise<void> {
+  return insertAll(db, rows)
 }
 
 /** The tenant's redemptions of this id: one for each step. */

@@ -1,6 +1,7 @@
 import type { RightClass } from '../../policy/vocabulary.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { UnitRightRow } from '../persistence/tables/protection.ts'
 
 /**
@@ -46,6 +47,32 @@ const writeOutcome = prepared((db, p: { redemptionId: string; lineId: string; un
     .where('right_class', '=', p.rightClass)
     .where('redemption_id', '=', p.redemptionId),
 )
+
+const upsertAll = preparedInsert((db, rows: readonly UnitRightRow[]) =>
+  db
+    .insertInto('unit_right')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet((eb) => {
+        const told = <K extends keyof UnitRightRow>(name: K) => eb.ref(`excluded.${name}`)
+        return {
+          purchase_id: told('purchase_id'),
+          state: told('state'),
+          nonce: told('nonce'),
+          device_id: told('device_id'),
+          until_ms: told('until_ms'),
+          redemption_id: told('redemption_id'),
+          outcome: told('outcome'),
+          failures: told('failures'),
+        }
+      }),
+    ),
+)
+
+/** Writes whole rights, each once. */
+export function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
+  return upsertAll(db, rows)
+}
 
 /** The right of one unit, if it was ever leased or used. */
 export async function findRight(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<UnitRightRow | undefined> {

@@ -1,17 +1,22 @@
 import type { Outcome } from '../../policy/vocabulary.ts'
 import type { Db } from '../persistence/database.ts'
+import { inChunks } from '../persistence/in-chunks.ts'
 import { preparedForMany } from '../persistence/prepared-many.ts'
 import type { RedemptionRow, UnitRightRow } from '../persistence/tables/protection.ts'
-import { addRedemption, findRedemptions, redemptionsOfUnit, updateOutcome, type NewRedemption } from './redemptions.ts'
-import { findRight, freeRight, noteOutcome, useRight, type UnitKey } from './rights.ts'
+import { addRedemption, addRedemptions, findRedemptions, redemptionsOfUnit, updateOutcome, type NewRedemption } from './redemptions.ts'
+import { findRight, freeRight, noteOutcome, useRight, writeRights, type UnitKey } from './rights.ts'
 
 /**
- * Redemptions and rights of units as they stand in a transaction. For a batch they are read at once beforehand (`prepare`);
- * every change is written at once, and noted here. What was not prepared is read when it is asked for.
+ *   prepare ─ ofId · ofUnit · right · add · setOutcome · use · free … ─ flush
+ *
+ * Redemptions and rights of units as they stand in a transaction. For a batch they are read together beforehand, and written
+ * together at the end. What was not prepared is read when it is asked for, and written at once.
  */
 export interface Uses {
   prepare(redemptionIds: Iterable<string>, lineIds: Iterable<string>): Promise<void>
-  /** Somebody else is about to write rights or redemptions in this transaction: all is read again. */
+  /** Writes what has changed: before anybody else reads or writes rights or redemptions in this transaction. */
+  flush(): Promise<void>
+  /** Somebody else has written some: all is read again. */
   forget(): void
   /** The tenant's redemptions of this id, one for each step, as they are now. */
   ofId(redemptionId: string): Promise<RedemptionRow[]>
@@ -38,20 +43,25 @@ export function usesIn(db: Db, tenant: string): Uses {
   const byId = new Map<string, RedemptionRow[]>()
   const byUnit = new Map<string, RedemptionRow[]>()
   const rights = new Map<string, UnitRightRow>()
+  /** Names of what is not written yet. */
+  const [added, changed] = [new Set<string>(), new Set<string>()]
 
   function note(read: RedemptionRow): void {
-    const name = `${read.nonce}/${read.step}/${read.redemption_id}`
+    const name = redemptionName(read)
     if (redemptions.has(name)) return
     redemptions.set(name, read)
     if (read.tenant === tenant) addTo(byId, read.redemption_id, read)
     if (read.line_id !== null) addTo(byUnit, unitName(read.line_id, read.unit_no, read.right_class), read)
   }
 
-  function noteRight(key: UnitKey, right: Partial<UnitRightRow> & { state: string; failures: number }): void {
-    if (!lines.has(key.lineId)) return
+  /** False when the right was not prepared. */
+  function noteRight(key: UnitKey, right: Partial<UnitRightRow> & { state: string; failures: number }): boolean {
+    if (!lines.has(key.lineId)) return false
     const { lineId: line_id, unitNo: unit_no, rightClass: right_class, purchaseId: purchase_id } = key
     const nothing = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
     rights.set(nameOf(key), { line_id, unit_no, right_class, purchase_id, ...nothing, ...right })
+    changed.add(nameOf(key))
+    return true
   }
 
   return {
@@ -65,8 +75,14 @@ export function usesIn(db: Db, tenant: string): Uses {
       for (const row of [...known, ...ofThese]) note(row)
       for (const row of rightRows) rights.set(unitName(row.line_id, row.unit_no, row.right_class), row)
     },
+    async flush() {
+      for (const chunk of inChunks([...added].flatMap((name) => redemptions.get(name) ?? []))) await addRedemptions(db, chunk)
+      for (const chunk of inChunks([...changed].flatMap((name) => rights.get(name) ?? []))) await writeRights(db, chunk)
+      added.clear()
+      changed.clear()
+    },
     forget() {
-      for (const known of [ids, lines, redemptions, byId, byUnit, rights]) known.clear()
+      for (const known of [ids, lines, redemptions, byId, byUnit, rights, added, changed]) known.clear()
     },
     async ofId(redemptionId) {
       if (!ids.has(redemptionId)) return findRedemptions(db, tenant, redemptionId)
@@ -80,29 +96,44 @@ export function usesIn(db: Db, tenant: string): Uses {
       return lines.has(key.lineId) ? rights.get(nameOf(key)) : findRight(db, key)
     },
     async add(redemption) {
-      if (!(await addRedemption(db, redemption))) return false
-      if (ids.has(redemption.redemption_id) || lines.has(redemption.line_id ?? '')) note({ ...redemption, outcome: null, resolved_by: null, reported: null })
+      const row = { ...redemption, outcome: null, resolved_by: null, reported: null }
+      const name = redemptionName(row)
+      const [hasId, hasLine] = [ids.has(row.redemption_id), row.line_id === null || lines.has(row.line_id)]
+      if (!hasId || !hasLine) {
+        if (!(await addRedemption(db, redemption))) return false
+        if (hasId || hasLine) note(row)
+        return true
+      }
+      if (redemptions.has(name)) return false
+      note(row)
+      added.add(name)
       return true
     },
     async setOutcome(row, outcome) {
-      await updateOutcome(db, row, outcome)
-      const known = redemptions.get(`${row.nonce}/${row.step}/${row.redemption_id}`)
+      const known = redemptions.get(redemptionName(row))
       if (known) known.outcome = outcome
+      if (!added.has(redemptionName(row))) await updateOutcome(db, row, outcome)
     },
     async use(key, { nonce, deviceId, redemptionId }, failures) {
-      await useRight(db, key, { nonce, deviceId, redemptionId }, failures)
-      noteRight(key, { state: 'used', nonce, device_id: deviceId, redemption_id: redemptionId, failures })
+      const isNoted = noteRight(key, { state: 'used', nonce, device_id: deviceId, redemption_id: redemptionId, failures })
+      if (!isNoted) await useRight(db, key, { nonce, deviceId, redemptionId }, failures)
     },
     async free(key, failures) {
-      await freeRight(db, key, failures)
-      noteRight(key, { state: 'free', failures })
+      if (!noteRight(key, { state: 'free', failures })) await freeRight(db, key, failures)
     },
     async noteOutcome(redemptionId, key, outcome) {
-      await noteOutcome(db, redemptionId, key, outcome)
+      if (!lines.has(key.lineId)) return noteOutcome(db, redemptionId, key, outcome)
       const right = rights.get(nameOf(key))
-      if (right?.redemption_id === redemptionId) right.outcome = outcome
+      if (right?.redemption_id !== redemptionId) return
+      right.outcome = outcome
+      changed.add(nameOf(key))
     },
   }
+}
+
+function redemptionName({ nonce, step, redemption_id }: Pick<RedemptionRow, 'nonce' | 'step' | 'redemption_id'>): string {
+  // Agents choose ids and nonces: no two may come to the same name.
+  return `${step}/${nonce.length}/${nonce}/${redemption_id}`
 }
 
 function nameOf({ lineId, unitNo, rightClass }: UnitKey): string {
