@@ -20,9 +20,9 @@ export function keepTidy({ ledger, clock, timers, log, onLook }: { ledger: Ledge
         ledger.homeGrants.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.journal.prune(now - KEEP_ACKED_MS)
       }
-      // Nothing is forgotten by a time that rests on nothing.
       if (trust !== 'none') onLook(now)
-      if (trust !== 'none') ledger.commits.durably(prune).catch((error: unknown) => log.error({ err: error }, 'the ledger could not be tidied'))
+      // What is forgotten is refused from then on: a battery's clock that is a day ahead would refuse everything for a day.
+      if (trust === 'signed') ledger.commits.durably(prune).catch((error: unknown) => log.error({ err: error }, 'the ledger could not be tidied'))
       schedule()
     })
   }

@@ -5,6 +5,7 @@ import { supervise, type Supervisor, type SupervisorOptions } from '../device-dr
 import type { Cancel, Platform } from '../policy/platform.ts'
 import type { AgentConfig } from './config.ts'
 import { authorizer } from './decisions/authorize.ts'
+import { keepOutcomes } from './decisions/outcomes.ts'
 import { exitClaimer } from './decisions/claim-exit.ts'
 import { givingUp } from './decisions/give-up.ts'
 import { verifyPickupCode } from './decisions/pickup-code.ts'
@@ -188,7 +189,8 @@ export function startAgent(parts: AgentParts): Agent {
   tellCloud = link.kick
 
   const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs })
-  const deciding = { platform, agentId: identity.agentId, storeId: identity.storeId, ledger, clock, trust, link, items, home, giveUp, log, execute }
+  const outcomes = keepOutcomes({ ledger, timers: platform.timers, log })
+  const deciding = { platform, agentId: identity.agentId, storeId: identity.storeId, ledger, clock, trust, link, items, home, giveUp, outcomes, log, execute }
   const authorize = authorizer(deciding)
   const gates = openGates({
     platform,
@@ -301,6 +303,7 @@ export function startAgent(parts: AgentParts): Agent {
       await link.stop()
       // Whatever was under way is written down with its outcome.
       await Promise.allSettled(underWay)
+      await outcomes.stop()
       items.close()
       ledger.close()
     },

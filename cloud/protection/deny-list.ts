@@ -28,7 +28,7 @@ export async function deny(call: Pick<Call, 'db' | 'services' | 'afterCommit'>, 
 }
 
 /** Puts a single authorization on its store's deny list. */
-export async function denyNonce(call: Call, row: ProtectionAuthorizationRow): Promise<void> {
+export async function denyNonce(call: Pick<Call, 'db' | 'services' | 'afterCommit'>, row: ProtectionAuthorizationRow): Promise<void> {
   await deny(call, row.store_id, [{ kind: 'nonce', nonce: row.nonce, until: row.exp + GUARD_SECONDS }])
 }
 

@@ -8,10 +8,10 @@ import { bindItem } from './bind-item.ts'
 import type { EvidenceScope } from './evidence-scope.ts'
 import type { ReceiptPurchase } from './evidence-facts.ts'
 import { acknowledgeAbout, raiseException, WITHDRAWN } from './exceptions.ts'
-import { freeUnused } from './leases.ts'
+import { freeUnused, giveUpLease } from './leases.ts'
 import { updateRedemption } from './redemptions.ts'
-import { settleRight, unitOf } from './settle-right.ts'
 import type { UnitKey } from './rights.ts'
+import { settleRight, unitOf } from './settle-right.ts'
 import { viewAuthorization } from './view.ts'
 
 /**
@@ -126,12 +126,23 @@ async function useUnits(scope: EvidenceScope, witness: Witness, claim: Claim, pu
     if (!unit) continue
     const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: claim.rightClass, purchaseId: purchase.purchase_id }
     if (!(await add(scope, witness, claim, ordinal, claim.rightClass, key))) continue
+    await endLease(scope, key, claim.nonce)
     await settleUnit(scope, witness, key, claim)
     used.push(key)
   }
   scope.due.subjects.push(...used)
   await tellOthers(scope, witness, purchase, used)
   return true
+}
+
+/** A token whose unit was used by other means must not release it once more: it may lie in an answer that got lost. */
+async function endLease(scope: EvidenceScope, key: UnitKey, by: string): Promise<void> {
+  const right = await scope.uses.right(key)
+  if (right?.state !== 'leased' || right.nonce === null || right.nonce === by) return
+  const lease = await findAuthorization(scope.db, right.nonce)
+  if (!lease) return
+  await handOver(scope)
+  await giveUpLease(scope, lease)
 }
 
 function add(scope: EvidenceScope, witness: Witness, claim: Claim, ordinal: number, rightClass: RightClass, unit: { lineId: string; unitNo: number } | undefined): Promise<boolean> {
@@ -280,8 +291,13 @@ export async function applyVoid(scope: EvidenceScope, witness: Witness, nonce: s
   return true
 }
 
-async function freeLeases({ db, uses }: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
+async function freeLeases(scope: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
+  await handOver(scope)
+  await freeUnused(scope, row)
+}
+
+/** Rights are written by others now. */
+async function handOver({ uses }: EvidenceScope): Promise<void> {
   await uses.flush()
   uses.forget()
-  await freeUnused({ db }, row)
 }

@@ -54,8 +54,10 @@ export async function viewLease(call: Call, right: RightView | undefined, device
   return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS, held: row }
 }
 
+type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
+
 /** Takes an authorization back and frees the rights of its steps that were not used. */
-export async function revoke(call: Call, row: ProtectionAuthorizationRow, reason: string): Promise<ProtectionAuthorizationRow> {
+export async function revoke(call: Revoking, row: ProtectionAuthorizationRow, reason: string): Promise<ProtectionAuthorizationRow> {
   if (row.revoked_ms !== null) return row
   const { store_id: storeId, agent_id: agentId, nonce } = row
   const revoked = await updateAuthorization(call.db, row, { revoked_ms: call.nowMs, ...(agentId !== null && { void_asked_ms: row.void_asked_ms ?? call.nowMs }) })
@@ -67,6 +69,18 @@ export async function revoke(call: Call, row: ProtectionAuthorizationRow, reason
   }
   call.services.log.info({ nonce: row.nonce.slice(0, 8), reason }, 'an authorization was revoked')
   return revoked
+}
+
+/**
+ * Has an authorization given up whose unit was used by other means. What its agent did with it before it hears that is no
+ * offence, so it is not taken back; a device without agent asks us, and hears no.
+ */
+export async function giveUpLease(call: Revoking, row: ProtectionAuthorizationRow): Promise<void> {
+  const { store_id: storeId, agent_id: agentId, nonce } = row
+  if (agentId === null) return void (await revoke(call, row, 'a unit of it was used by the receipt'))
+  if (row.void_asked_ms !== null) return
+  await updateAuthorization(call.db, row, { void_asked_ms: call.nowMs })
+  call.afterCommit(() => call.services.agents.tell({ storeId, agentId }, { command: 'void', nonce }))
 }
 
 /** Frees what an authorization still leases: its steps without a redemption. */

@@ -28,6 +28,24 @@ const byId = prepared((db, p: { redemptionId: string; tenant: string }) =>
   db.selectFrom('redemption').selectAll().where('redemption_id', '=', p.redemptionId).where('tenant', '=', p.tenant).orderBy('nonce').orderBy('step'),
 )
 
+/** Who gave one up will never use it. */
+const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: number; rightClass: string }) =>
+  db
+    .selectFrom('protection_authorization as a')
+    .innerJoin('authorization_unit as u', 'u.nonce', 'a.nonce')
+    .select(['a.nonce', 'a.device_id', 'a.exp'])
+    .where('a.purchase_id', '=', p.purchaseId)
+    .where('a.right_class', '=', p.rightClass)
+    .where('u.line_id', '=', p.lineId)
+    .where('u.unit_no', '=', p.unitNo)
+    .where('a.voided_ms', 'is', null)
+    // A device without agent asks us before it acts.
+    .where((eb) => eb.or([eb('a.revoked_ms', 'is', null), eb('a.agent_id', 'is not', null)]))
+    .where((eb) => eb.not(eb.exists(eb.selectFrom('redemption as r').select('r.nonce').whereRef('r.nonce', '=', 'a.nonce').whereRef('r.step', '=', eb('u.ordinal', '+', 1)))))
+    .orderBy('a.exp', 'desc')
+    .limit(1),
+)
+
 /** Adds a fact; false when it was known. */
 export async function addRedemption(db: Db, redemption: NewRedemption): Promise<boolean> {
   return (await insert(db, redemption)).length > 0
@@ -57,4 +75,10 @@ export async function updateOutcome(db: Db, { nonce, step, redemption_id: redemp
 /** Writes what is known of the outcome of one that staff have looked at. */
 export async function updateRedemption(db: Db, { nonce, step, redemption_id }: RedemptionRow, change: Partial<Pick<RedemptionRow, 'outcome' | 'resolved_by' | 'reported'>>): Promise<void> {
   await db.updateTable('redemption').set(change).where('nonce', '=', nonce).where('step', '=', step).where('redemption_id', '=', redemption_id).execute()
+}
+
+/** Of the authorizations that cover a unit and whose step nobody has used, the one that ends last. */
+export async function unusedLease(db: Db, { purchaseId, lineId, unitNo, rightClass }: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined> {
+  const [lease] = await unusedOf(db, { purchaseId, lineId, unitNo, rightClass })
+  return lease
 }

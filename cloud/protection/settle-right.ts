@@ -1,7 +1,7 @@
 import { joinUses, type UnitUse } from '../../policy/unit-uses.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
 import type { RedemptionRow } from '../persistence/tables/protection.ts'
-import type { UnitKey } from './rights.ts'
+import { LEASE_GUARD_MS, type UnitKey } from './rights.ts'
 import type { Uses } from './uses.ts'
 
 /** The unit that a redemption used up; undefined for a fixture. */
@@ -14,15 +14,18 @@ export async function unitOf(uses: Pick<Uses, 'right'>, { line_id, unit_no, righ
 
 /**
  * Brings the right of a unit to what all its redemptions come to; answers whether somebody got two for one. A lease stays
- * beside what nobody knows or what failed, unless it has just ended.
+ * beside what nobody knows or what failed, unless it has just ended; one that a receipt went past comes back.
  */
 export async function settleRight(uses: Uses, key: UnitKey, leaseEnded = false): Promise<{ isDouble: boolean; isReturned: boolean }> {
   const { use, failures, isDouble } = joinUses((await uses.ofUnit(key)).map(useOf))
   const right = await uses.right(key)
   // Goods that came back are nobody's to take off a second time.
   if (right?.outcome === 'returned') return { isDouble, isReturned: true }
-  if (right?.state === 'leased' && !leaseEnded && (use === null || use.outcome === 'unknown')) return { isDouble, isReturned: false }
-  if (use) {
+  const isOpen = use === null || use.outcome === 'unknown'
+  if (right?.state === 'leased' && !leaseEnded && isOpen) return { isDouble, isReturned: false }
+  const lease = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await uses.unusedLease(key) : undefined
+  if (lease) await uses.lease(key, { nonce: lease.nonce, deviceId: lease.device_id, untilMs: lease.exp * 1_000 + LEASE_GUARD_MS }, failures)
+  else if (use) {
     const isSame = right?.state === 'used' && right.redemption_id === use.redemptionId && right.nonce === use.nonce && right.failures === failures
     const known = isSame ? right.outcome : null
     if (!isSame) await uses.use(key, use, failures)

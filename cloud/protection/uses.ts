@@ -3,8 +3,8 @@ import type { Db } from '../persistence/database.ts'
 import { inChunks } from '../persistence/in-chunks.ts'
 import { preparedForMany } from '../persistence/prepared-many.ts'
 import type { RedemptionRow, UnitRightRow } from '../persistence/tables/protection.ts'
-import { addRedemption, addRedemptions, findRedemptions, redemptionsOfUnit, updateOutcome, type NewRedemption } from './redemptions.ts'
-import { findRight, freeRight, noteOutcome, useRight, writeRights, type UnitKey } from './rights.ts'
+import { addRedemption, addRedemptions, findRedemptions, redemptionsOfUnit, unusedLease, updateOutcome, type NewRedemption } from './redemptions.ts'
+import { findRight, freeRight, leaseRight, noteOutcome, useRight, writeRights, type UnitKey } from './rights.ts'
 
 /**
  *   prepare ─ ofId · ofUnit · right · add · setOutcome · use · free … ─ flush
@@ -26,7 +26,10 @@ export interface Uses {
   add(redemption: NewRedemption): Promise<boolean>
   setOutcome(row: RedemptionRow, outcome: Outcome): Promise<void>
   use(key: UnitKey, use: { nonce: string; deviceId: string; redemptionId: string }, failures: number): Promise<void>
+  lease(key: UnitKey, lease: { nonce: string; deviceId: string; untilMs: number }, failures: number): Promise<void>
   free(key: UnitKey, failures: number): Promise<void>
+  /** Of the authorizations that cover the unit and whose step nobody has used, the one that ends last. */
+  unusedLease(key: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined>
   noteOutcome(redemptionId: string, key: UnitKey, outcome: Outcome): Promise<void>
 }
 
@@ -64,6 +67,13 @@ export function usesIn(db: Db, tenant: string): Uses {
     return true
   }
 
+  async function flush(): Promise<void> {
+    for (const chunk of inChunks([...added].flatMap((name) => redemptions.get(name) ?? []))) await addRedemptions(db, chunk)
+    for (const chunk of inChunks([...changed].flatMap((name) => rights.get(name) ?? []))) await writeRights(db, chunk)
+    added.clear()
+    changed.clear()
+  }
+
   return {
     async prepare(redemptionIds, lineIds) {
       const askedIds = [...redemptionIds].filter((id) => !ids.has(id))
@@ -75,12 +85,7 @@ export function usesIn(db: Db, tenant: string): Uses {
       for (const row of [...known, ...ofThese]) note(row)
       for (const row of rightRows) rights.set(unitName(row.line_id, row.unit_no, row.right_class), row)
     },
-    async flush() {
-      for (const chunk of inChunks([...added].flatMap((name) => redemptions.get(name) ?? []))) await addRedemptions(db, chunk)
-      for (const chunk of inChunks([...changed].flatMap((name) => rights.get(name) ?? []))) await writeRights(db, chunk)
-      added.clear()
-      changed.clear()
-    },
+    flush,
     forget() {
       for (const known of [ids, lines, redemptions, byId, byUnit, rights, added, changed]) known.clear()
     },
@@ -120,6 +125,14 @@ export function usesIn(db: Db, tenant: string): Uses {
     },
     async free(key, failures) {
       if (!noteRight(key, { state: 'free', failures })) await freeRight(db, key, failures)
+    },
+    async lease(key, { nonce, deviceId, untilMs }, failures) {
+      const isNoted = noteRight(key, { state: 'leased', nonce, device_id: deviceId, until_ms: untilMs, failures })
+      if (!isNoted) await leaseRight(db, key, { nonce, deviceId, untilMs }, failures)
+    },
+    async unusedLease(key) {
+      await flush()
+      return unusedLease(db, key)
     },
     async noteOutcome(redemptionId, key, outcome) {
       if (!lines.has(key.lineId)) return noteOutcome(db, redemptionId, key, outcome)

@@ -19,6 +19,7 @@ import { decideByReceipt, type HomeView } from './by-receipt.ts'
 import { decideByToken } from './by-token.ts'
 import type { GiveUp } from './give-up.ts'
 import { decideOnline } from './online.ts'
+import type { Outcomes } from './outcomes.ts'
 import type { Ask, AuthorizeAnswer, AuthorizeRequest, Grant, Verdict } from './request.ts'
 
 /**
@@ -39,6 +40,7 @@ export interface AuthorizeParts {
   home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'ask' | 'giveBack'>
   /** What was fetched and not used is given up. */
   giveUp: Pick<GiveUp, 'unlessUsed'>
+  outcomes: Pick<Outcomes, 'settle'>
   log: Log
   /** Moves a device; never throws. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
@@ -158,7 +160,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     const { request, device } = ask
     // In the order of time, so that the index pages of claims that are written together are the same.
     const redemptionId = grant.homeRedemption ?? newId(grant.source === 'override' ? OVERRIDE_ID : 'rdm', platform)
-    let eventId = grant.eventId ?? null
+    let told: ProtectionEvent | undefined
     const claimed: Claimed = await ledger.claim(
       {
         redemptionId,
@@ -173,16 +175,16 @@ export function authorizer(parts: AuthorizeParts): Authorize {
         isolated: grant.isolated,
         approval: grant.approval,
         operatorId: request.operatorId,
+        endsAsk: grant.homeRedemption !== undefined,
         nowMs: clock.now().nowMs,
       },
       () => {
         if (!offline) return undefined
-        const event = { type: 'protection.device.offline' as const, ...baseEvent(request, device, true), ...usedUp(grant), ...(grant.itemStatus && { itemStatus: grant.itemStatus }) }
-        eventId ??= event.eventId
-        return event
+        // A transaction that was undone in company is tried again alone: it is the same event.
+        told ??= { type: 'protection.device.offline' as const, ...baseEvent(request, device, true), ...usedUp(grant), ...(grant.itemStatus && { itemStatus: grant.itemStatus }) }
+        return told
       },
     )
-    if (grant.homeRedemption !== undefined) await ledger.commits.durably(() => ledger.homeGrants.asked(redemptionId))
     if (!claimed.ok) return { refused: claimed.reason }
     const done = request.isOpen === true ? ALREADY_OPEN : await actuate(redemptionId, ask)
     await settle(ask, grant, redemptionId, done, offline)
@@ -193,7 +195,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       expiresAt: new Date(grant.exp * 1_000).toISOString(),
       itemCount: grant.count,
       remaining: grant.remaining ?? claimed.remaining,
-      eventId,
+      eventId: grant.eventId ?? told?.eventId ?? null,
       offline,
       outcome: done.outcome,
       ...(grant.itemStatus && { itemStatus: grant.itemStatus }),
@@ -221,7 +223,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       ...(outcome !== 'confirmed' && { reason: reasonOf(outcome, detail) }),
       detail: detail.slice(0, 300),
     }
-    await ledger.settle(redemptionId, outcome, clock.now().nowMs, event)
+    await parts.outcomes.settle(redemptionId, outcome, clock.now().nowMs, event)
   }
 
   /** A verdict and what follows from it; `refused` when the ledger would not have it. */

@@ -27,6 +27,8 @@ export interface ClaimRequest {
   /** The grant rests on this operator's word; `limit` per hour. */
   approval?: { operatorId: string; limit: number } | undefined
   operatorId?: string | undefined
+  /** The home gave the right under this redemption id: the question is done with. */
+  endsAsk?: boolean
   nowMs: number
 }
 

@@ -70,6 +70,7 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
   const journal = openJournal(db, ledgerId, current)
   const openedAt = journal.head
   const claims = openClaims(db)
+  const homeGrants = openHomeGrants(db, claims)
   let told = journal.head.seq
   const work = commits(db, {
     onUndone: journal.reload,
@@ -97,12 +98,13 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
     },
     journal,
     claims,
-    homeGrants: openHomeGrants(db, claims),
+    homeGrants,
     marks,
     cloudGeneration: openCloudGeneration(marks, journal),
     commits: work,
     claim: (request, event) =>
       work.durably(() => {
+        if (request.endsAsk) homeGrants.asked(request.redemptionId)
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
         const told = event(claimed)

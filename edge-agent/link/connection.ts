@@ -78,8 +78,10 @@ const LONGEST_RETRY_MS = 15_000
 const POLL_MS = 15_000
 /** Looks at the documents in a row, and a second from then on: hints come from anybody. */
 const LOOKS = { most: 20, perSecond: 2, pauseMs: 500 }
-/** How often the time is asked while online: only the answer sets a clock back that a wrong signed time has put ahead. */
+/** How often the time is asked while online: only the answer sets a clock back that a wrong one has put ahead. */
 const ASK_TIME_MS = 10 * 60_000
+/** A time that was not believed is asked for once more: the second answer decides. */
+const ASK_DOUBTED_MS = 60_000
 
 /** Keeps a connection for as long as the agent runs; starts at once. */
 export function connect(parts: ConnectionParts): Connection {
@@ -91,7 +93,7 @@ export function connect(parts: ConnectionParts): Connection {
   let cameOnline = false
   const readyWaiters = new Set<(isReady: boolean) => void>()
   let triesFailed = 0
-  let timeAskedAt = 0
+  let timeDueAt = 0
   let running: Promise<void> | undefined
 
   const onChange = () => {
@@ -145,13 +147,13 @@ export function connect(parts: ConnectionParts): Connection {
     },
   })
 
-  /** Signed time that cannot be an old copy, as it answers our own nonce. */
+  /** Signed time that cannot be an old copy, as it answers our own nonce. Without an answer it is asked again with the next look. */
   async function askTime(): Promise<void> {
-    timeAskedAt = platform.clock.elapsed()
     const nonce = Buffer.from(platform.random.bytes(16)).toString('base64url')
     const answer = await http.get(`time?nonce=${nonce}`, CALL_MS)
     const time = answer.kind === 'answered' ? answer.body['time'] : undefined
     const taken = typeof time === 'string' ? trust.acceptTime(time, nonce) : undefined
+    if (taken) timeDueAt = platform.clock.elapsed() + (taken.taken ? ASK_TIME_MS : ASK_DOUBTED_MS)
     if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(`time: ${taken.detail}`)
   }
 
@@ -224,7 +226,7 @@ export function connect(parts: ConnectionParts): Connection {
         if (renewed === undefined) return session.goOffline('the login could not be renewed')
         await broker.open(() => messages.assertion(renewed, nowMs()))
       }
-      if (platform.clock.elapsed() - timeAskedAt >= ASK_TIME_MS) await askTime()
+      if (platform.clock.elapsed() >= timeDueAt) await askTime()
       // Whoever calls for a look all the time is heard now and then.
       if (!looks.spend()) await pause(platform.timers, LOOKS.pauseMs, stopping.signal).catch(() => undefined)
       isDirty = false
@@ -247,7 +249,10 @@ export function connect(parts: ConnectionParts): Connection {
   async function run(): Promise<void> {
     let delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
     while (!stopping.signal.aborted) {
-      await live().catch((error: unknown) => log.error({ err: error }, 'the link failed'))
+      await live().catch((error: unknown) => {
+        if (error instanceof LedgerFull) log.warn({}, 'the disk is full: the link begins anew')
+        else log.error({ err: error }, 'the link failed')
+      })
       if (stopping.signal.aborted) return
       // A life that came as far as being online begins the pauses anew.
       if (session.isOnline || cameOnline) delays = retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)

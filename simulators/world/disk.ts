@@ -1,6 +1,6 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
 import { copyFileSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 
 /**
  *   process ── BEGIN … COMMIT ──▶ files of this life ── crash: copied as they lie ──▶ files of the next life
@@ -71,18 +71,25 @@ export function newDisk(root: string, names: readonly string[], watcher: DiskWat
     return Object.assign(new Error(text), { code })
   }
 
+  /** A process that died while it started may open a file only afterwards: of the life that the file belongs to. */
+  function lifeOf(connection: Connection): number {
+    return Number(basename(dirname(connection.name)))
+  }
+
   function watchCommit(connection: Connection, statement: Statement): Statement {
     const commit = statement.run.bind(statement)
+    const isAlive = () => lifeOf(connection) === life && watcher.isAlive()
     const run = () => {
-      if (!watcher.isAlive()) return commit()
+      if (!isAlive()) return commit()
       watcher.beforeCommit()
-      const failing = watcher.isAlive() ? fault : undefined
+      const failing = isAlive() ? fault : undefined
       fault = undefined
       if (failing === 'full') throw failure('SQLITE_FULL', 'database or disk is full')
       if (failing === 'io-lost') throw failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       const done = commit()
+      // It is on the disk now, whatever the process is told.
+      if (isAlive()) watcher.afterCommit(connection)
       if (failing === 'io-kept') throw failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
-      if (watcher.isAlive()) watcher.afterCommit(connection)
       return done
     }
     Object.defineProperty(statement, 'run', { value: run })
@@ -100,8 +107,8 @@ export function newDisk(root: string, names: readonly string[], watcher: DiskWat
       return folder
     },
     watch(connection, name) {
-      const wal = join(folder, `${name}-wal`)
-      connections.push({ connection, name, walBytes: existsSync(wal) ? statSync(wal).size : 0, life })
+      const wal = `${connection.name}-wal`
+      connections.push({ connection, name, walBytes: existsSync(wal) ? statSync(wal).size : 0, life: lifeOf(connection) })
       if (connection.readonly) return connection
       const prepare = connection.prepare.bind(connection) as (sql: string) => Statement
       const watched = (sql: string) => (sql === 'COMMIT' ? watchCommit(connection, prepare(sql)) : prepare(sql))

@@ -24,7 +24,7 @@ export interface StateChange {
   became: string
 }
 
-/** What may become what. A right that was used is free again only when the release failed. */
+/** What may become what. A right that was used is free again only when the release failed, or lent again to the token that was out when it was used. */
 const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly string[]>>> = {
   purchase: {
     CREATED: ['PENDING_PAYMENT', 'CANCELLED', 'SUCCESS'],
@@ -36,8 +36,8 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
   right: {
     'free:': ['leased', 'used'],
     'leased:': ['free', 'used'],
-    'used:': ['free'],
-    'used:unknown': ['free'],
+    'used:': ['free', 'leased'],
+    'used:unknown': ['free', 'leased'],
     'used:confirmed': [],
     'used:returned': [],
   },

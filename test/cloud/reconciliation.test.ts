@@ -94,6 +94,27 @@ onEveryDatabase('reconciliation', (kind) => {
     })
   })
 
+  describe('a receipt that goes past a lease', () => {
+    const ctiOf = async ({ transactionId }: Json) =>
+      (await shop.cloud.db.database.reads.selectFrom('purchase').select('cti').where('purchase_id', '=', transactionId).executeTakeFirstOrThrow()).cti ?? ''
+    const askedFor = async () => (await agent.call('fetchSignedDocuments', {})).body.commands as string[] | undefined
+
+    it('grants no second token for what the first may still release, until that is given up', async () => {
+      const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }])
+      const cti = await ctiOf(purchase)
+      // The answer with this token got lost: the agent decides by the receipt.
+      const lost = await grant(purchase)
+      await report({ ...claim(cti, 'r-past-1', 'receipt'), ordinals: [0] }, { ...claim(cti, 'r-past-2', 'receipt'), ordinals: [1] })
+      expect(await askedFor()).toHaveLength(1)
+      await report(outcome('r-past-1', 'confirmed'), outcome('r-past-2', 'failed'))
+      expect(await grant(purchase)).toBeNull()
+      await report({ kind: 'void', nonce: lost })
+      expect(await askedFor()).toBeUndefined()
+      const next = await agent.call('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: till, operatorId })
+      expect(next.body).toMatchObject({ authorizationToken: expect.any(String), itemCount: 1 })
+    })
+  })
+
   describe('evidence', () => {
     it('comes to the same, with each exception once, in any order and however often it is told', async () => {
       const other = await enrolTestAgent(shop)

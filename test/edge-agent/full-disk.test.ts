@@ -76,6 +76,28 @@ describe('an agent in touch with its broker', () => {
   })
 })
 
+describe('an agent whose disk is full just as the lock has moved', () => {
+  let store: TestStore
+  afterEach(() => store.stop())
+
+  it('tells how it went, and writes it down when there is room', async () => {
+    let isFull = false
+    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const { shop, agent } = store
+    const { purchase, receipt } = await store.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+    const asked = store.authorize({ deviceId: shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+    await store.until('the lock moves', () => store.pulses('station') === 1)
+    isFull = true
+    expect(await store.drive(asked)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    await store.world.advance(5_000)
+    expect(agent.ledger.claims.open()).toHaveLength(1)
+    isFull = false
+    await store.until('the outcome is on the disk', () => agent.ledger.claims.open().length === 0)
+    const tagStatus = async () => ((await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })) as { securityTagStatus: string }).securityTagStatus
+    await store.until('the cloud knows', async () => (await tagStatus()) === 'deactivated', 30_000)
+  })
+})
+
 describe('a cloud whose disk fails as it starts', () => {
   it('tells what failed, not that there was nothing to undo', async () => {
     const file = `${temporaryFolder('failing')}/cloud.db`

@@ -1,0 +1,69 @@
+import type { ProtectionEvent } from '../../policy/events.ts'
+import type { Cancel, Timers } from '../../policy/platform.ts'
+import type { Outcome } from '../../policy/vocabulary.ts'
+import { LedgerFull } from '../ledger/commit.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Log } from '../log.ts'
+
+/**
+ * What became of claims, on its way into the ledger. A disk may be full just when the device has moved: the outcome
+ * waits in memory for room, and nobody who stands there waits with it. Only a process that ends before there is room leaves
+ * the claim to the next start, which can but call it unknown (recovery.ts).
+ */
+export interface Outcomes {
+  /** Resolves once it is on the disk, or waits for room there. */
+  settle(redemptionId: string, outcome: Outcome, atMs: number, event: ProtectionEvent): Promise<void>
+  /** Tries what waits a last time. */
+  stop(): Promise<void>
+}
+
+/** Between tries, ms. */
+const RETRY_MS = 1_000
+/** A full disk refuses new claims, so no more wait than devices were moving. */
+const WAITING_LIMIT = 1_000
+
+/** Outcomes of this ledger's claims. */
+export function keepOutcomes({ ledger, timers, log }: { ledger: Pick<Ledger, 'settle'>; timers: Timers; log: Log }): Outcomes {
+  const waiting = new Map<string, () => Promise<void>>()
+  let cancel: Cancel | undefined
+
+  /** In their order; the first that finds no room ends the round. */
+  async function tryAll(): Promise<void> {
+    for (const [redemptionId, write] of waiting) {
+      try {
+        await write()
+      } catch (error) {
+        if (error instanceof LedgerFull) return
+        log.error({ err: error, redemptionId }, 'an outcome could not be written down')
+      }
+      waiting.delete(redemptionId)
+    }
+  }
+
+  function later(): void {
+    cancel ??= timers.after(RETRY_MS, () => {
+      void tryAll().then(() => {
+        cancel = undefined
+        if (waiting.size > 0) later()
+      })
+    })
+  }
+
+  return {
+    async settle(redemptionId, outcome, atMs, event) {
+      const write = () => ledger.settle(redemptionId, outcome, atMs, event)
+      try {
+        await write()
+      } catch (error) {
+        if (!(error instanceof LedgerFull) || waiting.size >= WAITING_LIMIT) throw error
+        log.warn({ redemptionId, outcome }, 'the disk is full: an outcome is written down when there is room')
+        waiting.set(redemptionId, write)
+        later()
+      }
+    },
+    async stop() {
+      cancel?.()
+      await tryAll()
+    },
+  }
+}
