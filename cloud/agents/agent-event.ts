@@ -1,15 +1,15 @@
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { DeviceType, ItemStatus } from '../../policy/vocabulary.ts'
 import { raiseForDenial } from '../assistance/raise-for-denial.ts'
-import { iso, present } from '../operations/fields.ts'
+import { present } from '../operations/fields.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { findAuthorization, unitsOfAuthorization } from '../protection/authorizations.ts'
 import type { EvidenceScope } from '../protection/evidence-scope.ts'
 import { noteReported } from '../protection/exceptions.ts'
 import { readItem } from '../protection/item-queries.ts'
 
-/** An agent's event with what only the cloud knows of it: the purchase, the line, the device's place. To be kept by `storeEvents`. */
-export async function takeAgentEvent(scope: EvidenceScope, agent: AgentRow, event: ProtectionEvent): Promise<ProtectionEvent> {
+/** An agent's event with what only the cloud knows of it: the purchase, the line, the device's place, when it was taken in. To be kept by `storeEvents`. */
+export async function takeAgentEvent(scope: EvidenceScope, agent: AgentRow, event: ProtectionEvent, processedAt: string): Promise<ProtectionEvent> {
   const device = event.deviceId === undefined ? undefined : await scope.facts.device(event.deviceId)
   const place = device && {
     deviceType: device.device_type as DeviceType,
@@ -20,7 +20,7 @@ export async function takeAgentEvent(scope: EvidenceScope, agent: AgentRow, even
   }
   const about = event.replayProtectedNonce === undefined ? undefined : await subjectOf(scope, event.replayProtectedNonce)
   // Not as a literal of three spreads, which costs up to forty times as much on Node 20.
-  const whole: ProtectionEvent = Object.assign(present(Object.assign({}, place, about)), event, { storeId: agent.store_id, processedAt: iso(scope.nowMs) })
+  const whole: ProtectionEvent = Object.assign(present(Object.assign({}, place, about)), event, { storeId: agent.store_id, processedAt })
   await noteReported(scope, whole, agent.agent_id)
   await raiseForDenial(scope, whole, Date.parse(whole.occurredAt))
   return whole

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { BrokenInvariant } from '../../policy/assert.ts'
 import type { JournalBody } from '../../policy/journal.ts'
 import { Failure } from '../operations/failure.ts'
+import { iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { applyClaim, applyOutcome, applyVoid, type Witness } from '../protection/evidence.ts'
@@ -64,9 +65,10 @@ async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly 
   if (bodies.length > 1) await scope.uses.prepare(bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])), lineIds)
   const applied: boolean[] = []
   const events = []
+  const processedAt = iso(scope.nowMs)
   for (const body of bodies) {
     const isKnown = await applyEvidence(scope, agent, body)
-    if (body.event) events.push(await takeAgentEvent(scope, agent, body.event))
+    if (body.event) events.push(await takeAgentEvent(scope, agent, body.event, processedAt))
     if (!isKnown) await raiseUnapplied(scope, agent, body)
     applied.push(isKnown)
   }
