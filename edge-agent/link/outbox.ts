@@ -13,15 +13,22 @@ export interface Outbox {
   readonly acked: number
   /** The rows after number `from`, signed, as many as a batch takes, and the number of the last; undefined when there are none. */
   next(from: number, nowMs: number): { batch: string; to: number } | undefined
-  /** Takes an acknowledgement; false when it is not the cloud's, not for this ledger, of another chain, or of a cloud that was restored since or is not known to be. */
-  acknowledge(ack: string): boolean
+  /**
+   * Takes an acknowledgement. `awaited`: the last row that is under way; while more words are to come, only every fourth is
+   * written down, for each is a flush to the disk and the last one covers all. False when it is not the cloud's, not for this ledger, of another chain, or of a cloud that was restored since or is not known to be.
+   */
+  acknowledge(ack: string, awaited?: number): boolean
 }
 
 /** Rows in a batch are kept below the size of a bundle. */
 const BATCH_CHARACTERS = 120_000
 
+/** Acknowledgements that are known in memory only, at most. */
+const ACKS_UNWRITTEN = 4
+
 /** Batches of the journal that the cloud has not acknowledged. */
 export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId: string): Outbox {
+  let unwritten = 0
   return {
     get waiting() {
       return ledger.journal.waiting
@@ -42,13 +49,15 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
       const last = fitting.at(-1)
       return last && { batch: messages.batch(after, fitting, nowMs), to: last.seq }
     },
-    acknowledge(ack) {
+    acknowledge(ack, awaited = 0) {
       const opened = openDocument<AckClaims>(ack, DOCUMENT_KINDS.ack, { keys: trust.keys, audience: agentId })
       const claims = opened.ok ? AckClaims.safeParse(opened.claims) : undefined
       if (!claims?.success || claims.data.ledger !== ledger.ledgerId || claims.data.generation !== ledger.generation) return false
       const { seq, head, cloudGeneration = 1 } = claims.data
       // What the cloud had before it was restored it may have lost.
       if (cloudGeneration !== (ledger.cloudGeneration.current ?? 1)) return false
+      if (seq < awaited && ++unwritten < ACKS_UNWRITTEN) return ledger.journal.hear(seq, head)
+      unwritten = 0
       return ledger.commits.now(() => {
         if (!ledger.journal.acknowledge(seq, head)) return false
         ledger.claims.acknowledged(seq)

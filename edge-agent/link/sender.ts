@@ -148,7 +148,7 @@ export function sender(parts: SenderParts): Sender {
     onAck(ack) {
       // An old one, played again and again, must not put off what waits for its own.
       const before = outbox.acked
-      if (isStopped || !outbox.acknowledge(ack) || outbox.acked === before) return
+      if (isStopped || !outbox.acknowledge(ack, published.at(-1)) || outbox.acked === before) return
       parts.onPublished(true)
       taken(before)
     },
