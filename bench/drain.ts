@@ -38,8 +38,8 @@ export const drain: Figure = { name: 'drain', run }
 type Call = (operation: string, body: object, bearer?: string) => Promise<Record<string, unknown>>
 
 async function run({ quick, folder, random, note }: Bench): Promise<Result> {
-  const batchesOfSlice = quick ? 5 : 20
-  const rounds = quick ? 5 : 15
+  const batchesOfSlice = quick ? 5 : 60
+  const rounds = quick ? 5 : 9
   const rowsOfSlice = batchesOfSlice * BATCH_LIMIT
   const releasesOfAll = ((rounds + 1) * rowsOfSlice) / ROWS_OF_RELEASE
   const { running, platform } = await openBenchCloud(join(folder, 'cloud'))
