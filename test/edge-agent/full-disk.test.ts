@@ -76,6 +76,32 @@ describe('an agent in touch with its broker', () => {
   })
 })
 
+describe('an agent whose question for the time got lost', () => {
+  let store: TestStore
+  afterEach(() => store.stop())
+
+  it('asks again with its next look', async () => {
+    const line = { publish: () => undefined, subscribe: () => undefined, close: () => undefined }
+    store = await openStore({ parts: { openLine: () => Promise.resolve(line) } })
+    const { app } = store.shop.cloud.cloud
+    const answer = app.request.bind(app)
+    let isAnswered = false
+    let times = 0
+    vi.spyOn(app, 'request').mockImplementation((url, ...rest) => {
+      if (!String(url).includes('/time?')) return answer(url, ...rest)
+      times++
+      return isAnswered ? answer(url, ...rest) : Promise.reject(new Error('lost'))
+    })
+    store.world.sleep(11 * 60_000)
+    await store.world.advance(20_000)
+    expect(times).toBeGreaterThan(0)
+    isAnswered = true
+    times = 0
+    await store.world.advance(60_000)
+    expect(times).toBe(1)
+  })
+})
+
 describe('an agent whose disk is full just as the lock has moved', () => {
   let store: TestStore
   afterEach(() => store.stop())
@@ -95,6 +121,26 @@ describe('an agent whose disk is full just as the lock has moved', () => {
     await store.until('the outcome is on the disk', () => agent.ledger.claims.open().length === 0)
     const tagStatus = async () => ((await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })) as { securityTagStatus: string }).securityTagStatus
     await store.until('the cloud knows', async () => (await tagStatus()) === 'deactivated', 30_000)
+  })
+})
+
+describe('two releases of one moment whose commit finds the disk full', () => {
+  let store: TestStore
+  afterEach(() => store.stop())
+
+  it('are tried again each alone, and told under the ids that are written down', async () => {
+    let fullFor = 0
+    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (fullFor-- > 0 ? 'SQLITE_FULL' : undefined)) } })
+    const { shop, agent } = store
+    const { receipt } = await store.buy([{ ean: shop.products[0].ean, quantity: 2 }])
+    await store.world.advance(1_000)
+    store.network(false)
+    await store.until('it knows that it is alone', () => !agent.link.isOnline, 60_000)
+    const ask = () => store.authorize({ deviceId: shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+    fullFor = 1
+    const answers = await store.drive(Promise.all([ask(), ask()]))
+    const written = agent.ledger.journal.unsent(100).rows.map((row) => row.body.event?.eventId)
+    for (const answer of answers) expect(written).toContain(answer.eventId)
   })
 })
 
