@@ -219,4 +219,18 @@ onEveryDatabase('reconciliation', (kind) => {
   it('leaves no error in the log', () => {
     expect(shop.cloud.errors).toEqual([])
   })
+
+  it('applies the rows around one that breaks a promise of ours, each once', async () => {
+    const [first, broken, last] = [await buy(), await buy(), await buy()]
+    const [before, gone, after] = [await grant(first), await grant(broken), await grant(last)]
+    const { database } = shop.cloud.db
+    await database.write((db) => db.updateTable('protection_authorization').set({ item_id: 'itm_gone' }).where('nonce', '=', gone).execute())
+    const batch = [claim(before, 'r-before'), outcome('r-before', 'confirmed'), claim(gone, 'r-broken'), claim(after, 'r-after'), outcome('r-after', 'confirmed')]
+    expect((await report(...batch)).body).toMatchObject({ success: true, accepted: 5 })
+    expect(shop.cloud.errors).toHaveLength(1)
+    expect([await status(first), await status(broken), await status(last)]).toEqual(['deactivated', 'pending', 'deactivated'])
+    expect(await about('unapplied', 'r-broken')).toHaveLength(1)
+    const emitted = await database.reads.selectFrom('outbox_event').select('data').where('type', '=', 'securityTag.deactivated').execute()
+    for (const { transactionId } of [first, last]) expect(emitted.filter(({ data }) => data.includes(transactionId))).toHaveLength(1)
+  })
 })
