@@ -1,26 +1,25 @@
-import { sql } from 'kysely'
-import { BrokenInvariant } from '../../policy/assert.ts'
 import { CLOUD_AUDIENCE, EventBatchClaims, type AckClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { VerificationKey } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
-import { rowHash, type JournalBody } from '../../policy/journal.ts'
+import { rowHash } from '../../policy/journal.ts'
 import type { AgentCaller } from '../operations/caller.ts'
 import { Failure, invalid, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { JournalRowRow } from '../persistence/tables/protection.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
-import { fieldsOf, prepared } from '../persistence/prepared.ts'
-import { applyClaim, applyOutcome, applyVoid, type EvidenceScope, type Witness } from '../protection/evidence.ts'
+import { inChunks } from '../persistence/in-chunks.ts'
+import { prepared } from '../persistence/prepared.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
 import { raiseException } from '../protection/exceptions.ts'
 import { endMoves } from '../protection/move-device.ts'
-import { storeAgentEvent } from './agent-event.ts'
+import { applyRows } from './apply-rows.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
 import { forkSubject, noteFork } from './agent-queries.ts'
 import { findAgent } from './sessions.ts'
 
 /**
- *   batch ─ signature ─ ledger ─ chain ─ each new row: keep, apply, keep its event ─ head ─ ack
+ *   batch ─ signature ─ ledger ─ chain ─ new rows: apply, keep their events, keep them ─ head ─ ack
  *
  * Every well-signed row is kept and acknowledged once; one that cannot be applied never holds up the next (P3).
  */
@@ -30,31 +29,26 @@ export async function ingestBatch(call: Call, caller: AgentCaller, batch: string
   const { claims, key } = openBatch(agent, batch)
   await noteKeyUse(call.db, agent, key)
   if (claims.seqFrom > agent.last_seq + 1 && !(await isLostForGood(call, agent, claims))) return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
-  await checkChain(call, agent, claims)
+  const texts = await checkChain(call, agent, claims)
 
-  const fresh = claims.events.filter((row) => row.seq > agent.last_seq)
-  for (const { seq, hash, body } of fresh) {
-    const applied = await applyRow(call, agent, body)
-    await insertRow(call.db, {
-      ledger_id: agent.ledger_id,
-      generation: agent.generation,
-      seq,
-      agent_id: agent.agent_id,
-      hash,
-      body: JSON.stringify(body),
-      applied: applied ? 1 : 0,
-      received_ms: call.nowMs,
-    })
-  }
+  const fresh = claims.events.flatMap((row, i) => (row.seq > agent.last_seq ? [{ row, text: texts[i] as string }] : []))
+  const applied = await applyRows(call, agent, fresh.map(({ row }) => row.body))
+  const rows = fresh.map(({ row, text }, i) => ({
+    ledger_id: agent.ledger_id,
+    generation: agent.generation,
+    seq: row.seq,
+    agent_id: agent.agent_id,
+    hash: row.hash,
+    body: text,
+    applied: applied[i] ? 1 : 0,
+    received_ms: call.nowMs,
+  }))
+  for (const chunk of inChunks(rows)) await insertRows(call.db, chunk)
   // A device on its way to another agent may have waited for this.
-  if (fresh.some(({ body }) => body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
-  const last = fresh.at(-1)
+  if (fresh.some(({ row }) => row.body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
+  const last = fresh.at(-1)?.row
   const head = last ? { last_seq: last.seq, head_hash: last.hash } : { last_seq: agent.last_seq, head_hash: agent.head_hash }
-  await call.db
-    .updateTable('agent')
-    .set({ ...head, last_seen_ms: call.nowMs })
-    .where('agent_id', '=', agent.agent_id)
-    .execute()
+  await writeHead(call.db, { agentId: agent.agent_id, seq: head.last_seq, hash: head.head_hash, nowMs: call.nowMs })
   return { accepted: fresh.length, duplicates: claims.events.length - fresh.length, ack: acknowledge(call, { ...agent, ...head }) }
 }
 
@@ -71,8 +65,9 @@ async function isLostForGood(call: Call, agent: AgentRow, { seqFrom, resync }: E
   return true
 }
 
-const insertRow = prepared((db, p: JournalRowRow) =>
-  db.insertInto('journal_row').values(fieldsOf(p, ['ledger_id', 'generation', 'seq', 'agent_id', 'hash', 'body', 'applied', 'received_ms'])),
+const insertRows = preparedInsert((db, rows: readonly JournalRowRow[]) => db.insertInto('journal_row').values(rows))
+const writeHead = prepared((db, p: { agentId: string; seq: number; hash: string; nowMs: number }) =>
+  db.updateTable('agent').set({ last_seq: p.seq, head_hash: p.hash, last_seen_ms: p.nowMs }).where('agent_id', '=', p.agentId),
 )
 
 function openBatch(agent: AgentRow, batch: string): { claims: EventBatchClaims; key: VerificationKey } {
@@ -91,11 +86,14 @@ function openBatch(agent: AgentRow, batch: string): { claims: EventBatchClaims; 
   return { claims: data, key: opened.key }
 }
 
-/** The rows chain on to what is known. The same number with another hash is a second copy of the ledger. */
-async function checkChain(call: Call, agent: AgentRow, claims: EventBatchClaims): Promise<void> {
+/** The rows chain on to what is known. The same number with another hash is a second copy of the ledger. Answers the bodies as they were hashed. */
+async function checkChain(call: Call, agent: AgentRow, claims: EventBatchClaims): Promise<string[]> {
+  const texts: string[] = []
   let previous = claims.after
   for (const { seq, hash, body } of claims.events) {
-    if (rowHash(previous, seq, JSON.stringify(body)) !== hash) throw invalid('batch', `row ${seq} does not chain`, 'broken_chain')
+    const text = JSON.stringify(body)
+    texts.push(text)
+    if (rowHash(previous, seq, text) !== hash) throw invalid('batch', `row ${seq} does not chain`, 'broken_chain')
     previous = hash
   }
   const known = await knownHash(call, agent, claims.seqFrom - 1)
@@ -112,6 +110,7 @@ async function checkChain(call: Call, agent: AgentRow, claims: EventBatchClaims)
       },
     })
   }
+  return texts
 }
 
 /** The hash of a row that the cloud has, of the agent's current generation. */
@@ -125,58 +124,6 @@ export async function knownHash({ db }: Pick<Call, 'db'>, agent: AgentRow, seq: 
     .where('seq', '=', seq)
     .executeTakeFirst()
   return row?.hash
-}
-
-export type IngestCall = Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>
-
-/** Applies one row as a whole or not at all; answers whether it could be. */
-export async function applyRow(call: IngestCall, agent: AgentRow, body: JournalBody): Promise<boolean> {
-  const scope: EvidenceScope = {
-    db: call.db,
-    tenant: agent.tenant,
-    platform: call.services.platform,
-    nowMs: call.nowMs,
-    services: call.services,
-    emit: call.emit,
-    afterCommit: call.afterCommit,
-  }
-  await sql`SAVEPOINT journal_row`.execute(call.db)
-  try {
-    const known = await applyEvidence(scope, agent, body)
-    if (body.event) await storeAgentEvent(scope, agent, body.event)
-    if (!known) await raiseUnapplied(scope, agent, body)
-    await sql`RELEASE SAVEPOINT journal_row`.execute(call.db)
-    return known
-  } catch (error) {
-    if (!(error instanceof Failure) && !(error instanceof BrokenInvariant)) throw error
-    await sql`ROLLBACK TO SAVEPOINT journal_row`.execute(call.db)
-    await sql`RELEASE SAVEPOINT journal_row`.execute(call.db)
-    call.services.log.error({ agentId: agent.agent_id, err: error }, 'a journal row could not be applied')
-    await raiseUnapplied(scope, agent, body)
-    return false
-  }
-}
-
-async function applyEvidence(scope: EvidenceScope, agent: AgentRow, { atMs, evidence, event }: JournalBody): Promise<boolean> {
-  if (!evidence) return true
-  const witness: Witness = { agentId: agent.agent_id, storeId: agent.store_id, atMs, eventId: event?.eventId ?? '' }
-  switch (evidence.kind) {
-    case 'claim':
-      return applyClaim(scope, witness, evidence)
-    case 'outcome':
-      return applyOutcome(scope, witness, evidence.redemptionId, evidence.outcome)
-    case 'void':
-      return applyVoid(scope, witness, evidence.nonce)
-  }
-}
-
-/** What the exception `unapplied` of such a row is about. */
-export function unappliedSubject(agent: AgentRow, { evidence }: JournalBody): string {
-  return evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
-}
-
-async function raiseUnapplied(scope: EvidenceScope, agent: AgentRow, body: JournalBody): Promise<void> {
-  await raiseException(scope, { storeId: agent.store_id, kind: 'unapplied', subject: unappliedSubject(agent, body), detail: 'an agent reported something that is not known here' })
 }
 
 /** Says that every row up to the head is durable here, to be sent once it is. */

@@ -7,7 +7,7 @@ import { performTask } from '../operations/perform.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { reportProtectionEvents } from '../protection/event-operations.ts'
 import { acknowledgeAbout, WITHDRAWN } from '../protection/exceptions.ts'
-import { applyRow, unappliedSubject, type IngestCall } from './ingest.ts'
+import { applyRows, unappliedSubject, type IngestCall } from './apply-rows.ts'
 import { findAgent } from './sessions.ts'
 
 /** After so long nothing will make it known any more, ms. */
@@ -73,7 +73,8 @@ export async function retryUnapplied(call: IngestCall, agentId: string): Promise
   let applied = 0
   for (const row of rows) {
     const body = JSON.parse(row.body) as JournalBody
-    if (!(await applyRow(call, agent, body))) continue
+    const [isApplied] = await applyRows(call, agent, [body])
+    if (!isApplied) continue
     applied++
     await db.updateTable('journal_row').set({ applied: 1 }).where('ledger_id', '=', row.ledger_id).where('generation', '=', row.generation).where('seq', '=', row.seq).execute()
     await acknowledgeAbout(db, { tenant: agent.tenant, kind: 'unapplied', subject: unappliedSubject(agent, body), by: WITHDRAWN, atMs: nowMs })

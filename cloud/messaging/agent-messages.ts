@@ -47,6 +47,7 @@ const STILL_TOLD_MS = 60_000
 export function agentMessages(database: Database, services: () => Services): AgentMessages {
   let broker: Broker | undefined
   const waiting = new Map<string, number>()
+  const turns = new Map<string, Promise<void>>()
   const states = new Map<string, string>()
   const dirty = new Set<string>()
   const telling = new Map<string, Promise<void>>()
@@ -155,6 +156,18 @@ export function agentMessages(database: Database, services: () => Services): Age
     )
   }
 
+  /**
+   * Batches of one agent in the order in which they came. The one writer of SQLite keeps it by itself, and lets those that wait
+   * share a commit; on PostgreSQL they would only get into each other's way.
+   */
+  function inTurn(agentId: string, work: () => Promise<void>): Promise<void> {
+    if (database.dialect === 'sqlite') return work()
+    const turn = (turns.get(agentId) ?? Promise.resolve()).then(work)
+    const end = turn.catch(() => undefined).then(() => void (turns.get(agentId) === end && turns.delete(agentId)))
+    turns.set(agentId, end)
+    return turn
+  }
+
   async function takeIn(from: AgentAddress, batch: string): Promise<void> {
     const agent = await findAgent(database.reads, from.agentId)
     if (!agent || agent.revoked_ms !== null) return
@@ -211,7 +224,7 @@ export function agentMessages(database: Database, services: () => Services): Age
         const count = waiting.get(from.agentId) ?? 0
         if (count >= WAITING_LIMIT) return
         waiting.set(from.agentId, count + 1)
-        void track(takeIn(from, payload).finally(() => void waiting.set(from.agentId, (waiting.get(from.agentId) ?? 1) - 1)))
+        void track(inTurn(from.agentId, () => takeIn(from, payload)).finally(() => void waiting.set(from.agentId, (waiting.get(from.agentId) ?? 1) - 1)))
       },
     },
   }

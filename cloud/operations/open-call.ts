@@ -33,12 +33,13 @@ const NO_TENANT = '-'
 /** What the request is known by: its Idempotency-Key, or where the operation says so its own hash. */
 export function identityOf({ operation, caller, input, idempotencyKey }: Request): RequestIdentity | undefined {
   if (caller.kind === 'anyone' && !(operation.proofInBody && idempotencyKey !== undefined)) return undefined
+  // A hash of the whole body is not made for nothing: a batch of an agent's is known by its rows.
+  if (idempotencyKey === undefined && !operation.answersRepeats) return undefined
   const requestHash = hashOf(canonicalJson(withHashes(input)))
   // Without an account it is the secret in the body that keeps one caller's keys from another's.
   if (caller.kind === 'anyone') return { tenant: NO_TENANT, operation: operation.name, requestHash, keyHash: hashOf(`body\0${requestHash}\0${idempotencyKey}`) }
   const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
   if (idempotencyKey !== undefined) return { keyHash: hashOf(`key\0${idempotencyKey}`), ...scope }
-  if (!operation.answersRepeats) return undefined
   const who = caller.kind === 'agent' ? caller.agentId : 'key'
   return { keyHash: hashOf(`repeat\0${who}\0${requestHash}`), ...scope }
 }

@@ -6,7 +6,7 @@ import { readItem, updateItem } from '../protection/item-queries.ts'
 import { tellGates } from '../protection/item-sequence.ts'
 import { revoke } from '../protection/leases.ts'
 import { findRight, noteOutcome, useRight, viewRight } from '../protection/rights.ts'
-import { settlePurchase } from '../protection/settle-purchase.ts'
+import { settlePurchases } from '../protection/settle-purchase.ts'
 import { touchSubjects } from '../protection/touch.ts'
 import { readUnits } from '../scan-and-go/queries.ts'
 
@@ -35,7 +35,7 @@ export async function returnItems(call: Call, purchase: PurchaseRow, lineIds: Re
     if (item.item_status === 'paid' || item.item_status === 'picked_up') await updateItem(db, item, { item_status: 'returned' }, nowMs)
   }
   tellGates(call, purchase.store_id)
-  await settlePurchase(call, purchase.purchase_id)
+  await settlePurchases(call, [purchase.purchase_id])
 }
 
 /** Takes back what may still be used for one of these lines; what it covers besides is asked for anew. */

@@ -4,7 +4,9 @@ import type { Platform } from '../../policy/platform.ts'
 import { iso, present } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
-import { offerEvent } from '../webhooks/queries.ts'
+import { inChunks } from '../persistence/in-chunks.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
+import { offerEvent, offerEvents } from '../webhooks/queries.ts'
 import type { ProtectionEventRow } from '../persistence/tables/protection.ts'
 
 /** What an event is about, where it differs from its own fields. */
@@ -34,10 +36,29 @@ export async function recordEvent(
   return eventId
 }
 
-/** Keeps an event as it is; false when its id is known already: it is the same event again. */
-export async function storeEvent({ db, tenant, nowMs }: Omit<EventScope, 'platform'>, event: ProtectionEvent): Promise<void> {
-  const body = JSON.stringify(event)
-  await insertEvent(db, {
+/** Keeps an event as it is; one whose id is known already is the same event again. */
+export async function storeEvent(scope: Omit<EventScope, 'platform'>, event: ProtectionEvent): Promise<void> {
+  const row = rowOf(scope, event)
+  await insertEvent(scope.db, row)
+  await offerEvent(scope.db, offerOf(row))
+}
+
+const insertEvents = preparedInsert((db, rows: readonly ProtectionEventRow[]) =>
+  db
+    .insertInto('protection_event')
+    .values(rows)
+    .onConflict((c) => c.column('event_id').doNothing()),
+)
+
+/** Keeps many, as `storeEvent` keeps each. */
+export async function storeEvents(scope: Omit<EventScope, 'platform'>, events: readonly ProtectionEvent[]): Promise<void> {
+  const rows = events.map((event) => rowOf(scope, event))
+  for (const chunk of inChunks(rows)) await insertEvents(scope.db, chunk)
+  await offerEvents(scope.db, scope.tenant, rows.map(offerOf))
+}
+
+function rowOf({ tenant, nowMs }: Omit<EventScope, 'platform'>, event: ProtectionEvent): ProtectionEventRow {
+  return {
     event_id: event.eventId,
     tenant,
     store_id: event.storeId,
@@ -46,7 +67,10 @@ export async function storeEvent({ db, tenant, nowMs }: Omit<EventScope, 'platfo
     purchase_id: event.purchaseId ?? null,
     occurred_ms: Date.parse(event.occurredAt),
     processed_ms: nowMs,
-    body,
-  })
-  await offerEvent(db, { eventId: event.eventId, tenant, storeId: event.storeId, type: event.type, atMs: nowMs, data: body })
+    body: JSON.stringify(event),
+  }
+}
+
+function offerOf(row: ProtectionEventRow) {
+  return { eventId: row.event_id, tenant: row.tenant, storeId: row.store_id, type: row.type, atMs: row.processed_ms, data: row.body }
 }

@@ -1,32 +1,23 @@
 import type { Evidence } from '../../policy/journal.ts'
 import { joinOutcome } from '../../policy/unit-uses.ts'
 import type { Outcome, RightClass } from '../../policy/vocabulary.ts'
-import type { Call, Services } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
-import { findPurchaseOfReceipt } from '../scan-and-go/queries.ts'
+import { findPurchase } from '../scan-and-go/queries.ts'
 import { findAuthorization, redemptionsOf, unitsOfAuthorization, updateAuthorization } from './authorizations.ts'
 import { bindItem } from './bind-item.ts'
-import { denyRights } from './deny-list.ts'
-import { type EventScope } from './events.ts'
+import type { EvidenceScope } from './evidence-scope.ts'
+import type { ReceiptPurchase } from './evidence-facts.ts'
 import { acknowledgeAbout, raiseException, WITHDRAWN } from './exceptions.ts'
 import { freeUnused, giveUpLease } from './leases.ts'
-import { hasAgents } from './receipt-rights.ts'
-import { addRedemption, findRedemptions, settleRight, unitOf, updateRedemption } from './redemptions.ts'
-import { findRight, type UnitKey } from './rights.ts'
-import { settlePurchase } from './settle-purchase.ts'
-import { touchSubjects } from './touch.ts'
+import { updateRedemption } from './redemptions.ts'
+import type { UnitKey } from './rights.ts'
+import { settleRight, unitOf } from './settle-right.ts'
 import { viewAuthorization } from './view.ts'
 
 /**
  * Facts about what was used up, from whoever saw it: an agent's journal or a device's call. Facts are
  * never refused, only added; what should not have been becomes an exception (contracts §4, §5).
  */
-export interface EvidenceScope extends EventScope {
-  services: Services
-  emit: Call['emit']
-  afterCommit: Call['afterCommit']
-}
-
 export interface Witness {
   /** null: a device without agent, over HTTP. */
   agentId: string | null
@@ -35,6 +26,8 @@ export interface Witness {
   atMs: number
   eventId: string
 }
+
+const GUARD_SECONDS = 60
 
 export type Claim = Extract<Evidence, { kind: 'claim' }>
 
@@ -71,27 +64,26 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
     used.push(key)
   }
   if (row.item_id !== null) await bindItem(scope, row.item_id, used[0])
-  await touchSubjects(db, used)
-  await tellOthers(scope, witness, row.purchase_id, used)
-  if (next.revoked_ms !== null) await freeUnused({ db }, next)
+  scope.due.subjects.push(...used)
+  if (row.purchase_id !== null) await tellOthers(scope, witness, await findPurchase(db, row.tenant, row.purchase_id), used)
+  if (next.revoked_ms !== null) await freeLeases(scope, next)
   return true
 }
 
 /** A claim of a token that was lost with the cloud which gave it: what it used up stands in the receipt. */
 async function applyForgotten(scope: EvidenceScope, witness: Witness, claim: Claim, receipt: NonNullable<Claim['receipt']>): Promise<boolean> {
-  const { db, tenant } = scope
-  const purchase = await findPurchaseOfReceipt(db, receipt.cti)
-  if (purchase?.tenant !== tenant) return false
+  const purchase = await scope.facts.purchaseOfReceipt(receipt.cti)
+  if (purchase?.tenant !== scope.tenant) return false
   if (purchase.store_id !== witness.storeId) {
     await raise(scope, witness, 'foreign_evidence', claim.nonce, 'a claim of a receipt of another store', claim)
     return true
   }
-  return useUnits(scope, witness, claim, purchase.purchase_id, receipt.ordinals)
+  return useUnits(scope, witness, claim, purchase, receipt.ordinals)
 }
 
 /** A right is used up for good; when something else had used it already, somebody got two for one. `claim`: when it is new. */
 async function settleUnit(scope: EvidenceScope, witness: Witness, key: UnitKey, claim: { deviceId: string } | undefined): Promise<void> {
-  const { isDouble, isReturned } = await settleRight(scope.db, key)
+  const { isDouble, isReturned } = await settleRight(scope.uses, key)
   // Of two that were claimed, one may turn out to have failed: then nobody got two.
   if (!isDouble && !claim) await acknowledgeAbout(scope.db, { tenant: scope.tenant, kind: 'double_redeem', subject: subjectOf(key), by: WITHDRAWN, atMs: scope.nowMs })
   if (!isDouble && !(isReturned && claim)) return
@@ -110,9 +102,8 @@ function subjectOf({ lineId, unitNo, rightClass }: UnitKey): string {
 }
 
 async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: Claim): Promise<boolean> {
-  const { db, tenant } = scope
-  const purchase = await findPurchaseOfReceipt(db, claim.nonce)
-  if (purchase?.tenant !== tenant) return false
+  const purchase = await scope.facts.purchaseOfReceipt(claim.nonce)
+  if (purchase?.tenant !== scope.tenant) return false
   if (purchase.store_id !== witness.storeId) {
     await raise(scope, witness, 'foreign_evidence', claim.nonce, 'a claim of a receipt of another store', claim)
     return true
@@ -123,38 +114,39 @@ async function applyReceiptClaim(scope: EvidenceScope, witness: Witness, claim: 
   if (purchase.receipt_exp !== null && witness.atMs > purchase.receipt_exp * 1_000) {
     await raise(scope, witness, 'late_redeem', claim.redemptionId, 'a receipt was honoured after its end', claim, purchase.purchase_id)
   }
-  return useUnits(scope, witness, claim, purchase.purchase_id, claim.ordinals)
+  return useUnits(scope, witness, claim, purchase, claim.ordinals)
 }
 
 /** Uses up the units of a receipt with the numbers `entries`, one for each step of the claim. */
-async function useUnits(scope: EvidenceScope, witness: Witness, claim: Claim, purchaseId: string, entries: readonly number[]): Promise<boolean> {
-  const { db } = scope
-  const units = await db.selectFrom('purchase_unit').selectAll().where('purchase_id', '=', purchaseId).execute()
+async function useUnits(scope: EvidenceScope, witness: Witness, claim: Claim, purchase: ReceiptPurchase, entries: readonly number[]): Promise<boolean> {
+  const units = await scope.facts.unitsOf(purchase.purchase_id)
   const used: UnitKey[] = []
   for (const [i, ordinal] of claim.ordinals.entries()) {
     const unit = units.find((u) => u.receipt_index === entries[i])
     if (!unit) continue
-    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: claim.rightClass, purchaseId }
+    const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: claim.rightClass, purchaseId: purchase.purchase_id }
     if (!(await add(scope, witness, claim, ordinal, claim.rightClass, key))) continue
     await endLease(scope, key, claim.nonce)
     await settleUnit(scope, witness, key, claim)
     used.push(key)
   }
-  await touchSubjects(db, used)
-  await tellOthers(scope, witness, purchaseId, used)
+  scope.due.subjects.push(...used)
+  await tellOthers(scope, witness, purchase, used)
   return true
 }
 
 /** A token whose unit was used by other means must not release it once more: it may lie in an answer that got lost. */
 async function endLease(scope: EvidenceScope, key: UnitKey, by: string): Promise<void> {
-  const right = await findRight(scope.db, key)
+  const right = await scope.uses.right(key)
   if (right?.state !== 'leased' || right.nonce === null || right.nonce === by) return
   const lease = await findAuthorization(scope.db, right.nonce)
-  if (lease) await giveUpLease(scope, lease)
+  if (!lease) return
+  await handOver(scope)
+  await giveUpLease(scope, lease)
 }
 
 function add(scope: EvidenceScope, witness: Witness, claim: Claim, ordinal: number, rightClass: RightClass, unit: { lineId: string; unitNo: number } | undefined): Promise<boolean> {
-  return addRedemption(scope.db, {
+  return scope.uses.add({
     nonce: claim.nonce,
     step: ordinal + 1,
     redemption_id: claim.redemptionId,
@@ -172,6 +164,7 @@ function add(scope: EvidenceScope, witness: Witness, claim: Claim, ordinal: numb
 
 /** Raises what the whole evidence of an authorization comes to; what was raised before is not raised again. */
 async function raiseByState(scope: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
+  await scope.uses.flush()
   const redemptions = await redemptionsOf(scope.db, row.nonce)
   for (const kind of viewAuthorization(row, redemptions, scope.nowMs).exceptions) {
     await raiseException(scope, {
@@ -197,13 +190,16 @@ async function raise(scope: EvidenceScope, witness: Witness, kind: string, subje
 }
 
 /** Agents of the store that did not see it themselves honour no receipt for these rights any more. */
-async function tellOthers(scope: EvidenceScope, witness: Witness, purchaseId: string | null, used: readonly UnitKey[]): Promise<void> {
+async function tellOthers({ facts, due }: EvidenceScope, witness: Witness, purchase: ReceiptPurchase | undefined, used: readonly UnitKey[]): Promise<void> {
   const [first] = used
-  if (!first || !purchaseId) return
-  const agents = await scope.db.selectFrom('agent').select('agent_id').where('store_id', '=', witness.storeId).execute()
-  if (agents.every((agent) => agent.agent_id === witness.agentId) || !(await hasAgents(scope.db, witness.storeId))) return
-  const purchase = await scope.db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).executeTakeFirst()
-  if (purchase?.receipt_exp) await denyRights(scope, purchase, first.rightClass, used, purchase.receipt_exp + 60)
+  if (!first || !purchase?.cti || !purchase.receipt_exp) return
+  if ((await facts.agentsOf(witness.storeId)).every((agentId) => agentId === witness.agentId)) return
+  const units = await facts.unitsOf(purchase.purchase_id)
+  const ordinals = used.flatMap(({ lineId, unitNo }) => units.find((unit) => unit.line_id === lineId && unit.unit_no === unitNo)?.receipt_index ?? [])
+  if (ordinals.length === 0) return
+  const denials = due.denials.get(purchase.store_id) ?? []
+  due.denials.set(purchase.store_id, denials)
+  denials.push({ kind: 'right', cti: purchase.cti, rightClass: first.rightClass, ordinals, until: purchase.receipt_exp + GUARD_SECONDS })
 }
 
 /**
@@ -211,7 +207,7 @@ async function tellOthers(scope: EvidenceScope, witness: Witness, purchaseId: st
  * where it is known: devices without agent choose their redemption ids themselves.
  */
 export async function applyOutcome(scope: EvidenceScope, witness: Witness, redemptionId: string, outcome: Outcome, nonce?: string): Promise<boolean> {
-  const rows = (await findRedemptions(scope.db, scope.tenant, redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
+  const rows = (await scope.uses.ofId(redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
   if (rows.length === 0) return false
   const own = rows.filter((row) => row.agent_id === witness.agentId)
   const [first] = own
@@ -226,7 +222,7 @@ export async function applyOutcome(scope: EvidenceScope, witness: Witness, redem
     if (joined.isConflict) await raiseConflict(scope, witness, row, outcome)
     if (row.resolved_by !== null) await updateRedemption(scope.db, row, { reported: outcome })
     else if (joined.outcome !== known) {
-      await updateRedemption(scope.db, row, { outcome: joined.outcome })
+      await scope.uses.setOutcome(row, joined.outcome)
       changed.push(row)
     }
   }
@@ -258,23 +254,23 @@ async function raiseConflict(scope: EvidenceScope, witness: Witness, row: Redemp
   })
 }
 
-/** Brings rights and purchases to what these redemptions have become; answers the purchases. */
+/** Brings rights, and at the end the purchases, to what these redemptions have become; answers the purchases. */
 export async function settleRedemptions(scope: EvidenceScope, witness: Witness, changed: readonly RedemptionRow[]): Promise<string[]> {
-  const { db } = scope
+  const { db, due, facts, uses } = scope
   const keys: UnitKey[] = []
   for (const row of changed) {
-    const key = await unitOf(db, row)
+    const key = await unitOf(uses, row)
     if (!key) continue
     await settleUnit(scope, witness, key, undefined)
     keys.push(key)
   }
-  await touchSubjects(db, keys)
+  due.subjects.push(...keys)
   for (const nonce of new Set(changed.map((row) => row.nonce))) {
-    const authorization = await findAuthorization(db, nonce)
+    const authorization = (await facts.isAuthorization(nonce)) ? await findAuthorization(db, nonce) : undefined
     if (authorization) await updateAuthorization(db, authorization, {})
   }
   const purchases = [...new Set(keys.map((key) => key.purchaseId).filter((id) => id !== ''))]
-  for (const purchaseId of purchases) await settlePurchase(scope, purchaseId)
+  for (const purchaseId of purchases) due.purchaseIds.add(purchaseId)
   return purchases
 }
 
@@ -291,6 +287,17 @@ export async function applyVoid(scope: EvidenceScope, witness: Witness, nonce: s
   if (voidedMs === row.voided_ms) return true
   const voided = await updateAuthorization(scope.db, row, { voided_ms: voidedMs, revoked_ms: Math.min(row.revoked_ms ?? voidedMs, voidedMs) })
   await raiseByState(scope, voided)
-  await freeUnused({ db: scope.db }, voided)
+  await freeLeases(scope, voided)
   return true
+}
+
+async function freeLeases(scope: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
+  await handOver(scope)
+  await freeUnused(scope, row)
+}
+
+/** Rights are written by others now. */
+async function handOver({ uses }: EvidenceScope): Promise<void> {
+  await uses.flush()
+  uses.forget()
 }

@@ -1,6 +1,7 @@
 import type { ProtectionEvent } from '../../policy/events.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { ProtectionExceptionRow } from '../persistence/tables/protection.ts'
 import { recordEvent, type EventScope } from './events.ts'
 
@@ -126,14 +127,17 @@ export async function writeAcknowledged(db: Db, row: ProtectionExceptionRow, see
   return { ...row, ...change }
 }
 
+const acknowledge = prepared((db, p: { tenant: string; kind: string; subject: string; by: string; atMs: number }) =>
+  db
+    .updateTable('protection_exception')
+    .set({ acknowledged_ms: p.atMs, acknowledged_by: p.by })
+    .where('tenant', '=', p.tenant)
+    .where('kind', '=', p.kind)
+    .where('subject', '=', p.subject)
+    .where('acknowledged_ms', 'is', null),
+)
+
 /** What was wrong has been put right: its exception, if it is still open, needs nobody any more. */
 export async function acknowledgeAbout(db: Db, seen: { tenant: string; kind: string; subject: string; by: string; atMs: number }): Promise<void> {
-  await db
-    .updateTable('protection_exception')
-    .set({ acknowledged_ms: seen.atMs, acknowledged_by: seen.by })
-    .where('tenant', '=', seen.tenant)
-    .where('kind', '=', seen.kind)
-    .where('subject', '=', seen.subject)
-    .where('acknowledged_ms', 'is', null)
-    .execute()
+  await acknowledge(db, seen)
 }

@@ -7,7 +7,8 @@ import { findAuthorization, mayRepeat, redemptionsOf, unitsOfAuthorization, upda
 import { denyNonce } from './deny-list.ts'
 import { moveEndsAt } from './outstanding.ts'
 import { touchSubjects } from './touch.ts'
-import { settleRight } from './redemptions.ts'
+import { settleRight } from './settle-right.ts'
+import { usesIn } from './uses.ts'
 import { findRight, type RightView, type UnitKey } from './rights.ts'
 import type { RightClass } from '../../policy/vocabulary.ts'
 
@@ -91,7 +92,7 @@ export async function freeUnused({ db }: Pick<Call, 'db'>, row: ProtectionAuthor
     const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: row.right_class as RightClass, purchaseId: row.purchase_id ?? '' }
     const right = await findRight(db, key)
     if (right?.nonce !== row.nonce || right.state !== 'leased') continue
-    await settleRight(db, key, true)
+    await settleRight(usesIn(db, row.tenant), key, true)
     freed.push(key)
   }
   await touchSubjects(db, freed)

@@ -8,7 +8,8 @@ import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/t
 import { readUnits } from '../scan-and-go/queries.ts'
 import { readAsked, type Asked } from './asking.ts'
 import { findAuthorization, redemptionsOf, unitsOfAuthorization } from './authorizations.ts'
-import { applyClaim, applyOutcome, type EvidenceScope, type Witness } from './evidence.ts'
+import { applyClaim, applyOutcome, type Witness } from './evidence.ts'
+import { finishEvidence, openEvidence, type EvidenceScope } from './evidence-scope.ts'
 import { recordEvent } from './events.ts'
 import { readItem } from './item-queries.ts'
 import { viewAuthorization } from './view.ts'
@@ -33,15 +34,7 @@ export async function redeem(call: Call, request: RedeemRequest) {
   const agentId = caller.kind === 'agent' ? caller.agentId : null
   if (row.agent_id !== agentId) throw precondition('claimed_by_agent', 'the device belongs to an agent: only its ledger may claim this authorization')
 
-  const scope: EvidenceScope = {
-    db: call.db,
-    tenant: caller.tenant,
-    platform: call.services.platform,
-    nowMs: call.nowMs,
-    services: call.services,
-    emit: call.emit,
-    afterCommit: call.afterCommit,
-  }
+  const scope = openEvidence(call, caller.tenant)
   const redemptions = await redemptionsOf(call.db, row.nonce)
   const known = redemptions.find((r) => r.redemption_id === request.redemptionId && (request.step === undefined || r.step === request.step))
   const eventId = known?.event_id ?? newId('evt', call.services.platform)
@@ -52,6 +45,7 @@ export async function redeem(call: Call, request: RedeemRequest) {
     await applyOutcome(scope, witness, request.redemptionId, request.outcome, row.nonce)
     if (isNew) await recordOutcome(call, row, request, { ...asked, outcome: request.outcome, device: asked.device })
   }
+  await finishEvidence(scope)
   call.changed(row.nonce)
   return describe(call, row, request.redemptionId, eventId)
 }

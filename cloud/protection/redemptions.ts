@@ -1,9 +1,9 @@
-import { joinUses, type UnitUse } from '../../policy/unit-uses.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { RedemptionRow } from '../persistence/tables/protection.ts'
-import { findRight, freeRight, leaseRight, LEASE_GUARD_MS, noteOutcome, useRight, type UnitKey } from './rights.ts'
+import type { UnitKey } from './rights.ts'
 
 /** Redemptions as rows: facts that are only ever added, each with the unit that it was for. */
 
@@ -19,11 +19,16 @@ const insert = prepared((db, p: NewRedemption) =>
 const ofUnit = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
   db.selectFrom('redemption').selectAll().where('line_id', '=', p.lineId).where('unit_no', '=', p.unitNo).where('right_class', '=', p.rightClass),
 )
+/** All that was reported of the right of a unit. */
+export function redemptionsOfUnit(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<RedemptionRow[]> {
+  return ofUnit(db, { lineId, unitNo, rightClass })
+}
+
 const byId = prepared((db, p: { redemptionId: string; tenant: string }) =>
   db.selectFrom('redemption').selectAll().where('redemption_id', '=', p.redemptionId).where('tenant', '=', p.tenant).orderBy('nonce').orderBy('step'),
 )
 
-/** Of the authorizations that cover a unit and whose step nobody has used, the one that ends last. Who gave one up will never use it. */
+/** Who gave one up will never use it. */
 const unusedOf = prepared((db, p: { purchaseId: string; lineId: string; unitNo: number; rightClass: string }) =>
   db
     .selectFrom('protection_authorization as a')
@@ -46,53 +51,34 @@ export async function addRedemption(db: Db, redemption: NewRedemption): Promise<
   return (await insert(db, redemption)).length > 0
 }
 
+const insertAll = preparedInsert((db, rows: readonly RedemptionRow[]) => db.insertInto('redemption').values(rows))
+
+/** Adds facts of which none is known. */
+export function addRedemptions(db: Db, rows: readonly RedemptionRow[]): Promise<void> {
+  return insertAll(db, rows)
+}
+
 /** The tenant's redemptions of this id: one for each step. */
 export function findRedemptions(db: Db, tenant: string, redemptionId: string): Promise<RedemptionRow[]> {
   return byId(db, { redemptionId, tenant })
 }
 
-/** Writes what is known of the outcome of one. */
+const writeOutcome = prepared((db, p: { nonce: string; step: number; redemptionId: string; outcome: string }) =>
+  db.updateTable('redemption').set({ outcome: p.outcome }).where('nonce', '=', p.nonce).where('step', '=', p.step).where('redemption_id', '=', p.redemptionId),
+)
+
+/** Writes what an agent or a device says of the outcome of one. */
+export async function updateOutcome(db: Db, { nonce, step, redemption_id: redemptionId }: RedemptionRow, outcome: Outcome): Promise<void> {
+  await writeOutcome(db, { nonce, step, redemptionId, outcome })
+}
+
+/** Writes what is known of the outcome of one that staff have looked at. */
 export async function updateRedemption(db: Db, { nonce, step, redemption_id }: RedemptionRow, change: Partial<Pick<RedemptionRow, 'outcome' | 'resolved_by' | 'reported'>>): Promise<void> {
   await db.updateTable('redemption').set(change).where('nonce', '=', nonce).where('step', '=', step).where('redemption_id', '=', redemption_id).execute()
 }
 
-/** The unit that a redemption used up; undefined for a fixture. */
-export async function unitOf(db: Db, { line_id, unit_no, right_class }: RedemptionRow): Promise<UnitKey | undefined> {
-  if (line_id === null || unit_no === null || right_class === null) return undefined
-  const key = { lineId: line_id, unitNo: unit_no, rightClass: right_class as UnitKey['rightClass'] }
-  const right = await findRight(db, { ...key, purchaseId: '' })
-  return { ...key, purchaseId: right?.purchase_id ?? '' }
-}
-
-/**
- * Brings the right of a unit to what all its redemptions come to; answers whether somebody got two for one. A lease stays
- * beside what nobody knows or what failed, unless it has just ended; one that a receipt went past comes back.
- */
-export async function settleRight(db: Db, key: UnitKey, leaseEnded = false): Promise<{ isDouble: boolean; isReturned: boolean }> {
-  const { lineId, unitNo, rightClass } = key
-  const { use, failures, isDouble } = joinUses((await ofUnit(db, { lineId, unitNo, rightClass })).map(useOf))
-  const right = await findRight(db, key)
-  // Goods that came back are nobody's to take off a second time.
-  if (right?.outcome === 'returned') return { isDouble, isReturned: true }
-  const isOpen = use === null || use.outcome === 'unknown'
-  if (right?.state === 'leased' && !leaseEnded && isOpen) return { isDouble, isReturned: false }
-  const [lease] = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await unusedOf(db, { purchaseId: key.purchaseId, lineId, unitNo, rightClass }) : []
-  if (lease) await leaseRight(db, key, { nonce: lease.nonce, deviceId: lease.device_id, untilMs: lease.exp * 1_000 + LEASE_GUARD_MS }, failures)
-  else if (use) {
-    const isSame = right?.state === 'used' && right.redemption_id === use.redemptionId && right.nonce === use.nonce && right.failures === failures
-    if (!isSame) await useRight(db, key, use, failures)
-    if (use.outcome !== null && !(isSame && right.outcome === use.outcome)) await noteOutcome(db, use.redemptionId, key, use.outcome)
-  } else if (right) await freeRight(db, key, failures)
-  return { isDouble, isReturned: false }
-}
-
-function useOf(row: RedemptionRow): UnitUse {
-  return {
-    redemptionId: row.redemption_id,
-    nonce: row.nonce,
-    source: row.source as UnitUse['source'],
-    deviceId: row.device_id,
-    atMs: row.at_ms,
-    outcome: row.outcome as Outcome | null,
-  }
+/** Of the authorizations that cover a unit and whose step nobody has used, the one that ends last. */
+export async function unusedLease(db: Db, { purchaseId, lineId, unitNo, rightClass }: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined> {
+  const [lease] = await unusedOf(db, { purchaseId, lineId, unitNo, rightClass })
+  return lease
 }

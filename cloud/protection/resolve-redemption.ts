@@ -10,10 +10,12 @@ import { ownStoreOf } from '../stores/own-store.ts'
 import { findAuthorization, redemptionsOf } from './authorizations.ts'
 import { denyRights } from './deny-list.ts'
 import { recordEvent } from './events.ts'
-import { settleRedemptions, type EvidenceScope } from './evidence.ts'
+import { settleRedemptions } from './evidence.ts'
+import { finishEvidence, openEvidence, type EvidenceScope } from './evidence-scope.ts'
 import { acknowledgeAbout } from './exceptions.ts'
 import { hasAgents } from './receipt-rights.ts'
-import { findRedemptions, unitOf, updateRedemption } from './redemptions.ts'
+import { findRedemptions, updateRedemption } from './redemptions.ts'
+import { unitOf } from './settle-right.ts'
 import { viewAuthorization } from './view.ts'
 
 /** After a claim the device has this long to say what became of it before staff may say so, ms. */
@@ -86,13 +88,14 @@ async function stateOf({ db, nowMs }: Call, nonce: string): Promise<Authorizatio
 }
 
 async function resolve(call: Call, rows: readonly RedemptionRow[], about: About, outcome: 'confirmed' | 'failed', operatorId: string): Promise<void> {
-  const { db, nowMs, services, emit, afterCommit } = call
+  const { db, nowMs } = call
   const { tenant } = knownCaller(call.caller)
   const [first] = rows
   if (!first) return
-  const scope: EvidenceScope = { db, tenant, platform: services.platform, nowMs, services, emit, afterCommit }
+  const scope = openEvidence(call, tenant)
   for (const row of rows) await updateRedemption(db, row, { outcome, resolved_by: operatorId, reported: row.outcome })
   await settleRedemptions(scope, { agentId: first.agent_id, storeId: about.storeId, atMs: nowMs, eventId: '' }, rows)
+  await finishEvidence(scope)
   if (outcome === 'confirmed') await tellAgents(scope, about, rows)
   await acknowledgeAbout(db, { tenant, kind: 'outcome_unknown', subject: first.redemption_id, by: actorOf(call.caller), atMs: nowMs })
   await recordEvent(scope, {
@@ -118,7 +121,7 @@ async function tellAgents(scope: EvidenceScope, { storeId, purchaseId }: About, 
   const purchase = await db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).executeTakeFirst()
   if (!purchase?.receipt_exp) return
   for (const row of rows) {
-    const key = await unitOf(db, row)
+    const key = await unitOf(scope.uses, row)
     if (key) await denyRights(scope, purchase, key.rightClass, [key], purchase.receipt_exp + GUARD_SECONDS)
   }
 }

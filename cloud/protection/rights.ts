@@ -1,6 +1,7 @@
 import type { RightClass } from '../../policy/vocabulary.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
+import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { UnitRightRow } from '../persistence/tables/protection.ts'
 
 /**
@@ -37,6 +38,42 @@ const upsert = prepared((db, p: UnitRightRow) => {
     .onConflict((c) => c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet(changed))
 })
 
+const writeOutcome = prepared((db, p: { redemptionId: string; lineId: string; unitNo: number; rightClass: string; outcome: string }) =>
+  db
+    .updateTable('unit_right')
+    .set({ outcome: p.outcome })
+    .where('line_id', '=', p.lineId)
+    .where('unit_no', '=', p.unitNo)
+    .where('right_class', '=', p.rightClass)
+    .where('redemption_id', '=', p.redemptionId),
+)
+
+const upsertAll = preparedInsert((db, rows: readonly UnitRightRow[]) =>
+  db
+    .insertInto('unit_right')
+    .values(rows)
+    .onConflict((c) =>
+      c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet((eb) => {
+        const told = <K extends keyof UnitRightRow>(name: K) => eb.ref(`excluded.${name}`)
+        return {
+          purchase_id: told('purchase_id'),
+          state: told('state'),
+          nonce: told('nonce'),
+          device_id: told('device_id'),
+          until_ms: told('until_ms'),
+          redemption_id: told('redemption_id'),
+          outcome: told('outcome'),
+          failures: told('failures'),
+        }
+      }),
+    ),
+)
+
+/** Writes whole rights, each once. */
+export function writeRights(db: Db, rows: readonly UnitRightRow[]): Promise<void> {
+  return upsertAll(db, rows)
+}
+
 /** The right of one unit, if it was ever leased or used. */
 export async function findRight(db: Db, { lineId, unitNo, rightClass }: UnitKey): Promise<UnitRightRow | undefined> {
   const [row] = await one(db, { lineId, unitNo, rightClass })
@@ -70,15 +107,8 @@ export function freeRight(db: Db, key: UnitKey, failures: number): Promise<void>
 }
 
 /** Notes what became of the use of a right; nothing when the right was meanwhile used by something else. */
-export async function noteOutcome(db: Db, redemptionId: string, key: UnitKey, outcome: string): Promise<void> {
-  await db
-    .updateTable('unit_right')
-    .set({ outcome })
-    .where('line_id', '=', key.lineId)
-    .where('unit_no', '=', key.unitNo)
-    .where('right_class', '=', key.rightClass)
-    .where('redemption_id', '=', redemptionId)
-    .execute()
+export async function noteOutcome(db: Db, redemptionId: string, { lineId, unitNo, rightClass }: UnitKey, outcome: string): Promise<void> {
+  await writeOutcome(db, { redemptionId, lineId, unitNo, rightClass, outcome })
 }
 
 export type RightView =

@@ -1,24 +1,22 @@
 import type { Db } from '../persistence/database.ts'
-import { prepared } from '../persistence/prepared.ts'
+import { preparedForMany } from '../persistence/prepared-many.ts'
 import type { UnitKey } from './rights.ts'
 
-const touchPurchase = prepared((db, p: { purchaseId: string }) =>
+const touchPurchases = preparedForMany((db, ids) =>
   db
     .updateTable('purchase')
     .set((eb) => ({ rev: eb('rev', '+', 1) }))
-    .where('purchase_id', '=', p.purchaseId),
+    .where('purchase_id', 'in', ids),
 )
-const touchItem = prepared((db, p: { itemId: string }) =>
+const touchItems = preparedForMany((db, ids) =>
   db
     .updateTable('protected_item')
     .set((eb) => ({ rev: eb('rev', '+', 1) }))
-    .where('item_id', '=', p.itemId),
+    .where('item_id', 'in', ids),
 )
 
 /** A right has been used up, freed or taken back: kept answers about its purchase, or its item, are no longer true. */
 export async function touchSubjects(db: Db, keys: readonly Pick<UnitKey, 'purchaseId' | 'lineId'>[]): Promise<void> {
-  const purchases = new Set(keys.filter((key) => key.purchaseId !== '').map((key) => key.purchaseId))
-  const items = new Set(keys.filter((key) => key.purchaseId === '').map((key) => key.lineId))
-  for (const purchaseId of purchases) await touchPurchase(db, { purchaseId })
-  for (const itemId of items) await touchItem(db, { itemId })
+  await touchPurchases(db, keys.filter((key) => key.purchaseId !== '').map((key) => key.purchaseId))
+  await touchItems(db, keys.filter((key) => key.purchaseId === '').map((key) => key.lineId))
 }

@@ -3,7 +3,6 @@ import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { isAtLeast, type Package } from '../operations/packages.ts'
 import type { Database, Db } from '../persistence/database.ts'
-import { prepared } from '../persistence/prepared.ts'
 import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookDeliveryRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES } from './event-types.ts'
@@ -43,8 +42,6 @@ async function hasUnplanned(db: Db): Promise<boolean> {
   return (await unplanned(db, {})).length > 0
 }
 
-const setSeq = prepared((db, p: { seq: number; eventId: string }) => db.updateTable('outbox_event').set({ seq: p.seq }).where('event_id', '=', p.eventId))
-
 async function planBatch(db: Db, platform: Platform): Promise<number> {
   const events = await db.selectFrom('outbox_event').selectAll().where('seq', 'is', null).orderBy('event_id').limit(BATCH).execute()
   if (events.length === 0) return 0
@@ -59,12 +56,15 @@ async function planBatch(db: Db, platform: Platform): Promise<number> {
       .execute()
   }
   const { rows } = await sql<{ last: number }>`select coalesce(max(seq), 0) as last from outbox_event`.execute(db)
-  let seq = rows[0]?.last ?? 0
-  for (const { event_id } of events) {
-    seq++
-    await setSeq(db, { seq, eventId: event_id })
-  }
+  await setPlaces(db, rows[0]?.last ?? 0)
   return events.length
+}
+
+/** Gives the events of this batch the places after `last`, in the order of their ids. */
+async function setPlaces(db: Db, last: number): Promise<void> {
+  const batch = sql`(select event_id from outbox_event where seq is null order by event_id limit ${sql.lit(BATCH)})`
+  const places = sql`(select event_id, row_number() over (order by event_id) as place from ${batch} as batch)`
+  await sql`update outbox_event set seq = ${last} + places.place from ${places} as places where outbox_event.event_id = places.event_id`.execute(db)
 }
 
 /** Webhooks that are switched on and registered for any of these events, and those that a test is for. */

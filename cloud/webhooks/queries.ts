@@ -129,9 +129,29 @@ const insertOffered = prepared((db, p: { event_id: string; tenant: string; store
     .onConflict((c) => c.column('event_id').doNothing()),
 )
 
+export interface OfferedEvent {
+  eventId: string
+  tenant: string
+  storeId: string
+  type: string
+  atMs: number
+  data: string
+}
+
 /** Puts an event into the outbox only if anybody is registered for it: of protection there are very many. One look-up where nobody is. */
-export async function offerEvent(db: Db, event: { eventId: string; tenant: string; storeId: string; type: string; atMs: number; data: string }): Promise<void> {
+export async function offerEvent(db: Db, event: OfferedEvent): Promise<void> {
   const { eventId: event_id, storeId: store_id, atMs: at_ms, tenant, type, data } = event
   const [receiver] = await receiverOf(db, { tenant, type })
   if (receiver) await insertOffered(db, { event_id, tenant, store_id, type, at_ms, data })
+}
+
+/** The same of many events of one tenant: one look-up for each type. */
+export async function offerEvents(db: Db, tenant: string, events: readonly OfferedEvent[]): Promise<void> {
+  const wanted = new Set<string>()
+  for (const type of new Set(events.map((event) => event.type))) {
+    if ((await receiverOf(db, { tenant, type })).length > 0) wanted.add(type)
+  }
+  for (const { eventId: event_id, storeId: store_id, atMs: at_ms, type, data } of events) {
+    if (wanted.has(type)) await insertOffered(db, { event_id, tenant, store_id, type, at_ms, data })
+  }
 }

@@ -10,16 +10,18 @@ export interface Journal {
   readonly head: { seq: number; hash: string }
   /** Everything up to this number is safe in the cloud. */
   readonly acked: number
-  /** Takes an acknowledgement for everything up to `seq`; false when it names another chain. */
+  /** Takes an acknowledgement for everything up to `seq`; false when it names another chain. Call it inside a transaction. */
   acknowledge(seq: number, hash: string): boolean
-  /** Rows after the acknowledged ones, oldest first, and the hash before the first. */
-  unsent(limit: number): { after: string; rows: JournalRow[] }
+  /** The same without writing it down: whoever forgets that tells some rows again, which the cloud knows to be the same. */
+  hear(seq: number, hash: string): boolean
+  /** Rows after number `from`, or after the acknowledged ones, oldest first, and the hash before the first. */
+  unsent(limit: number, from?: number): { after: string; rows: JournalRow[] }
   readonly waiting: number
   /** Goes on as another generation: what the cloud has not acknowledged is chained anew. Call it inside a transaction. */
   restart(generation: number): void
   /** Nothing counts as acknowledged any more; answers from which row on everything is told again. Call it inside a transaction. */
   tellAgain(): number
-  /** Forgets acknowledged rows from before this time. */
+  /** Forgets acknowledged rows from before this time. Call it inside a transaction. */
   prune(beforeMs: number): void
 }
 
@@ -55,6 +57,16 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
     return seq === 0 ? genesis : one.get(seq)?.hash
   }
 
+  function hear(seq: number, hash: string): boolean {
+    if (seq > head.seq || hashOf(seq) !== hash) return false
+    acked = Math.max(acked, seq)
+    return true
+  }
+
+  function keepAcked(): void {
+    if (readAcked() < acked) writeMark.run('acked', String(acked))
+  }
+
   return {
     append(body) {
       const seq = head.seq + 1
@@ -75,15 +87,14 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
       return acked
     },
     acknowledge(seq, hash) {
-      if (seq > head.seq || hashOf(seq) !== hash) return false
-      if (seq <= acked) return true
-      writeMark.run('acked', String(seq))
-      acked = seq
+      if (!hear(seq, hash)) return false
+      keepAcked()
       return true
     },
-    unsent(limit) {
-      const rows = after.all(acked, limit).map((row) => ({ seq: row.seq, hash: row.hash, body: JSON.parse(row.body) as JournalBody }))
-      return { after: hashOf(acked) ?? genesis, rows }
+    hear,
+    unsent(limit, from = acked) {
+      const rows = after.all(from, limit).map((row) => ({ seq: row.seq, hash: row.hash, body: JSON.parse(row.body) as JournalBody }))
+      return { after: hashOf(from) ?? genesis, rows }
     },
     get waiting() {
       return head.seq - acked
@@ -110,7 +121,10 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
       writeMark.run('acked', String(acked))
       return acked + 1
     },
-    // The last acknowledged row stays: the next batch chains on to it.
-    prune: (beforeMs) => void forget.run(acked, beforeMs),
+    prune(beforeMs) {
+      keepAcked()
+      // The last acknowledged row stays: the next batch chains on to it.
+      forget.run(acked, beforeMs)
+    },
   }
 }

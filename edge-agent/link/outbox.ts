@@ -11,17 +11,24 @@ export interface Outbox {
   /** The number of the last row that is written down, and of the last that the cloud has. */
   readonly head: number
   readonly acked: number
-  /** The next rows to tell, signed; undefined when there is nothing new. */
-  next(nowMs: number): string | undefined
-  /** Takes an acknowledgement; false when it is not the cloud's, not for this ledger, of another chain, or of a cloud that was restored since or is not known to be. */
-  acknowledge(ack: string): boolean
+  /** The rows after number `from`, signed, as many as a batch takes, and the number of the last; undefined when there are none. */
+  next(from: number, nowMs: number): { batch: string; to: number } | undefined
+  /**
+   * Takes an acknowledgement. `awaited`: the last row that is under way; while more words are to come, only every fourth is
+   * written down, for each is a flush to the disk and the last one covers all. False when it is not the cloud's, not for this ledger, of another chain, or of a cloud that was restored since or is not known to be.
+   */
+  acknowledge(ack: string, awaited?: number): boolean
 }
 
 /** Rows in a batch are kept below the size of a bundle. */
 const BATCH_CHARACTERS = 120_000
 
+/** Acknowledgements that are known in memory only, at most. */
+const ACKS_UNWRITTEN = 4
+
 /** Batches of the journal that the cloud has not acknowledged. */
 export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId: string): Outbox {
+  let unwritten = 0
   return {
     get waiting() {
       return ledger.journal.waiting
@@ -32,22 +39,25 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
     get acked() {
       return ledger.journal.acked
     },
-    next(nowMs) {
-      const { after, rows } = ledger.journal.unsent(BATCH_LIMIT)
+    next(from, nowMs) {
+      const { after, rows } = ledger.journal.unsent(BATCH_LIMIT, from)
       let size = 0
       const fitting = rows.filter((row, i) => {
         size += JSON.stringify(row).length
         return i === 0 || size <= BATCH_CHARACTERS
       })
-      return fitting.length === 0 ? undefined : messages.batch(after, fitting, nowMs)
+      const last = fitting.at(-1)
+      return last && { batch: messages.batch(after, fitting, nowMs), to: last.seq }
     },
-    acknowledge(ack) {
+    acknowledge(ack, awaited = 0) {
       const opened = openDocument<AckClaims>(ack, DOCUMENT_KINDS.ack, { keys: trust.keys, audience: agentId })
       const claims = opened.ok ? AckClaims.safeParse(opened.claims) : undefined
       if (!claims?.success || claims.data.ledger !== ledger.ledgerId || claims.data.generation !== ledger.generation) return false
       const { seq, head, cloudGeneration = 1 } = claims.data
       // What the cloud had before it was restored it may have lost.
       if (cloudGeneration !== (ledger.cloudGeneration.current ?? 1)) return false
+      if (seq < awaited && ++unwritten < ACKS_UNWRITTEN) return ledger.journal.hear(seq, head)
+      unwritten = 0
       return ledger.commits.now(() => {
         if (!ledger.journal.acknowledge(seq, head)) return false
         ledger.claims.acknowledged(seq)

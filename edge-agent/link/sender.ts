@@ -1,9 +1,14 @@
+import { BATCH_LIMIT } from '../../policy/documents/agent-messages.ts'
 import type { Cancel, Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
 import type { CloudAnswer } from './cloud-link.ts'
 import type { Outbox } from './outbox.ts'
 
-/** Pushes the outbox while there is a connection: one batch under way, over the broker when there is a line, else over HTTP. */
+/**
+ *   outbox ── full batches, up to three under way ──▶ broker ── ack of all up to a row ──▶ outbox          no line, or silence: one by one over HTTP
+ *
+ * Pushes the outbox while there is a connection, in its order.
+ */
 export interface Sender {
   /** Something waits, or the connection is back. */
   kick(): void
@@ -32,13 +37,17 @@ export interface SenderParts {
   onRefused(what: string): void
 }
 
-/** A batch that nobody acknowledged is sent again, over HTTP. */
+/** What nobody acknowledged for so long is sent again, over HTTP. */
 const RESEND_MS = 5_000
+/** Batches on the line at once: the cloud takes one in while the next is on its way. It drops what is more than four (cloud/messaging/agent-messages). */
+const WINDOW = 3
 
-/** Sends whenever there is something, one batch after the other. */
+/** Sends whenever there is something. */
 export function sender(parts: SenderParts): Sender {
   const { platform, outbox, log } = parts
-  let underWay = false
+  /** The last row of each batch that was published and not acknowledged, in their order. */
+  let published: number[] = []
+  let isCalling = false
   let isStopped = false
   let call: Promise<void> = Promise.resolve()
   let timer: Cancel | undefined
@@ -55,21 +64,16 @@ export function sender(parts: SenderParts): Sender {
   function reset(): void {
     timer?.()
     timer = undefined
-    underWay = false
-  }
-
-  function take(ack: string): boolean {
-    const before = outbox.acked
-    if (!outbox.acknowledge(ack)) return false
-    taken(before)
-    return true
+    published = []
+    isCalling = false
   }
 
   /** `before`: the last row that was acknowledged until now. */
   function taken(before: number): void {
     timer?.()
     timer = undefined
-    underWay = false
+    published = published.filter((to) => to > outbox.acked)
+    if (published.length > 0) watch()
     parts.onChange()
     for (const look of waiters) look()
     // An acknowledgement that moves nothing must not make a circle.
@@ -78,35 +82,50 @@ export function sender(parts: SenderParts): Sender {
   }
 
   async function sendOverHttp(): Promise<void> {
-    const batch = outbox.next(parts.nowMs())
-    if (batch === undefined) return void (underWay = false)
-    const answer = await parts.report(batch)
+    const before = outbox.acked
+    const next = outbox.next(before, parts.nowMs())
+    if (next === undefined) return void (isCalling = false)
+    const answer = await parts.report(next.batch)
+    isCalling = false
     const ack = answer.kind === 'answered' ? answer.body['ack'] : undefined
-    if (typeof ack === 'string' && take(ack)) return
-    underWay = false
+    if (typeof ack === 'string' && outbox.acknowledge(ack)) return taken(before)
     if (answer.kind === 'unreachable') return
     if (answer.kind === 'refused') parts.onRefused(`events: ${answer.code}`)
     later(kick)
   }
 
   function viaHttp(): void {
+    reset()
+    isCalling = true
     call = sendOverHttp().catch((error: unknown) => {
-      underWay = false
+      isCalling = false
       log.error({ err: error }, 'the outbox failed')
     })
   }
 
-  function kick(): void {
-    if (underWay || isStopped || !parts.isOnline()) return
-    const batch = outbox.next(parts.nowMs())
-    if (batch === undefined) return
-    underWay = true
-    // The broker may lose it: what is not acknowledged in time goes over HTTP.
-    if (!parts.publish(batch)) return viaHttp()
+  /** The broker may lose what is published: what is not acknowledged in time goes over HTTP. */
+  function watch(): void {
     later(() => {
       parts.onPublished(false)
       viaHttp()
     })
+  }
+
+  function kick(): void {
+    if (isCalling || isStopped || !parts.isOnline()) return
+    while (published.length < WINDOW) {
+      const from = published.at(-1) ?? outbox.acked
+      // What does not fill a batch waits for what is under way, and grows meanwhile.
+      if (published.length > 0 && outbox.head - from < BATCH_LIMIT) return
+      const next = outbox.next(from, parts.nowMs())
+      if (next === undefined) return
+      published.push(next.to)
+      if (published.length === 1) watch()
+      if (parts.publish(next.batch)) continue
+      published.pop()
+      if (published.length === 0) viaHttp()
+      return
+    }
   }
 
   return {
@@ -129,7 +148,7 @@ export function sender(parts: SenderParts): Sender {
     onAck(ack) {
       // An old one, played again and again, must not put off what waits for its own.
       const before = outbox.acked
-      if (isStopped || !outbox.acknowledge(ack) || outbox.acked === before) return
+      if (isStopped || !outbox.acknowledge(ack, published.at(-1)) || outbox.acked === before) return
       parts.onPublished(true)
       taken(before)
     },

@@ -74,7 +74,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'done-when-published',
     what: 'a row of the journal is done when it was handed to the network (PUBACK), not when the cloud has signed for it',
-    changes: [change('edge-agent/link/outbox.js', 'return fitting.length === 0 ? undefined : messages.batch(after, fitting, nowMs);', 'const last = fitting.at(-1);\nif (!last) return undefined;\nledger.commits.now(() => ledger.journal.acknowledge(last.seq, last.hash));\nreturn messages.batch(after, fitting, nowMs);')],
+    changes: [change('edge-agent/link/outbox.js', 'return last && { batch', 'if (last) ledger.commits.now(() => ledger.journal.acknowledge(last.seq, last.hash));\nreturn last && { batch')],
   },
   {
     name: 'never-sent-again',

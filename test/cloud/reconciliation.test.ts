@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { retryUnapplied } from '../../cloud/agents/retry-unapplied.ts'
-import { applyClaim, applyOutcome, applyVoid, type EvidenceScope } from '../../cloud/protection/evidence.ts'
+import { applyClaim, applyOutcome, applyVoid } from '../../cloud/protection/evidence.ts'
+import { finishEvidence, openEvidence, type EvidenceScope } from '../../cloud/protection/evidence-scope.ts'
 import type { Evidence } from '../../policy/journal.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
 import type { Json } from '../support/cloud.ts'
@@ -149,14 +150,22 @@ onEveryDatabase('reconciliation', (kind) => {
               ]
               const order = isShuffled ? [...all, ...all].map((fact) => ({ fact, key: chance.next().value })).toSorted((x, y) => x.key - y.key).map(({ fact }) => fact) : all
               await database.write(async (db) => {
-                const scope: EvidenceScope = { db, tenant: purchaseTenant, platform, nowMs: platform.clock.wall(), services: shop.cloud.cloud.services, emit: () => undefined, afterCommit: () => undefined }
+                const call = { db, nowMs: platform.clock.wall(), services: shop.cloud.cloud.services, emit: () => undefined, afterCommit: () => undefined }
+                const scope = openEvidence(call, purchaseTenant)
+                // As the rows of one batch, or as rows that come by themselves.
+                if (!isShuffled) await scope.uses.prepare(['a', 'b', 'c', 'l', 'f'].map(id), await scope.facts.prepare([nonce, cti ?? '']))
                 // What is about something not known yet waits, as unapplied rows do.
                 let waiting = order
                 for (let round = 0; round < 2; round++) {
                   const still: typeof order = []
-                  for (const fact of waiting) if (!(await fact(scope))) still.push(fact)
+                  for (const fact of waiting) {
+                    if (!(await fact(scope))) still.push(fact)
+                    // Row by row or once for a whole batch: it comes to the same.
+                    if (isShuffled) await finishEvidence(scope)
+                  }
                   waiting = still
                 }
+                await finishEvidence(scope)
               })
               views.push(await viewOf(purchase, nonce))
             }
@@ -209,5 +218,19 @@ onEveryDatabase('reconciliation', (kind) => {
 
   it('leaves no error in the log', () => {
     expect(shop.cloud.errors).toEqual([])
+  })
+
+  it('applies the rows around one that breaks a promise of ours, each once', async () => {
+    const [first, broken, last] = [await buy(), await buy(), await buy()]
+    const [before, gone, after] = [await grant(first), await grant(broken), await grant(last)]
+    const { database } = shop.cloud.db
+    await database.write((db) => db.updateTable('protection_authorization').set({ item_id: 'itm_gone' }).where('nonce', '=', gone).execute())
+    const batch = [claim(before, 'r-before'), outcome('r-before', 'confirmed'), claim(gone, 'r-broken'), claim(after, 'r-after'), outcome('r-after', 'confirmed')]
+    expect((await report(...batch)).body).toMatchObject({ success: true, accepted: 5 })
+    expect(shop.cloud.errors).toHaveLength(1)
+    expect([await status(first), await status(broken), await status(last)]).toEqual(['deactivated', 'pending', 'deactivated'])
+    expect(await about('unapplied', 'r-broken')).toHaveLength(1)
+    const emitted = await database.reads.selectFrom('outbox_event').select('data').where('type', '=', 'securityTag.deactivated').execute()
+    for (const { transactionId } of [first, last]) expect(emitted.filter(({ data }) => data.includes(transactionId))).toHaveLength(1)
   })
 })

@@ -1,0 +1,109 @@
+import { sql } from 'kysely'
+import { BrokenInvariant } from '../../policy/assert.ts'
+import type { JournalBody } from '../../policy/journal.ts'
+import { Failure } from '../operations/failure.ts'
+import { iso } from '../operations/fields.ts'
+import type { Call } from '../operations/operation.ts'
+import type { AgentRow } from '../persistence/tables/agents.ts'
+import { applyClaim, applyOutcome, applyVoid, type Witness } from '../protection/evidence.ts'
+import { finishEvidence, openEvidence, type EvidenceScope } from '../protection/evidence-scope.ts'
+import { storeEvents, type EventScope } from '../protection/events.ts'
+import { raiseException } from '../protection/exceptions.ts'
+import { takeAgentEvent } from './agent-event.ts'
+
+/**
+ *   rows ─ all in one savepoint ─▶ applied                    one of them fails ─▶ undone ─ each in a savepoint of its own
+ *
+ * A row is applied as a whole or not at all, and one that fails takes no other with it. Nearly always none fails: then what
+ * rows have in common is read and written once.
+ */
+export type IngestCall = Pick<Call, 'db' | 'services' | 'nowMs' | 'emit' | 'afterCommit'>
+
+/** Applies rows in their order; answers of each whether it could be. */
+export async function applyRows(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
+  if (bodies.length === 0) return []
+  const together = await attempt(call, agent, bodies)
+  if (!(together instanceof Error)) return together
+  if (bodies.length > 1) {
+    const applied: boolean[] = []
+    for (const body of bodies) applied.push(...(await applyRows(call, agent, [body])))
+    return applied
+  }
+  call.services.log.error({ agentId: agent.agent_id, err: together }, 'a journal row could not be applied')
+  for (const body of bodies) await raiseUnapplied({ db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }, agent, body)
+  return [false]
+}
+
+const save = sql`SAVEPOINT journal_rows`
+const release = sql`RELEASE SAVEPOINT journal_rows`
+const undo = sql`ROLLBACK TO SAVEPOINT journal_rows`
+
+/** All of them or none; what they have others told is told only if they stay. */
+async function attempt(call: IngestCall, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[] | Error> {
+  const { db } = call
+  const told: (() => void)[] = []
+  const emit: Call['emit'] = (event) => void told.push(() => call.emit(event))
+  const afterCommit: Call['afterCommit'] = (task) => void told.push(() => call.afterCommit(task))
+  const scope = openEvidence({ ...call, emit, afterCommit }, agent.tenant)
+  await save.execute(db)
+  try {
+    const applied = await applyAll(scope, agent, bodies)
+    await release.execute(db)
+    for (const tell of told) tell()
+    return applied
+  } catch (error) {
+    if (!(error instanceof Failure) && !(error instanceof BrokenInvariant)) throw error
+    await undo.execute(db)
+    await release.execute(db)
+    return error
+  }
+}
+
+async function applyAll(scope: EvidenceScope, agent: AgentRow, bodies: readonly JournalBody[]): Promise<boolean[]> {
+  const lineIds = await scope.facts.prepare(noncesOf(bodies))
+  // A row by itself reads what it needs; together they would read the same again and again.
+  if (bodies.length > 1) await scope.uses.prepare(bodies.flatMap(({ evidence }) => (evidence && 'redemptionId' in evidence ? evidence.redemptionId : [])), lineIds)
+  const applied: boolean[] = []
+  const events = []
+  const processedAt = iso(scope.nowMs)
+  for (const body of bodies) {
+    const isKnown = await applyEvidence(scope, agent, body)
+    if (body.event) events.push(await takeAgentEvent(scope, agent, body.event, processedAt))
+    if (!isKnown) await raiseUnapplied(scope, agent, body)
+    applied.push(isKnown)
+  }
+  await finishEvidence(scope)
+  await storeEvents(scope, events)
+  return applied
+}
+
+function noncesOf(bodies: readonly JournalBody[]): Set<string> {
+  const nonces = new Set<string>()
+  for (const { evidence, event } of bodies) {
+    if (evidence && 'nonce' in evidence) nonces.add(evidence.nonce)
+    if (event?.replayProtectedNonce !== undefined) nonces.add(event.replayProtectedNonce)
+  }
+  return nonces
+}
+
+async function applyEvidence(scope: EvidenceScope, agent: AgentRow, { atMs, evidence, event }: JournalBody): Promise<boolean> {
+  if (!evidence) return true
+  const witness: Witness = { agentId: agent.agent_id, storeId: agent.store_id, atMs, eventId: event?.eventId ?? '' }
+  switch (evidence.kind) {
+    case 'claim':
+      return applyClaim(scope, witness, evidence)
+    case 'outcome':
+      return applyOutcome(scope, witness, evidence.redemptionId, evidence.outcome)
+    case 'void':
+      return applyVoid(scope, witness, evidence.nonce)
+  }
+}
+
+/** What the exception `unapplied` of such a row is about. */
+export function unappliedSubject(agent: AgentRow, { evidence }: JournalBody): string {
+  return evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
+}
+
+async function raiseUnapplied(scope: EventScope, agent: AgentRow, body: JournalBody): Promise<void> {
+  await raiseException(scope, { storeId: agent.store_id, kind: 'unapplied', subject: unappliedSubject(agent, body), detail: 'an agent reported something that is not known here' })
+}

@@ -1,0 +1,53 @@
+import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely'
+import { assert } from '../../policy/assert.ts'
+import type { Db } from './database.ts'
+
+/** Keys of one statement: few numbers of them, so that there are few statements to compile; what is left over is filled up. */
+const SIZES = [1, 5, 20, 100]
+const LARGEST = 100
+
+interface Plan {
+  query: CompiledQuery
+  /** Where the keys begin among the parameters. */
+  from: number
+}
+
+/**
+ * A query over a list of keys that is compiled once for each of a few lengths of the list. `build` passes the keys on as they
+ * are and once, and must not mind one that is named twice: use it with `in`.
+ *
+ *   const unitsOf = preparedForMany((db, ids) => db.selectFrom('purchase_unit').selectAll().where('purchase_id', 'in', ids))
+ *   const units = await unitsOf(db, purchaseIds)
+ */
+export function preparedForMany<R>(build: (db: Db, keys: readonly string[]) => Compilable<R>): (db: Db, keys: Iterable<string>) => Promise<R[]> {
+  const plans = new WeakMap<DialectAdapter, Map<number, Plan>>()
+
+  function planOf(db: Db, size: number): Plan {
+    const { adapter } = db.getExecutor()
+    const ofSize = plans.get(adapter) ?? new Map<number, Plan>()
+    plans.set(adapter, ofSize)
+    const known = ofSize.get(size)
+    if (known) return known
+    const marks = Array.from({ length: size }, (_, i) => `\0key ${i}`)
+    const query = build(db, marks).compile()
+    const from = query.parameters.indexOf(marks[0])
+    assert(from >= 0 && marks.every((mark, i) => query.parameters[from + i] === mark), 'the query does not name its keys in their order')
+    const plan = { query, from }
+    ofSize.set(size, plan)
+    return plan
+  }
+
+  return async (db, keys) => {
+    const wanted = [...new Set(keys)]
+    const rows: R[] = []
+    for (let at = 0; at < wanted.length; at += LARGEST) {
+      const part = wanted.slice(at, at + LARGEST)
+      const size = SIZES.find((each) => each >= part.length) ?? LARGEST
+      const { query, from } = planOf(db, size)
+      const parameters = [...query.parameters]
+      for (let i = 0; i < size; i++) parameters[from + i] = part[Math.min(i, part.length - 1)]
+      rows.push(...(await db.executeQuery<R>({ ...query, parameters } as CompiledQuery<R>)).rows)
+    }
+    return rows
+  }
+}
