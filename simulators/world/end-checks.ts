@@ -13,7 +13,7 @@ export interface EndParts {
   cloud: CloudNode
   agents: readonly AgentNode[]
   ledgers: ReadonlyMap<string, LedgerOracle>
-  people: Customers
+  people: Pick<Customers, 'paid' | 'cancelled' | 'told'>
   receiver: Receiver
   shop: Shop
 }
