@@ -184,17 +184,20 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     if (heads && fresh.timeMs <= heads.timeMs) return { taken: false, why: 'known' }
     const contradicts = contradiction(fresh)
     if (contradicts) return contradicts
+    // The disk is flushed once for all that follows.
+    return commits.now(() => takeFresh(fresh, claimedKeyId(jws, DOCUMENT_KINDS.fresh)))
+  }
+
+  function takeFresh(fresh: FreshClaims, key: string | undefined): Acceptance {
     const verdict = clock.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
     if (verdict === 'ignored') return { taken: false, why: 'known' }
     if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours' }
     heads = fresh
-    headsKey = claimedKeyId(jws, DOCUMENT_KINDS.fresh)
+    headsKey = key
     items?.hearHead(fresh.items, fresh.timeMs)
     lastContactMs = fresh.timeMs
-    commits.now(() => {
-      marks.set(LAST_CONTACT, String(lastContactMs))
-      cloudGeneration.hear(fresh.cloudGeneration, fresh.timeMs)
-    })
+    marks.set(LAST_CONTACT, String(lastContactMs))
+    cloudGeneration.hear(fresh.cloudGeneration, fresh.timeMs)
     confirm()
     return { taken: true, kind: 'fresh' }
   }
@@ -207,7 +210,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   }
 
   function denySeq(): number {
-    return Number(marks.get('deny_seq') ?? 0)
+    return Number(marks.recall('deny_seq') ?? 0)
   }
 
   function acceptDeny(jws: string): Acceptance {
