@@ -1,8 +1,10 @@
+import { sql } from 'kysely'
 import type { CommandClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import type { AgentCommand } from '../messaging/agent-channel.ts'
 import type { Call, Services } from '../operations/operation.ts'
+import { prepared } from '../persistence/prepared.ts'
 
 /** What an agent is asked to do now: told over the broker, and answered to whoever fetches its documents. */
 
@@ -20,17 +22,21 @@ export function commandDocument(agentId: string, command: AgentCommand, { author
   return signDocument(DOCUMENT_KINDS.command, claims, authority.freshnessSigner)
 }
 
-/** What the agent was asked for and has not answered yet. */
-export async function openCommands({ db, nowMs, services }: Call, agentId: string): Promise<string[]> {
-  const rows = await db
+/** Asked with every look of an agent. The limit is no parameter: SQLite prepares a statement anew whenever one might change its plan. */
+const openVoids = prepared((db, p: { agentId: string; sinceS: number }) =>
+  db
     .selectFrom('protection_authorization')
     .select('nonce')
-    .where('agent_id', '=', agentId)
+    .where('agent_id', '=', p.agentId)
     .where('void_asked_ms', 'is not', null)
     .where('voided_ms', 'is', null)
-    .where('exp', '>', Math.floor(nowMs / 1_000) - GUARD_SECONDS)
+    .where('exp', '>', p.sinceS)
     .orderBy('exp')
-    .limit(VOIDS_AT_ONCE)
-    .execute()
+    .limit(sql.lit(VOIDS_AT_ONCE)),
+)
+
+/** What the agent was asked for and has not answered yet. */
+export async function openCommands({ db, nowMs, services }: Call, agentId: string): Promise<string[]> {
+  const rows = await openVoids(db, { agentId, sinceS: Math.floor(nowMs / 1_000) - GUARD_SECONDS })
   return rows.map(({ nonce }) => commandDocument(agentId, { command: 'void', nonce }, services))
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { ITEM_PAGE_LIMIT, type ItemEntry, type ItemsClaims, type ItemsHead } from '../../policy/documents/item-documents.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
@@ -5,6 +6,7 @@ import type { ItemStatus } from '../../policy/vocabulary.ts'
 import { present } from '../operations/fields.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { itemHead } from '../protection/item-sequence.ts'
 
@@ -40,7 +42,23 @@ type FullEntry = Omit<ItemEntry, 'category'> & { category: string | null }
 
 /** Entries within (after, head] in their order, one more than a page holds. */
 async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
-  const items = await db
+  const [items, gone] = [await itemsWithin(db, { storeId, after, head }), await goneWithin(db, { storeId, after, head })]
+  const told = items.map((row): FullEntry => ({
+    seq: row.seq,
+    status: row.status as ItemStatus,
+    ...present({ epc: row.epc, tagUid: row.tag_uid, tagId: row.tag_id, price: row.price_cent ?? row.product_price }),
+    category: row.category ?? row.product_category,
+    ...(row.paying && { paying: true as const }),
+  }))
+  const forgotten = gone.map((row): FullEntry => ({ seq: row.seq, [NAMES[row.kind] ?? 'epc']: row.name, category: null }))
+  return [...told, ...forgotten].sort((a, b) => a.seq - b.seq)
+}
+
+/** Told with every sale. The limit is no parameter: SQLite prepares a statement anew whenever one might change its plan. */
+const AT_ONCE = sql.lit(ITEM_PAGE_LIMIT + 1)
+
+const itemsWithin = prepared((db, p: { storeId: string; after: number; head: number }) =>
+  db
     .selectFrom('protected_item as i')
     .leftJoin('product as p', 'p.product_id', 'i.product_id')
     .select(['i.item_seq as seq', 'i.item_status as status', 'i.epc', 'i.tag_uid', 'i.tag_id', 'i.price_cent', 'i.category', 'p.price_cent as product_price', 'p.category as product_category'])
@@ -57,31 +75,16 @@ async function entriesAfter(db: Db, storeId: string, after: number, head: number
         )
         .as('paying'),
     )
-    .where('i.store_id', '=', storeId)
-    .where('i.item_seq', '>', after)
-    .where('i.item_seq', '<=', head)
+    .where('i.store_id', '=', p.storeId)
+    .where('i.item_seq', '>', p.after)
+    .where('i.item_seq', '<=', p.head)
     .orderBy('i.item_seq')
-    .limit(ITEM_PAGE_LIMIT + 1)
-    .execute()
-  const gone = await db
-    .selectFrom('item_gone')
-    .selectAll()
-    .where('store_id', '=', storeId)
-    .where('seq', '>', after)
-    .where('seq', '<=', head)
-    .orderBy('seq')
-    .limit(ITEM_PAGE_LIMIT + 1)
-    .execute()
-  const told = items.map((row): FullEntry => ({
-    seq: row.seq,
-    status: row.status as ItemStatus,
-    ...present({ epc: row.epc, tagUid: row.tag_uid, tagId: row.tag_id, price: row.price_cent ?? row.product_price }),
-    category: row.category ?? row.product_category,
-    ...(row.paying && { paying: true as const }),
-  }))
-  const forgotten = gone.map((row): FullEntry => ({ seq: row.seq, [NAMES[row.kind] ?? 'epc']: row.name, category: null }))
-  return [...told, ...forgotten].sort((a, b) => a.seq - b.seq)
-}
+    .limit(AT_ONCE),
+)
+
+const goneWithin = prepared((db, p: { storeId: string; after: number; head: number }) =>
+  db.selectFrom('item_gone').selectAll().where('store_id', '=', p.storeId).where('seq', '>', p.after).where('seq', '<=', p.head).orderBy('seq').limit(AT_ONCE),
+)
 
 const NAMES: Record<string, 'epc' | 'tagUid' | 'tagId'> = { epc: 'epc', tag_uid: 'tagUid', tag_id: 'tagId' }
 

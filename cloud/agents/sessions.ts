@@ -82,8 +82,11 @@ export async function findAgentCaller(db: Db, token: string, nowMs: number): Pro
 
 /** The agent with this id, of any tenant. */
 export async function findAgent(db: Db, agentId: string): Promise<AgentRow | undefined> {
-  return db.selectFrom('agent').selectAll().where('agent_id', '=', agentId).executeTakeFirst()
+  const [row] = await agentById(db, { agentId })
+  return row
 }
+
+const agentById = prepared((db, p: { agentId: string }) => db.selectFrom('agent').selectAll().where('agent_id', '=', p.agentId))
 
 /** Forgets logins and challenges that have ended. */
 export async function pruneLogins(db: Db, nowMs: number): Promise<void> {

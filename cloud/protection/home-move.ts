@@ -1,6 +1,8 @@
+import { sql } from 'kysely'
 import type { RightClass } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore, raiseDocumentVersion } from '../stores/queries.ts'
 import { denyRights } from './deny-list.ts'
@@ -67,9 +69,13 @@ async function noteHomeMove({ db }: Call, storeId: string, movedS: number): Prom
     .execute()
 }
 
+const endWait = prepared((db, p: { agentId: string; policyVer: number }) =>
+  db.deleteFrom('home_move_wait').where('agent_id', '=', p.agentId).where('policy_ver', '<=', p.policyVer).returning('store_id'),
+)
+
 /** A former home has the policy that says so, and the cloud has every row of its ledger: what it redeemed is on the deny list. */
 export async function noteHasTold(call: Call, agentId: string, policyVer: number): Promise<void> {
-  const done = await call.db.deleteFrom('home_move_wait').where('agent_id', '=', agentId).where('policy_ver', '<=', policyVer).returning('store_id').execute()
+  const done = await endWait(call.db, { agentId, policyVer })
   for (const { store_id: storeId } of done) await endWaiting(call, storeId)
 }
 
@@ -91,5 +97,8 @@ async function endWaiting(call: Call, storeId: string): Promise<void> {
 
 /** Whether a former home may still have redeemed what nobody knows of. */
 export async function isAnyoneWaitedFor(db: Db, storeId: string): Promise<boolean> {
-  return (await db.selectFrom('home_move_wait').select('agent_id').where('store_id', '=', storeId).limit(1).executeTakeFirst()) !== undefined
+  return (await waitedFor(db, { storeId })).length > 0
 }
+
+/** The limit is no parameter: SQLite prepares a statement anew whenever one might change its plan. */
+const waitedFor = prepared((db, p: { storeId: string }) => db.selectFrom('home_move_wait').select('agent_id').where('store_id', '=', p.storeId).limit(sql.lit(1)))

@@ -37,8 +37,11 @@ export async function planDeliveries(database: Database, platform: Platform): Pr
   return true
 }
 
+/** Asked every second. The limit is no parameter: SQLite prepares a statement anew whenever one might change its plan. */
+const oneUnplanned = prepared((db) => db.selectFrom('outbox_event').select('event_id').where('seq', 'is', null).limit(sql.lit(1)))
+
 async function hasUnplanned(db: Db): Promise<boolean> {
-  return (await db.selectFrom('outbox_event').select('event_id').where('seq', 'is', null).limit(1).executeTakeFirst()) !== undefined
+  return (await oneUnplanned(db, {})).length > 0
 }
 
 const setSeq = prepared((db, p: { seq: number; eventId: string }) => db.updateTable('outbox_event').set({ seq: p.seq }).where('event_id', '=', p.eventId))

@@ -12,7 +12,7 @@ import type { Shopper } from './timetable.ts'
 
 /**
  *   shelves ─ check in ─ check out ─ pay ─┬─ receipt at the station ─┬─ gate ─ (brings it back)
- *                │                        └─ token at the detacher ──┘    ▲
+ *                │                        └─ tokens at the detacher ─┘    ▲
  *                └ thieves ───────────────────────────────────────────────┘
  *
  * The people of one day. They are honest about what they have paid, patient, and ask again when nobody answers.
@@ -117,22 +117,18 @@ export function shoppers({ core, shop, merchant, agents, reader, goods, tally, i
     return false
   }
 
-  async function atDetacher(bag: Bag): Promise<boolean> {
-    let left = bag.goods.length
-    for (let n = 0, failed = 0; failed < DETACHER_TRIES && n < PATIENCE.tries; n++) {
-      const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId: bag.purchaseId, deviceId: devices.detacher })
+  /** Tag by tag, each with a token that the telephone got for it. */
+  async function atDetacher({ goods: bag }: Bag): Promise<boolean> {
+    const left = bag.map(({ epc }) => epc)
+    for (let failed = 0; failed < DETACHER_TRIES && left.length > 0; ) {
+      const verified = await merchant.call('verifyProtectedItem', { epc: left[0], deviceId: devices.detacher, protectionAction: 'detach_hard_tag' })
       const token = verified?.ok ? verified.body['authorizationToken'] : undefined
-      while (typeof token === 'string' && left > 0) {
-        const answer = await ask(agents.detacher, { deviceId: devices.detacher, action: 'detach_hard_tag', token, identifiers: {} })
-        if (answer?.outcome !== 'confirmed') break
-        left = Math.min(left - 1, answer.remaining)
-        await scheduler.pause(2 * SECOND_MS)
-      }
-      if (left === 0) return true
-      failed++
-      await scheduler.pause(PATIENCE.pauseMs)
+      const answer = typeof token === 'string' ? await ask(agents.detacher, { deviceId: devices.detacher, action: 'detach_hard_tag', token, identifiers: {} }) : undefined
+      if (answer?.outcome === 'confirmed') left.shift()
+      else failed++
+      await scheduler.pause(answer ? 2 * SECOND_MS : PATIENCE.pauseMs)
     }
-    return false
+    return left.length === 0
   }
 
   /** Through the gate with all that is in the bag; answers which tags alarmed. */
