@@ -8,6 +8,7 @@ import { prepareToSimulate } from './sim-worker.ts'
 export interface Day {
   readonly seed: number
   readonly shoppers: number
+  readonly hours: number
   readonly trace: boolean
   /** A file for the result. */
   readonly json: string | undefined
@@ -18,6 +19,7 @@ export interface DayRecord {
   kind: 'day'
   seed: number
   shoppers: number
+  hours: number
   hash: string
   violations: { invariant: string; detail: string }[]
   unitsReleased: number
@@ -37,10 +39,10 @@ const LAST_LINES = 60
 const ALL_LINES = 5_000_000
 
 /** Runs a day and tells of it. True when all held that must hold. */
-export async function showDay({ seed, shoppers, trace, json }: Day): Promise<boolean> {
-  const { result, cpuSeconds } = await measureDay({ seed, shoppers, keepLines: trace ? ALL_LINES : LAST_LINES }, (text) => process.stderr.write(process.stderr.isTTY ? `\r${text} ` : `${text}\n`))
+export async function showDay({ seed, shoppers, hours, trace, json }: Day): Promise<boolean> {
+  const { result, cpuSeconds } = await measureDay({ seed, shoppers, hours, keepLines: trace ? ALL_LINES : LAST_LINES }, (text) => process.stderr.write(process.stderr.isTTY ? `\r${text} ` : `${text}\n`))
   if (process.stderr.isTTY) process.stderr.write('\n')
-  const record = recordOf(result, cpuSeconds)
+  const record = recordOf(result, hours, cpuSeconds)
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(record, null, 2)}\n`)
   if (trace || result.violations.length > 0) process.stdout.write(`${result.lines.join('\n')}\n`)
   process.stdout.write(asText(result, record))
@@ -48,7 +50,7 @@ export async function showDay({ seed, shoppers, trace, json }: Day): Promise<boo
 }
 
 /** Runs a day; `say` is told of its progress. `cpuSeconds`: of this process, all its threads, without the making of the shop. */
-export async function measureDay(options: { seed: number; shoppers: number; keepLines?: number }, say: (text: string) => void): Promise<{ result: DayResult; cpuSeconds: number }> {
+export async function measureDay(options: { seed: number; shoppers: number; hours: number; keepLines?: number }, say: (text: string) => void): Promise<{ result: DayResult; cpuSeconds: number }> {
   prepareToSimulate()
   const shop = await makeDayShop(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
   try {
@@ -68,13 +70,14 @@ export async function measureDay(options: { seed: number; shoppers: number; keep
 }
 
 /** The figures of a day. */
-export function recordOf({ seed, shoppers, hash, violations, unitsReleased, journalRows, steps, tally }: DayResult, cpuSeconds: number): DayRecord {
+export function recordOf({ seed, shoppers, hash, violations, unitsReleased, journalRows, steps, tally }: DayResult, hours: number, cpuSeconds: number): DayRecord {
   const sorted = [...tally.decisionMs].sort((a, b) => a - b)
   const at = (share: number) => Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0) * 100) / 100
   return {
     kind: 'day',
     seed,
     shoppers,
+    hours,
     hash,
     violations: violations.map(({ invariant, detail }) => ({ invariant, detail })),
     unitsReleased,

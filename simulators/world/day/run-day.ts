@@ -10,7 +10,7 @@ import type { Core, Violation } from '../core.ts'
 import { checkEnd, isSettled, type EndParts } from '../end-checks.ts'
 import type { Shop } from '../genesis.ts'
 import { ledgerOracle, type LedgerOracle } from '../ledger-oracle.ts'
-import { merchant } from '../merchant.ts'
+import { merchant, type Json } from '../merchant.ts'
 import { receiver } from '../receiver.ts'
 import { scheduler } from '../scheduler.ts'
 import { newTrace } from '../trace.ts'
@@ -18,15 +18,17 @@ import { newWire } from '../wire.ts'
 import { AGENTS, READER } from './day-shop.ts'
 import { gateReader } from './gate-reader.ts'
 import { newGoods, shelves } from './goods.ts'
-import { checkReleases } from './releases.ts'
+import { checkReleases, unitsReleasedBy } from './releases.ts'
 import { shoppers } from './shoppers.ts'
 import { storeNetwork } from './store-network.ts'
 import { newTally, type Tally } from './tally.ts'
-import { DAY, timetable } from './timetable.ts'
+import { planOf, timetable, WHOLE_DAY } from './timetable.ts'
 
 export interface DayOptions {
   seed: number
   shoppers: number
+  /** How long the store is open; a shorter day has all that the whole one (11) has, at least 1.5. */
+  hours?: number
   /** Lines of the trace that are kept. */
   keepLines?: number
   /** Every quarter of an hour of the day. */
@@ -66,6 +68,8 @@ const GOODS_IN_CALL = 500
 const SPARE_GOODS = 50
 /** Everything must have arrived so long after closing at the latest. */
 const SETTLED_WITHIN_MS = 30 * MINUTE_MS
+/** Above it staff are called, EUR: the end of the receipts' risk class that three goods may have. */
+const STAFF_ABOVE_EUR = 1_000
 /** What is paid reaches the gate within, ms. */
 const GATE_KNOWS_MS = 5_000
 /** The link is up again so long after the line is, at the latest, ms: the longest pause between two tries, and a login. */
@@ -74,7 +78,7 @@ const BACK_WITHIN_MS = 30_000
 /** Runs one day of a store that `makeDayShop` made: the same seed, the same day. The first violation ends it. */
 export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult> {
   const { seed } = options
-  const opensMs = MIDNIGHT_MS + DAY.opensHour * HOUR_MS
+  const opensMs = MIDNIGHT_MS + WHOLE_DAY.opensHour * HOUR_MS
   const startMs = opensMs - BEFORE_MS
   const chance = chanceOf(seed)
   const violations: Violation[] = []
@@ -94,7 +98,8 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
   }
   const isOver = () => violations.length > 0
   const tally = newTally()
-  const people = timetable(options.shoppers, chance.fork('timetable'))
+  const plan = planOf(options.hours ?? WHOLE_DAY.hours)
+  const people = timetable(options.shoppers, plan, chance.fork('timetable'))
 
   let crashes = 0
   const cloudWatch = cloudOracle(core)
@@ -132,7 +137,7 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
   if (!station || !detacher || !gate) throw new Error('the shop of the day has three agents')
 
   const system = merchant({ core, server: cloud, wire: newWire('shop', core), name: 'merchant', apiKey: shop.key })
-  const outage = { fromMs: opensMs + DAY.outage.fromMs, toMs: opensMs + DAY.outage.fromMs + DAY.outage.lastsMs }
+  const outage = { fromMs: opensMs + plan.outage.fromMs, toMs: opensMs + plan.outage.toMs }
   const units = people.reduce((sum, shopper) => sum + shopper.units, 0)
   const stock = newGoods(shop.products, units + SPARE_GOODS)
   const crowd = shoppers({
@@ -159,7 +164,7 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
   }
 
   async function openUp(): Promise<void> {
-    const must = async (operation: string, body: Record<string, unknown>) => {
+    const must = async (operation: string, body: Json) => {
       const answer = await system.call(operation, body)
       if (!answer?.ok) throw new Error(`${operation}: ${answer?.reason ?? 'no answer'}`)
       return answer.body
@@ -168,6 +173,9 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
       const items = stock.slice(n, n + GOODS_IN_CALL).map(({ epc, ean }) => ({ epc, ean, protectionTechnology: 'uhf_rfid' }))
       await must('registerProtectedItems', { storeId: shop.storeId, items })
     }
+    // What is sold here costs less together: nobody need be called for it, also when only the receipt tells what it cost.
+    const { policy } = await must('fetchProtectionPolicy', { storeId: shop.storeId })
+    await must('updateProtectionPolicy', { storeId: shop.storeId, policy: { ...(policy as Json), requiresManualOverrideAboveValue: STAFF_ABOVE_EUR } })
     // Receipts are redeemed at the station, so that they are honoured while the line is down.
     await must('moveReceiptHome', { storeId: shop.storeId, home: station?.identity.agentId })
   }
@@ -181,11 +189,11 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
       trace.note('day', 'the line to the internet is back')
       for (const { wire } of agents) wire.restore()
     })
-    clock.after(opensMs + DAY.powerCut.atMs - clock.nowMs, () => {
+    clock.after(opensMs + plan.powerCut.fromMs - clock.nowMs, () => {
       crashes++
       detacher?.crash({ powerCut: true })
     })
-    clock.after(opensMs + DAY.powerCut.atMs + DAY.powerCut.lastsMs - clock.nowMs, () => detacher?.start())
+    clock.after(opensMs + plan.powerCut.toMs - clock.nowMs, () => detacher?.start())
     for (const shopper of people) {
       clock.after(opensMs + shopper.comesMs - clock.nowMs, () => {
         inside++
@@ -209,7 +217,7 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
     await until('the morning', openUp(), BEFORE_MS / 2)
     planDay()
     await clock.run(opensMs, isOver)
-    const closesMs = opensMs + DAY.lengthMs
+    const closesMs = opensMs + plan.lengthMs
     for (let at = opensMs; at < closesMs && !isOver(); at += 15 * MINUTE_MS) {
       options.onProgress?.({ time: timeOf(at), tally })
       await clock.run(at + 15 * MINUTE_MS, isOver)
@@ -227,7 +235,8 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
     const why = isOver() ? undefined : isSettled(end)
     if (why !== undefined) core.violate('liveness', `half an hour after closing: ${why}`)
     if (!isOver()) checkEnd(end)
-    const unitsReleased = checkReleases({ core, cloud, ledgers, tally })
+    const unitsReleased = unitsReleasedBy(ledgers)
+    if (!isOver()) checkReleases(unitsReleased, { core, cloud, tally })
     options.onProgress?.({ time: timeOf(clock.nowMs), tally })
     const journalRows = [...ledgers.values()].reduce((sum, { rows }) => sum + rows.length, 0)
     return { seed, shoppers: people.length, violations, hash: trace.hash, steps: clock.steps, tally, unitsReleased, journalRows, lines: trace.lines }
