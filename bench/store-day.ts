@@ -9,7 +9,7 @@ import type { Bench, Figure, Result } from './figure.ts'
 /** Aim: the CPU time of a whole day, s of one core. */
 const AIM_S = 60
 const WHOLE = { shoppers: 5_000, hours: 11 }
-const SMALL = { shoppers: 30, hours: 2 }
+const SMALL = { shoppers: 30, hours: 1 }
 
 /**
  * What a day of a store costs the cloud, its three agents and the simulation around them together. In a process of its own, as it

@@ -24,7 +24,7 @@ const HELP = `Runs the real cloud and real agents in simulated worlds, where eve
   --bugs          plants known bugs, each in a process of its own, and tells with which seed each was found
   --day           one day of one store from 9:00 to 20:00: three agents, thieves, goods brought back, half an hour without network, a power cut
   --shoppers N    how many people come on that day (5000)
-  --hours N       a shorter day, of at least 2 hours, with all that the whole one has (11)
+  --hours N       a shorter day with all that the whole one has (11)
   --jobs N        how many processes at once (one for each core)
   --json FILE     writes the result there
 
@@ -63,7 +63,7 @@ async function main(): Promise<boolean> {
     return true
   }
   const jobs = Math.max(1, numberOf(values.jobs, availableParallelism()))
-  if (values.day) return showDay({ seed: numberOf(values.seed, 1), shoppers: numberOf(values.shoppers, 5_000), hours: Math.max(2, numberOf(values.hours, 11)), trace, json })
+  if (values.day) return showDay({ seed: numberOf(values.seed, 1), shoppers: numberOf(values.shoppers, 5_000), hours: Math.max(1, numberOf(values.hours, 11)), trace, json })
   if (values.bugs) return huntBugs({ seeds: numberOf(values.seeds, 500), only: values.only, jobs, json })
   const troubles = values.troubles?.split(',').filter((name) => isTrouble(name))
   if (values.seed !== undefined) return showSeed({ seed: numberOf(values.seed, 1), liveness, trace, troubles })

@@ -27,7 +27,7 @@ import { planOf, timetable, WHOLE_DAY } from './timetable.ts'
 export interface DayOptions {
   seed: number
   shoppers: number
-  /** How long the store is open; a shorter day has all that the whole one (11) has, at least 1.5. */
+  /** How long the store is open; a shorter day has all that the whole one (11) has; at least 1. */
   hours?: number
   /** Lines of the trace that are kept. */
   keepLines?: number

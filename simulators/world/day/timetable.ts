@@ -32,7 +32,7 @@ export interface DayPlan {
   readonly powerCut: { readonly fromMs: number; readonly toMs: number }
 }
 
-/** The plan of a day with so many hours, at least one and a half: of a whole one the line is down from noon on, and the power in the evening rush. */
+/** The plan of a day with so many hours, at least one: of a whole one the line is down from noon on, and the power in the evening rush. */
 export function planOf(hours: number): DayPlan {
   const lengthMs = hours * HOUR_MS
   const share = lengthMs / (WHOLE_DAY.hours * HOUR_MS)
