@@ -32,7 +32,7 @@ async function run({ quick, folder, note }: Bench): Promise<Result> {
   const also = { 's of CPU time': day.cpuSeconds, decisions: day.decisions, 'p50 ms': day.decisionMs.p50, 'p99 ms': day.decisionMs.p99, 'units released': day.unitsReleased }
   const microseconds = (day.cpuSeconds * 1e6) / day.shoppers
   return {
-    title: `A day of a store, ${day.hours} hours: 3 agents, ${day.shoppers} shoppers, half an hour without network, a power cut`,
+    title: `A day of a store (${day.hours} h): 3 agents, ${day.shoppers} shoppers, a while without network, a power cut`,
     counts: 'CPU time of one process with cloud, agents, oracles and the simulated world, for each shopper; decisions: from question to answer',
     rows: [{ name: 'simulated day', microseconds, perSecond: 1e6 / microseconds, ratio: 1, quartiles: [1, 1], also }],
     targets: quick ? [] : [{ text: `the whole day, s of one core: at most ${AIM_S}`, measured: day.cpuSeconds, limit: AIM_S, met: day.cpuSeconds <= AIM_S }],
