@@ -18,6 +18,7 @@ import { gate } from './gate.ts'
 import { grantToRelay } from './grant-to-relay.ts'
 import { describeMachine } from './machine.ts'
 import { recovery } from './recovery.ts'
+import { storeDay } from './store-day.ts'
 import { asText } from './report.ts'
 import { tagReads } from './tag-reads.ts'
 import { verifyAndRedeem } from './verify-and-redeem.ts'
@@ -27,7 +28,7 @@ import { verifyToken } from './verify-token.ts'
 const AUTHORIZATION = [verifyToken, verifyAndRedeem, verifyProtectedItem]
 const CATALOGUE = [productPage, productByEan, productInsert, memory, catalogueSize, productImport]
 const RETAIL = [checkoutJourney, webhookFanOut, analyticsRead, salesExport]
-const DOOR = [gate, tagReads, grantToRelay, recovery, drain]
+const DOOR = [gate, tagReads, grantToRelay, recovery, drain, storeDay]
 const FIGURES: readonly Figure[] = [...AUTHORIZATION, ...CATALOGUE, ...RETAIL, ...DOOR]
 
 const HELP = `Measures untag beside the least that the same work can cost, in one run on one machine.

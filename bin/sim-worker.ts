@@ -50,10 +50,15 @@ const TWICE_EVERY = 100
 const SILENCE_MS = 300_000
 const STDERR_KEPT = 2_000
 
-/** What the process of the simulation needs before its first world. */
-export async function openShop(): Promise<Shop> {
+/** What the process of a simulation needs before its first key and page. */
+export function prepareToSimulate(): void {
   renderPlainly()
   signQuickly()
+}
+
+/** The shop of the worlds. */
+export async function openShop(): Promise<Shop> {
+  prepareToSimulate()
   return makeShop(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
 }
 

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { runSeed } from '../simulators/world/run-seed.ts'
 import { isTrouble, TROUBLES, type Trouble } from '../simulators/world/troubles.ts'
 import { huntBugs } from './sim-bugs.ts'
+import { showDay } from './sim-day.ts'
 import { runMany } from './sim-many.ts'
 import { describeSeed } from './sim-texts.ts'
 import { openShop, work } from './sim-worker.ts'
@@ -12,6 +13,7 @@ const HELP = `Runs the real cloud and real agents in simulated worlds, where eve
   npm run sim -- [--seeds N] [--first N] [--liveness] [--troubles LIST] [--jobs N] [--json FILE]
   npm run sim -- --seed N [--trace] [--liveness] [--troubles LIST]
   npm run sim -- --bugs [--seeds N] [--only NAMES] [--jobs N] [--json FILE]
+  npm run sim -- --day [--shoppers N] [--hours N] [--seed N] [--trace] [--json FILE]
 
   --seeds N       how many worlds (200); with --bugs: at most for each bug (500)
   --first N       the first seed (1)
@@ -20,6 +22,9 @@ const HELP = `Runs the real cloud and real agents in simulated worlds, where eve
   --troubles LIST what may go wrong, instead of what the seed says: none, or of ${TROUBLES.join(',')}
   --liveness      longer trouble; once all is well everything must arrive within half an hour
   --bugs          plants known bugs, each in a process of its own, and tells with which seed each was found
+  --day           one day of one store from 9:00 to 20:00: three agents, thieves, goods brought back, half an hour without network, a power cut
+  --shoppers N    how many people come on that day (5000)
+  --hours N       a shorter day with all that the whole one has (11)
   --jobs N        how many processes at once (one for each core)
   --json FILE     writes the result there
 
@@ -39,6 +44,9 @@ async function main(): Promise<boolean> {
       troubles: { type: 'string' },
       liveness: { type: 'boolean', default: false },
       bugs: { type: 'boolean', default: false },
+      day: { type: 'boolean', default: false },
+      shoppers: { type: 'string' },
+      hours: { type: 'string' },
       only: { type: 'string' },
       jobs: { type: 'string' },
       json: { type: 'string' },
@@ -55,6 +63,7 @@ async function main(): Promise<boolean> {
     return true
   }
   const jobs = Math.max(1, numberOf(values.jobs, availableParallelism()))
+  if (values.day) return showDay({ seed: numberOf(values.seed, 1), shoppers: numberOf(values.shoppers, 5_000), hours: Math.max(1, numberOf(values.hours, 11)), trace, json })
   if (values.bugs) return huntBugs({ seeds: numberOf(values.seeds, 500), only: values.only, jobs, json })
   const troubles = values.troubles?.split(',').filter((name) => isTrouble(name))
   if (values.seed !== undefined) return showSeed({ seed: numberOf(values.seed, 1), liveness, trace, troubles })

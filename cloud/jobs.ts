@@ -67,7 +67,7 @@ export function startJobs(database: Database, services: Services, { refresh, cut
   }
 
   every(REFRESH_MS, 'refresh', async () => {
-    await refresh()
+    await refresh('news')
     const doubt = authority.clock.doubt()
     if (doubt) log.warn({ doubt }, 'nothing is signed')
     else await database.write((db) => authority.noteSigned(db, authority.clock.nowMs()))
@@ -76,7 +76,7 @@ export function startJobs(database: Database, services: Services, { refresh, cut
     const generation = await authority.look()
     if (generation === toldKeys) return
     toldKeys = generation
-    await refresh()
+    await refresh('all')
   })
   everyByTheClock(HOUSEKEEPING_MS, 'keys whose time has come', () => database.write((db) => authority.advance(db)))
   everyByTheClock(HOUSEKEEPING_MS, 'housekeeping', async () => {

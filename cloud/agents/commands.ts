@@ -21,20 +21,20 @@ export function commandDocument(agentId: string, command: AgentCommand, { author
   return signDocument(DOCUMENT_KINDS.command, claims, authority.freshnessSigner)
 }
 
-const askedToVoid = prepared((db, p: { agentId: string; endsAfter: number }) =>
+const openVoids = prepared((db, p: { agentId: string; sinceS: number }) =>
   db
     .selectFrom('protection_authorization')
     .select('nonce')
     .where('agent_id', '=', p.agentId)
     .where('void_asked_ms', 'is not', null)
     .where('voided_ms', 'is', null)
-    .where('exp', '>', p.endsAfter)
+    .where('exp', '>', p.sinceS)
     .orderBy('exp')
     .limit(VOIDS_AT_ONCE),
 )
 
 /** What the agent was asked for and has not answered yet. */
 export async function openCommands({ db, nowMs, services }: Call, agentId: string): Promise<string[]> {
-  const rows = await askedToVoid(db, { agentId, endsAfter: Math.floor(nowMs / 1_000) - GUARD_SECONDS })
+  const rows = await openVoids(db, { agentId, sinceS: Math.floor(nowMs / 1_000) - GUARD_SECONDS })
   return rows.map(({ nonce }) => commandDocument(agentId, { command: 'void', nonce }, services))
 }

@@ -39,7 +39,24 @@ export async function itemPage(db: Db, store: StoreRow, after: number, services:
 
 type FullEntry = Omit<ItemEntry, 'category'> & { category: string | null }
 
-const changedWithin = prepared((db, p: { storeId: string; after: number; head: number }) =>
+/** Entries within (after, head] in their order, one more than a page holds. */
+async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
+  const [items, gone] = [await itemsWithin(db, { storeId, after, head }), await goneWithin(db, { storeId, after, head })]
+  const told = items.map((row): FullEntry => ({
+    seq: row.seq,
+    status: row.status as ItemStatus,
+    ...present({ epc: row.epc, tagUid: row.tag_uid, tagId: row.tag_id, price: row.price_cent ?? row.product_price }),
+    category: row.category ?? row.product_category,
+    ...(row.paying && { paying: true as const }),
+  }))
+  const forgotten = gone.map((row): FullEntry => ({ seq: row.seq, [NAMES[row.kind] ?? 'epc']: row.name, category: null }))
+  return [...told, ...forgotten].sort((a, b) => a.seq - b.seq)
+}
+
+/** One more than a page holds. */
+const AT_ONCE = ITEM_PAGE_LIMIT + 1
+
+const itemsWithin = prepared((db, p: { storeId: string; after: number; head: number }) =>
   db
     .selectFrom('protected_item as i')
     .leftJoin('product as p', 'p.product_id', 'i.product_id')
@@ -61,26 +78,12 @@ const changedWithin = prepared((db, p: { storeId: string; after: number; head: n
     .where('i.item_seq', '>', p.after)
     .where('i.item_seq', '<=', p.head)
     .orderBy('i.item_seq')
-    .limit(ITEM_PAGE_LIMIT + 1),
-)
-const goneWithin = prepared((db, p: { storeId: string; after: number; head: number }) =>
-  db.selectFrom('item_gone').selectAll().where('store_id', '=', p.storeId).where('seq', '>', p.after).where('seq', '<=', p.head).orderBy('seq').limit(ITEM_PAGE_LIMIT + 1),
+    .limit(AT_ONCE),
 )
 
-/** Entries within (after, head] in their order, one more than a page holds. */
-async function entriesAfter(db: Db, storeId: string, after: number, head: number): Promise<FullEntry[]> {
-  const items = await changedWithin(db, { storeId, after, head })
-  const gone = await goneWithin(db, { storeId, after, head })
-  const told = items.map((row): FullEntry => ({
-    seq: row.seq,
-    status: row.status as ItemStatus,
-    ...present({ epc: row.epc, tagUid: row.tag_uid, tagId: row.tag_id, price: row.price_cent ?? row.product_price }),
-    category: row.category ?? row.product_category,
-    ...(row.paying && { paying: true as const }),
-  }))
-  const forgotten = gone.map((row): FullEntry => ({ seq: row.seq, [NAMES[row.kind] ?? 'epc']: row.name, category: null }))
-  return [...told, ...forgotten].sort((a, b) => a.seq - b.seq)
-}
+const goneWithin = prepared((db, p: { storeId: string; after: number; head: number }) =>
+  db.selectFrom('item_gone').selectAll().where('store_id', '=', p.storeId).where('seq', '>', p.after).where('seq', '<=', p.head).orderBy('seq').limit(AT_ONCE),
+)
 
 const NAMES: Record<string, 'epc' | 'tagUid' | 'tagId'> = { epc: 'epc', tag_uid: 'tagUid', tag_id: 'tagId' }
 

@@ -174,9 +174,9 @@ export const fetchSignedDocuments = operation({
   async run(call, { have, cursor, address, ledgerSeq, resynced }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
-    if (address !== undefined) await noteAddress(call, caller.agentId, address)
-    if (resynced !== undefined) await noteResynced(call, caller.agentId, resynced)
     const agent = await findAgent(call.db, caller.agentId)
+    if (address !== undefined && address !== agent?.home_url) await noteAddress(call, caller.agentId, address)
+    if (resynced !== undefined) await noteResynced(call, caller.agentId, resynced)
     const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
     if (agent && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq) await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
     await endMoves(call, caller.storeId)
@@ -192,10 +192,8 @@ export const fetchSignedDocuments = operation({
     const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
     if (items) documents.push(...items.pages)
     documents.push(await freshDocument(call.db, store, call.services, policy))
-    const isNews = (seq: number, known: number | undefined) => known === undefined || seq > known
-    if (have?.deny && isNews(have.deny[1], agent?.deny_seq)) await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
-    const isOfSequence = have?.items?.[0] === itemsEpoch(call.services)
-    if (have?.items && isOfSequence && isNews(have.items[1], agent?.item_seq)) await noteItemSeq(call.db, { agentId: caller.agentId, seq: have.items[1] })
+    if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0)) await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
+    if (have?.items && have.items[0] === itemsEpoch(call.services) && have.items[1] > (agent?.item_seq ?? 0)) await noteItemSeq(call.db, { agentId: caller.agentId, seq: have.items[1] })
     const more = (page && page.ver < store.deny_seq) || items?.more
     const reached = page?.ver ?? from.deny
     const commands = await openCommands(call, caller.agentId)

@@ -1,5 +1,5 @@
 import { newId } from '../../policy/ids.ts'
-import { agentTopic, parseTopic, storeTopic, type AgentAddress } from '../../policy/topics.ts'
+import { agentTopic, parseTopic, storeTopic, type AgentAddress, type StoreTopic } from '../../policy/topics.ts'
 import { assertAgent } from '../agents/operations.ts'
 import { commandDocument } from '../agents/commands.ts'
 import { denyPage, freshDocument, policyOfStore, signPolicy } from '../agents/documents.ts'
@@ -27,8 +27,8 @@ import type { Broker, BrokerHooks } from './embedded-broker.ts'
 export interface AgentMessages {
   readonly hooks: BrokerHooks
   readonly channel: AgentChannel
-  /** Publishes the freshness of every store that has an agent connected. */
-  refresh(): Promise<void>
+  /** Publishes the freshness of every store that has an agent connected, and what is newer than was told; `all`: everything anew. */
+  refresh(what: 'news' | 'all'): Promise<void>
   /** Cuts the lines of agents that were revoked, by this process or another. */
   cutRevoked(): Promise<void>
   attach(broker: Broker): void
@@ -38,10 +38,23 @@ export interface AgentMessages {
 
 /** Batches of one agent that wait to be taken in; more are dropped, and the agent sends them again. */
 const WAITING_LIMIT = 4
-/** Changes of items in what is kept at the broker. */
-const ITEMS_TOLD = 100
-/** What was published so lately is what the broker hands to whoever connects, ms: after an outage a store's agents come all at once. */
+/** Of the denials and of the items what is newer than was told goes to the broker, and so many before it, in case a message was lost. */
+const TOLD_AGAIN = 8
+/** At most so many: who lacks more fetches it. */
+const TOLD_AT_ONCE = 100
+/** What the broker keeps is signed anew so often, ms: it is valid for 80 hours. */
+const TELL_ALL_MS = 3_600_000
+/** What was told whole so lately the broker hands to whoever connects, ms: after an outage a store's agents come all at once. */
 const STILL_TOLD_MS = 60_000
+
+/** What the broker has of a store; agents miss nothing by it, for the freshness names the newest of each kind. */
+interface Told {
+  keys: string
+  policy: string
+  denySeq: number
+  itemSeq: number
+  allAtMs: number
+}
 
 /** Takes what agents publish, in the order in which each sent it. */
 export function agentMessages(database: Database, services: () => Services): AgentMessages {
@@ -49,11 +62,10 @@ export function agentMessages(database: Database, services: () => Services): Age
   const waiting = new Map<string, number>()
   const turns = new Map<string, Promise<void>>()
   const states = new Map<string, string>()
-  const dirty = new Set<string>()
+  const dirty = new Map<string, 'news' | 'all'>()
+  const told = new Map<string, Told>()
   const telling = new Map<string, Promise<void>>()
   const underWay = new Set<Promise<void>>()
-  /** When a store's documents were last published, by the clock that nobody sets. */
-  const toldAt = new Map<string, number>()
 
   function track(work: Promise<void>): Promise<void> {
     const done = work
@@ -63,44 +75,50 @@ export function agentMessages(database: Database, services: () => Services): Age
     return done
   }
 
-  async function publishStore(storeId: string): Promise<void> {
+  async function publishStore(storeId: string, what: 'news' | 'all'): Promise<void> {
     const store = await findStore(database.reads, storeId)
     if (!store || !broker) return
-    const { authority } = services()
+    const { authority, platform } = services()
     if (authority.clock.doubt() !== null) return
     const { keySet } = await authority.ready(store.tenant as Tenant)
     const policy = await policyOfStore(database.reads, store, services())
-    const documents = {
-      keys: keySet.jws,
-      policy: signPolicy(policy, services()),
-      deny: (await denyPage(database.reads, store, Math.max(0, store.deny_seq - 100), services())).jws,
-      items: await newestItems(store),
-      // Last, so that whoever hears it can have the rest already.
-      fresh: await freshDocument(database.reads, store, services(), policy),
-    }
-    for (const [name, payload] of Object.entries(documents)) {
-      broker.publish({ topic: storeTopic(storeId, name as keyof typeof documents), payload, retain: true })
-    }
-    toldAt.set(storeId, services().platform.clock.elapsed())
+    const nowMs = platform.clock.elapsed()
+    const before = told.get(storeId)
+    const known = what === 'news' && before && nowMs - before.allAtMs < TELL_ALL_MS ? before : undefined
+    const publish = (name: StoreTopic, payload: string) => broker?.publish({ topic: storeTopic(storeId, name), payload, retain: true })
+    const policyNow = `${authority.policySigner.kid} ${policy.hash}`
+    if (known?.keys !== keySet.jws) publish('keys', keySet.jws)
+    if (known?.policy !== policyNow) publish('policy', signPolicy(policy, services()))
+    if (known?.denySeq !== store.deny_seq) publish('deny', (await denyPage(database.reads, store, toldBehind(known?.denySeq, store.deny_seq), services())).jws)
+    const itemSeq = await tellItems(store, known?.itemSeq)
+    // Last, so that whoever hears it can have the rest already.
+    publish('fresh', await freshDocument(database.reads, store, services(), policy))
+    told.set(storeId, { keys: keySet.jws, policy: policyNow, denySeq: store.deny_seq, itemSeq, allAtMs: known?.allAtMs ?? nowMs })
   }
 
+  /** The broker may have begun anew with nothing. */
   function connected(storeId: string): void {
-    const at = toldAt.get(storeId)
-    if (at === undefined || services().platform.clock.elapsed() - at >= STILL_TOLD_MS) storeChanged(storeId)
+    const before = told.get(storeId)
+    if (!before || services().platform.clock.elapsed() - before.allAtMs >= STILL_TOLD_MS) storeChanged(storeId, 'all')
   }
 
-  /** What changed last; who lacks more than that fetches it. */
-  async function newestItems(store: StoreRow): Promise<string> {
+  /** What is newer of the items than was told; answers how far that goes. */
+  async function tellItems(store: StoreRow, before: number | undefined): Promise<number> {
     const { seq } = await itemHead(database.reads, store.store_id)
-    return (await itemPage(database.reads, store, Math.max(0, seq - ITEMS_TOLD), services())).jws
+    if (seq === before) return seq
+    const { jws, ver } = await itemPage(database.reads, store, toldBehind(before, seq), services())
+    broker?.publish({ topic: storeTopic(store.store_id, 'items'), payload: jws, retain: true })
+    return ver
   }
 
   async function publishItems(storeId: string): Promise<void> {
     const store = broker && (await findStore(database.reads, storeId))
     if (!store || !broker || services().authority.clock.doubt() !== null) return
     await services().authority.ready(store.tenant as Tenant)
-    broker.publish({ topic: storeTopic(storeId, 'items'), payload: await newestItems(store), retain: true })
+    const known = told.get(storeId)
+    const itemSeq = await tellItems(store, known?.itemSeq)
     broker.publish({ topic: storeTopic(storeId, 'fresh'), payload: await freshDocument(database.reads, store, services()), retain: true })
+    if (known) told.set(storeId, { ...known, itemSeq: Math.max(itemSeq, known.itemSeq) })
   }
 
   /** Whoever asks while others wait to be told is told with them. */
@@ -118,13 +136,15 @@ export function agentMessages(database: Database, services: () => Services): Age
   }
 
   /** Changes that come together are told together. */
-  function storeChanged(storeId: string): void {
-    if (dirty.has(storeId)) return
-    dirty.add(storeId)
+  function storeChanged(storeId: string, what: 'news' | 'all' = 'news'): void {
+    const isUnderWay = dirty.has(storeId)
+    if (!isUnderWay || what === 'all') dirty.set(storeId, what)
+    if (isUnderWay) return
     void track(
       Promise.resolve().then(() => {
+        const wanted = dirty.get(storeId) ?? what
         dirty.delete(storeId)
-        return publishStore(storeId)
+        return publishStore(storeId, wanted)
       }),
     )
   }
@@ -134,10 +154,9 @@ export function agentMessages(database: Database, services: () => Services): Age
     broker.publish({ topic: agentTopic(storeId, agentId, 'command'), payload: commandDocument(agentId, command, services()), retain: false })
   }
 
-  async function refresh(): Promise<void> {
+  async function refresh(what: 'news' | 'all'): Promise<void> {
     const stores = new Set([...(broker?.connected().values() ?? [])].map((agent) => agent.storeId))
-    for (const storeId of toldAt.keys()) if (!stores.has(storeId)) toldAt.delete(storeId)
-    for (const storeId of stores) await publishStore(storeId)
+    for (const storeId of stores) await publishStore(storeId, what)
   }
 
   /** One state of an agent is written at a time; of those that came meanwhile the last one counts. */
@@ -185,16 +204,16 @@ export function agentMessages(database: Database, services: () => Services): Age
 
   return {
     channel: {
-      storeChanged,
+      storeChanged: (storeId) => storeChanged(storeId),
       itemsChanged,
-      keysChanged: () => void track(refresh()),
+      keysChanged: () => void track(refresh('all')),
       agentRevoked: (agentId) => broker?.disconnect(agentId),
       tell,
       isConnected: (agentId) => broker?.connected().has(agentId) ?? false,
     },
     attach(attached) {
-      toldAt.clear()
       broker = attached
+      told.clear()
     },
     refresh,
     async cutRevoked() {
@@ -228,6 +247,11 @@ export function agentMessages(database: Database, services: () => Services): Age
       },
     },
   }
+}
+
+/** The number behind which the broker is told, when it has what goes up to `before`. */
+function toldBehind(before: number | undefined, now: number): number {
+  return Math.max(0, now - TOLD_AT_ONCE, Math.min(before ?? 0, now) - TOLD_AGAIN)
 }
 
 function callerOf(agent: AgentRow): AgentCaller {

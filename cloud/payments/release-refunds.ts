@@ -1,6 +1,8 @@
+import { sql } from 'kysely'
 import type { Tenant } from '../operations/caller.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import type { Database, Db } from '../persistence/database.ts'
+import { prepared } from '../persistence/prepared.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { authorizationsOf } from '../scan-and-go/cancel-purchase.ts'
 import { refundPayment } from './refund-payment.ts'
@@ -26,18 +28,24 @@ export async function releaseRefunds(database: Database, services: Services): Pr
   }
 }
 
-/** Cancelled purchases whose refund was not let go yet: page by page, for some wait long, and must not hold up the others. */
-function waitingAfter(db: Db, after: string): Promise<PurchaseRow[]> {
-  const sent = db.selectFrom('refund').select('purchase_id').where('kind', '=', 'whole').where('state', '=', 'due')
+/**
+ * Cancelled purchases whose refund was not let go yet: page by page, for some wait long, and must not hold up the others. Asked every few
+ * seconds, so what is always the same is no parameter: SQLite prepares a statement anew whenever one might change its plan.
+ */
+const waitingPage = prepared((db, p: { after: string }) => {
+  const sent = db.selectFrom('refund').select('purchase_id').where('kind', '=', sql.lit('whole')).where('state', '=', sql.lit('due'))
   return db
     .selectFrom('purchase')
     .selectAll()
-    .where('refund_status', '=', 'pending')
-    .where('purchase_id', '>', after)
+    .where('refund_status', '=', sql.lit('pending'))
+    .where('purchase_id', '>', p.after)
     .where('purchase_id', 'not in', sent)
     .orderBy('purchase_id')
     .limit(READ_LIMIT)
-    .execute()
+})
+
+function waitingAfter(db: Db, after: string): Promise<PurchaseRow[]> {
+  return waitingPage(db, { after })
 }
 
 async function releaseOne(call: Call, purchaseId: string): Promise<true | undefined> {

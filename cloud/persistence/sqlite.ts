@@ -1,6 +1,6 @@
 import SqliteConnection, { type Database as Connection, type Statement } from 'better-sqlite3'
-import { DefaultQueryExecutor, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
-import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
+import { DefaultQueryExecutor, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, ValueNode } from 'kysely'
+import type { CompiledQuery, DatabaseConnection, Dialect, Driver, LimitNode, QueryResult } from 'kysely'
 import { assert } from '../../policy/assert.ts'
 import type { Database, Db, StorageFailure } from './database.ts'
 import { groupCommit } from './group-commit.ts'
@@ -66,6 +66,15 @@ const STATEMENT_CACHE_LIMIT = 500
 /** One for all connections: what was compiled once (prepared.ts) is not compiled again for each of them. */
 const ADAPTER = new SqliteAdapter()
 
+/** A limit stands in the text: SQLite plans a statement anew at each run when a parameter is its limit, which takes longer than most look-ups. */
+class QueryCompiler extends SqliteQueryCompiler {
+  protected override visitLimit(node: LimitNode): void {
+    const { limit } = node
+    if (!ValueNode.is(limit) || !Number.isSafeInteger(limit.value)) return super.visitLimit(node)
+    this.append(`limit ${String(limit.value)}`)
+  }
+}
+
 /** Kysely over one connection, with statements prepared once. Transactions are the caller's. */
 function kyselyOn(db: Connection): Db {
   const known = new Map<string, Runner>()
@@ -102,7 +111,7 @@ function kyselyOn(db: Connection): Db {
   const dialect: Dialect = {
     createAdapter: () => ADAPTER,
     createIntrospector: (k) => new SqliteIntrospector(k),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createQueryCompiler: () => new QueryCompiler(),
     createDriver: () => driver,
   }
   return new Kysely<Schema>({ config: { dialect }, dialect, driver, executor: new OneConnectionExecutor(connection) })
@@ -128,7 +137,7 @@ function runnerOf(statement: Statement): Runner {
 class OneConnectionExecutor extends DefaultQueryExecutor {
   readonly connection: DatabaseConnection
   constructor(connection: DatabaseConnection) {
-    super(new SqliteQueryCompiler(), ADAPTER, { provideConnection: (consumer) => consumer(connection) })
+    super(new QueryCompiler(), ADAPTER, { provideConnection: (consumer) => consumer(connection) })
     this.connection = connection
   }
   override executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {

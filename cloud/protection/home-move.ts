@@ -68,14 +68,13 @@ async function noteHomeMove({ db }: Call, storeId: string, movedS: number): Prom
     .execute()
 }
 
-const endWaits = prepared((db, p: { agentId: string; policyVer: number }) =>
+const endWait = prepared((db, p: { agentId: string; policyVer: number }) =>
   db.deleteFrom('home_move_wait').where('agent_id', '=', p.agentId).where('policy_ver', '<=', p.policyVer).returning('store_id'),
 )
-const anyWait = prepared((db, p: { storeId: string }) => db.selectFrom('home_move_wait').select('agent_id').where('store_id', '=', p.storeId).limit(1))
 
 /** A former home has the policy that says so, and the cloud has every row of its ledger: what it redeemed is on the deny list. */
 export async function noteHasTold(call: Call, agentId: string, policyVer: number): Promise<void> {
-  const done = await endWaits(call.db, { agentId, policyVer })
+  const done = await endWait(call.db, { agentId, policyVer })
   for (const { store_id: storeId } of done) await endWaiting(call, storeId)
 }
 
@@ -97,5 +96,7 @@ async function endWaiting(call: Call, storeId: string): Promise<void> {
 
 /** Whether a former home may still have redeemed what nobody knows of. */
 export async function isAnyoneWaitedFor(db: Db, storeId: string): Promise<boolean> {
-  return (await anyWait(db, { storeId })).length > 0
+  return (await waitedFor(db, { storeId })).length > 0
 }
+
+const waitedFor = prepared((db, p: { storeId: string }) => db.selectFrom('home_move_wait').select('agent_id').where('store_id', '=', p.storeId).limit(1))

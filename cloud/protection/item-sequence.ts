@@ -1,3 +1,4 @@
+import { assert } from '../../policy/assert.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
@@ -18,20 +19,24 @@ const GONE_KEPT_MS = 30 * 86_400_000
 
 /** The next `count` numbers of a store's items; answers the first. */
 export async function nextItemSeq(db: Db, storeId: string, count = 1): Promise<number> {
-  const { seq } = await db
-    .insertInto('item_head')
-    .values({ store_id: storeId, seq: count, floor: 0 })
-    .onConflict((c) => c.column('store_id').doUpdateSet((eb) => ({ seq: eb('item_head.seq', '+', count) })))
-    .returning('seq')
-    .executeTakeFirstOrThrow()
-  return seq - count + 1
+  const [head] = await raiseHead(db, { storeId, count })
+  assert(head, 'an item head that was raised is there')
+  return head.seq - count + 1
 }
 
-const headOf = prepared((db, p: { storeId: string }) => db.selectFrom('item_head').select(['seq', 'floor']).where('store_id', '=', p.storeId))
+const raiseHead = prepared((db, p: { storeId: string; count: number }) =>
+  db
+    .insertInto('item_head')
+    .values({ store_id: p.storeId, seq: p.count, floor: 0 })
+    .onConflict((c) => c.column('store_id').doUpdateSet((eb) => ({ seq: eb('item_head.seq', '+', p.count) })))
+    .returning('seq'),
+)
+
+const headOfStore = prepared((db, p: { storeId: string }) => db.selectFrom('item_head').select(['seq', 'floor']).where('store_id', '=', p.storeId))
 
 /** Where the sequence of a store's items stands. */
 export async function itemHead(db: Db, storeId: string): Promise<ItemHead> {
-  const [row] = await headOf(db, { storeId })
+  const [row] = await headOfStore(db, { storeId })
   return row ?? { seq: 0, floor: 0 }
 }
 

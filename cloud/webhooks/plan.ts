@@ -37,10 +37,11 @@ export async function planDeliveries(database: Database, platform: Platform): Pr
   return true
 }
 
-const unplanned = prepared((db) => db.selectFrom('outbox_event').select('event_id').where('seq', 'is', null).limit(1))
+/** Asked every second. */
+const oneUnplanned = prepared((db) => db.selectFrom('outbox_event').select('event_id').where('seq', 'is', null).limit(1))
 
 async function hasUnplanned(db: Db): Promise<boolean> {
-  return (await unplanned(db, {})).length > 0
+  return (await oneUnplanned(db, {})).length > 0
 }
 
 async function planBatch(db: Db, platform: Platform): Promise<number> {

@@ -119,7 +119,7 @@ const receiverOf = prepared((db, p: { tenant: string; type: string }) =>
     .select('webhook_id')
     .where('tenant', '=', p.tenant)
     .where((eb) => eb('event', 'in', [p.type, EVERY_EVENT]))
-    .limit(sql.lit(1)),
+    .limit(1),
 )
 
 const insertOffered = prepared((db, p: { event_id: string; tenant: string; store_id: string; type: string; at_ms: number; data: string }) =>

@@ -30,7 +30,7 @@ const FIRST = 1
 /** The cloud's generation as this ledger knows it. */
 export function openCloudGeneration(marks: Marks, journal: Journal): CloudGeneration {
   const read = (name: string) => {
-    const value = marks.get(name)
+    const value = marks.recall(name)
     return value === undefined ? undefined : Number(value)
   }
   const isTold = () => journal.acked >= (read(RESYNC_UNTIL) ?? 0)

@@ -16,7 +16,7 @@ export interface Commits {
    * durable. `work` checks before it writes and does not throw: a refusal is a value.
    */
   durably<T>(work: () => T): Promise<T>
-  /** As `durably`, at once and alone: for start and stop. */
+  /** As `durably`, at once and alone: for start and stop. Within another it is part of that. */
   now<T>(work: () => T): T
   readonly failure: LedgerFailure | undefined
   /** Does what waits, and then nothing more. */
@@ -53,6 +53,7 @@ export function commits(db: Connection, { onDurable, onUndone, onFailure }: Comm
 
   function transaction<T>(work: () => T): T {
     if (failure) throw failure
+    if (db.inTransaction) return work()
     let value: T
     try {
       begin.run()

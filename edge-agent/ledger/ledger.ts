@@ -73,7 +73,10 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
   const homeGrants = openHomeGrants(db, claims)
   let told = journal.head.seq
   const work = commits(db, {
-    onUndone: journal.reload,
+    onUndone() {
+      journal.reload()
+      marks.reload()
+    },
     onFailure,
     onDurable() {
       if (journal.head.seq === told) return

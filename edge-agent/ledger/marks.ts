@@ -3,6 +3,8 @@ import type { Database as Connection } from 'better-sqlite3'
 /** Small things that must be remembered, each under its name; and the documents that were believed. */
 export interface Marks {
   get(name: string): string | undefined
+  /** The same without asking the disk each time: for what only this process writes, and only through here. */
+  recall(name: string): string | undefined
   set(name: string, value: string): void
   document(kind: string): StoredDocument | undefined
   /** The same without its text, which is long. */
@@ -10,6 +12,8 @@ export interface Marks {
   setDocument(kind: string, document: StoredDocument): void
   /** Credentials of programs on the store's network, as hashes. */
   isPaired(hash: string): boolean
+  /** A transaction was rolled back: what was read or written in it is read again. */
+  reload(): void
   pair(hash: string, name: string, nowMs: number): void
 }
 
@@ -33,14 +37,33 @@ export function openMarks(db: Connection): Marks {
     `INSERT INTO document (kind, epoch, ver, hash, jws) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (kind) DO UPDATE SET epoch = excluded.epoch, ver = excluded.ver, hash = excluded.hash, jws = excluded.jws`,
   )
+  // Asked for with every message from the cloud, and changed by few.
+  const values = new Map<string, string | undefined>()
+  const heads = new Map<string, StoredHead | undefined>()
+  const remembered = <T>(known: Map<string, T>, name: string, read: (name: string) => T): T => {
+    const value = known.has(name) ? (known.get(name) as T) : read(name)
+    known.set(name, value)
+    return value
+  }
   const paired = db.prepare<[string], { name: string }>('SELECT name FROM pairing WHERE hash = ?')
   const pair = db.prepare('INSERT INTO pairing (hash, name, created_ms) VALUES (?, ?, ?)')
   return {
     get: (name) => get.get(name)?.value,
-    set: (name, value) => void set.run(name, value),
+    recall: (name) => remembered(values, name, (asked) => get.get(asked)?.value),
+    set(name, value) {
+      set.run(name, value)
+      values.set(name, value)
+    },
     document: (kind) => document.get(kind),
-    head: (kind) => head.get(kind),
-    setDocument: (kind, { epoch, ver, hash, jws }) => void setDocument.run(kind, epoch, ver, hash, jws),
+    head: (kind) => remembered(heads, kind, (asked) => head.get(asked)),
+    setDocument(kind, { epoch, ver, hash, jws }) {
+      setDocument.run(kind, epoch, ver, hash, jws)
+      heads.set(kind, { epoch, ver, hash })
+    },
+    reload() {
+      values.clear()
+      heads.clear()
+    },
     isPaired: (hash) => paired.get(hash) !== undefined,
     pair: (hash, name, nowMs) => void pair.run(hash, name, nowMs),
   }

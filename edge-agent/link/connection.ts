@@ -1,4 +1,4 @@
-import { pause, retryDelays, type Platform } from '../../policy/platform.ts'
+import { pause, retryDelays, type Cancel, type Platform } from '../../policy/platform.ts'
 import { agentTopic } from '../../policy/topics.ts'
 import { LedgerFull } from '../ledger/commit.ts'
 import type { Log } from '../log.ts'
@@ -78,6 +78,8 @@ const LONGEST_RETRY_MS = 15_000
 const POLL_MS = 15_000
 /** Looks at the documents in a row, and a second from then on: hints come from anybody. */
 const LOOKS = { most: 20, perSecond: 2, pauseMs: 500 }
+/** What is missing may be on its way: it is fetched when it has not come within, ms. */
+const MISSING_MS = 100
 /** How often the time is asked while online: only the answer sets a clock back that a wrong one has put ahead. */
 const ASK_TIME_MS = 10 * 60_000
 /** A time that was not believed is asked for once more: the second answer decides. */
@@ -90,6 +92,7 @@ export function connect(parts: ConnectionParts): Connection {
   const stopping = new AbortController()
   let wake: () => void = () => undefined
   let isDirty = false
+  let soon: Cancel | undefined
   let cameOnline = false
   const readyWaiters = new Set<(isReady: boolean) => void>()
   let triesFailed = 0
@@ -107,6 +110,7 @@ export function connect(parts: ConnectionParts): Connection {
     session,
     ledger: parts.ledger,
     address: parts.address,
+    hasGate: () => trust.policy?.devices.some((device) => device.deviceType === 'exit_gate' && device.agentId === agentId && !device.revoked) === true,
     onTaken,
     onForked: parts.onForked,
     onCommand: parts.onCommand,
@@ -188,13 +192,23 @@ export function connect(parts: ConnectionParts): Connection {
     }
     documents.take(payload)
     onTaken()
-    if (trust.isBehind) lookNow()
+    if (trust.isBehind) lookWithin(MISSING_MS)
   }
 
-  /** Denials and items are confirmed at once, by asking with what we have, whichever way they came. */
+  /** What the cloud waits for is confirmed by asking with what we have, whichever way it came. */
   function onTaken(): void {
     parts.onChange()
-    if (!documents.isConfirmed) lookNow()
+    const withinMs = documents.confirmWithinMs
+    if (withinMs !== undefined) lookWithin(withinMs)
+  }
+
+  /** Once for all that comes meanwhile, and not at all when another look has settled it. */
+  function lookWithin(ms: number): void {
+    if (ms === 0) return lookNow()
+    soon ??= platform.timers.after(ms, () => {
+      soon = undefined
+      if (trust.isBehind || documents.confirmWithinMs !== undefined) lookNow()
+    })
   }
 
   function lookNow(): void {
@@ -294,6 +308,7 @@ export function connect(parts: ConnectionParts): Connection {
     kick: sending.kick,
     async stop() {
       stopping.abort()
+      soon?.()
       await sending.stop()
       broker.close()
       await running

@@ -11,8 +11,11 @@ export interface Documents {
   look(): Promise<void>
   /** Fetches all that is newer than here; a start can do without the many pages of items. False when the cloud did not answer. */
   fetch(scope: 'all' | 'without items'): Promise<boolean>
-  /** Whether the cloud knows of the denials and items that are held here, and that it was told everything again: refunds and grants wait for that. */
-  readonly isConfirmed: boolean
+  /**
+   * How soon the cloud should hear what is held here, ms; undefined: it knows, or the next look is soon enough. Grants wait for the word
+   * that it was told everything again, shoppers for the gates to know their goods, refunds for what was taken back.
+   */
+  readonly confirmWithinMs: number | undefined
 }
 
 export interface DocumentsParts {
@@ -22,6 +25,8 @@ export interface DocumentsParts {
   /** Told to the cloud with every look: where other agents reach this one. */
   address: string | undefined
   ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration'>
+  /** Whether a gate judges by the items here. */
+  hasGate(): boolean
   onTaken(): void
   /** Whether the cloud knows of two copies of our ledger. */
   onForked(isForked: boolean): void
@@ -32,15 +37,17 @@ export interface DocumentsParts {
 
 type Held = Omit<ReturnType<Trust['have']>, 'items'> & { items?: [number, number] | undefined }
 
+/** What comes together is confirmed together, ms. */
+const CONFIRM_MS = 100
 /** Pages that are fetched in one go. */
 const PAGES_LIMIT = 1_000
 
 /** The documents of this agent's store, over HTTP and from wherever else they come. */
-export function openDocuments({ platform, trust, session, ledger, address, onTaken, onForked, onCommand, onRefused }: DocumentsParts): Documents {
+export function openDocuments({ platform, trust, session, ledger, address, hasGate, onTaken, onForked, onCommand, onRefused }: DocumentsParts): Documents {
   const where = address === undefined ? {} : { address }
   let looking: Promise<void> | undefined
   /** What the cloud was last told that is here. */
-  let told: string | undefined
+  let told: { items: string; denySeq: number; resynced: number | undefined } | undefined
 
   async function ask(have: Held, cursor?: string): Promise<CloudAnswer> {
     const { resynced } = ledger.cloudGeneration
@@ -48,7 +55,7 @@ export function openDocuments({ platform, trust, session, ledger, address, onTak
     const more = { ...(cursor !== undefined && { cursor }), ...where, ...(end !== undefined && { ledgerSeq: end }), ...(resynced !== undefined && { resynced }) }
     const answer = await session.call('fetchSignedDocuments', { have, ...more })
     if (answer.kind !== 'answered') return answer
-    told = heldOf(have, resynced)
+    told = { items: String(have.items), denySeq: have.deny?.[1] ?? 0, resynced }
     const { commands, forked } = answer.body
     onForked(forked === true)
     for (const command of Array.isArray(commands) ? (commands as unknown[]) : []) if (typeof command === 'string') onCommand(command)
@@ -101,12 +108,10 @@ export function openDocuments({ platform, trust, session, ledger, address, onTak
       onTaken()
       return true
     },
-    get isConfirmed() {
-      return told === heldOf(trust.have(), ledger.cloudGeneration.resynced)
+    get confirmWithinMs() {
+      if (told?.resynced !== ledger.cloudGeneration.resynced) return 0
+      const isDue = trust.takenBackSeq > (told?.denySeq ?? 0) || (hasGate() && told?.items !== String(trust.have().items))
+      return isDue ? CONFIRM_MS : undefined
     },
   }
-}
-
-function heldOf({ deny, items }: Held, resynced: number | undefined): string {
-  return JSON.stringify([deny, items, resynced])
 }

@@ -48,6 +48,8 @@ export interface Trust {
   readonly keysEndS: number | undefined
   /** Whether a newer document than the ones here is known to exist. */
   readonly isBehind: boolean
+  /** The newest denial by which a token or a receipt was taken back: a refund may wait until the cloud knows that it is here. */
+  readonly takenBackSeq: number
 }
 
 export type Acceptance =
@@ -184,17 +186,20 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     if (heads && fresh.timeMs <= heads.timeMs) return { taken: false, why: 'known' }
     const contradicts = contradiction(fresh)
     if (contradicts) return contradicts
+    // The disk is flushed once for all that follows.
+    return commits.now(() => takeFresh(fresh, claimedKeyId(jws, DOCUMENT_KINDS.fresh)))
+  }
+
+  function takeFresh(fresh: FreshClaims, key: string | undefined): Acceptance {
     const verdict = clock.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
     if (verdict === 'ignored') return { taken: false, why: 'known' }
     if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours' }
     heads = fresh
-    headsKey = claimedKeyId(jws, DOCUMENT_KINDS.fresh)
+    headsKey = key
     items?.hearHead(fresh.items, fresh.timeMs)
     lastContactMs = fresh.timeMs
-    commits.now(() => {
-      marks.set(LAST_CONTACT, String(lastContactMs))
-      cloudGeneration.hear(fresh.cloudGeneration, fresh.timeMs)
-    })
+    marks.set(LAST_CONTACT, String(lastContactMs))
+    cloudGeneration.hear(fresh.cloudGeneration, fresh.timeMs)
     confirm()
     return { taken: true, kind: 'fresh' }
   }
@@ -206,8 +211,11 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     commits.now(() => marks.set(LAST_FRESH, String(confirmedMs)))
   }
 
+  /** Set by what was denied since the start: at the start the cloud hears all anyway. */
+  let takenBackSeq = 0
+
   function denySeq(): number {
-    return Number(marks.get('deny_seq') ?? 0)
+    return Number(marks.recall('deny_seq') ?? 0)
   }
 
   function acceptDeny(jws: string): Acceptance {
@@ -220,6 +228,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       for (const entry of page.entries) takeEntry(entry)
       marks.set('deny_seq', String(page.ver))
     })
+    if (page.entries.some(({ kind }) => kind !== 'right')) takenBackSeq = page.ver
     return { taken: true, kind: 'deny' }
   }
 
@@ -280,6 +289,9 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     },
     get lastContactMs() {
       return lastContactMs
+    },
+    get takenBackSeq() {
+      return takenBackSeq
     },
     get isBehind() {
       if (!heads) return false

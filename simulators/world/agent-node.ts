@@ -8,7 +8,7 @@ import type { Actuators } from './actuators.ts'
 import type { CloudNode } from './cloud-node.ts'
 import type { Core } from './core.ts'
 import { newDisk, type Disk, type DiskWatcher } from './disk.ts'
-import { request } from './http.ts'
+import { request, type HttpServer } from './http.ts'
 import { machine, type Machine, type Process } from './machine.ts'
 import type { Wire } from './wire.ts'
 
@@ -37,7 +37,11 @@ export interface AgentNodeParts {
   template: string
   cloud: CloudNode
   wire: Wire
-  actuators: Actuators
+  actuators: Pick<Actuators, 'supervisor'>
+  /** Where the other agents of the store reach this one. */
+  address?: string
+  /** Who answers at an address that is not the cloud's. */
+  neighbourAt?(url: string): { server: HttpServer; wire: Wire } | undefined
   onCommit?: DiskWatcher['afterCommit']
   onStart?(node: AgentNode): void
   onEnded?(): void
@@ -124,7 +128,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
         config,
         async fetch(url, init) {
           maybeDie('before it asks')
-          const answer = await request({ url, ...init }, { wire, server: cloud, scheduler, signal: init.signal, by: process })
+          const answer = await request({ url, ...init }, { ...(parts.neighbourAt?.(url) ?? { wire, server: cloud }), scheduler, signal: init.signal, by: process })
           if (url.includes('/time?') && answer.status === 200) wasInTouch = true
           maybeDie('when it is answered')
           return { status: answer.status, text: () => Promise.resolve(answer.text) }
@@ -134,6 +138,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
           return cloud.running.broker.open(options, process, wire)
         },
         log: logOf(process),
+        ...(parts.address !== undefined && { address: parts.address }),
         supervise: parts.actuators.supervisor(name, process),
         openLedgerFile: (file) => disk.watch(openLedgerFile(file), LEDGER),
         onFatal: () => {

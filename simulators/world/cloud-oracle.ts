@@ -20,6 +20,7 @@ const PAID: ReadonlySet<string> = new Set(['SUCCESS', 'UNLOADED'])
 interface Granted {
   rowid: number
   nonce: string
+  right_class: string
   iat: number
   exp: number
   count: number
@@ -32,8 +33,16 @@ interface Denied {
   deny_seq: number
 }
 
+interface Unit {
+  ordinal: number
+  line_id: string
+  unit_no: number
+}
+
 interface Watch {
-  alive: Statement<[string], { nonce: string }>
+  units: Statement<[string], Unit>
+  /** Whether another token for a unit still counts then: it has not ended, was not taken back, and its step for it was not used. */
+  counts: Statement<[string, string, number, number], { nonce: string }>
   denied: Statement<[string], Denied>
   changes: Statement<[number], StateChange>
   granted: Statement<[number], Granted>
@@ -46,6 +55,8 @@ export function cloudOracle(core: Core): CloudOracle {
   const taken = new Map<string, number>()
   const denied = new Map<string, number>()
   const watches = new WeakMap<Connection, Watch>()
+  /** Tokens of each unit, with its step in them: nobody looks at all of them for every new one. */
+  const byUnit = new Map<string, { nonce: string; step: number }[]>()
   let lastChange = 0
   let lastGrant = 0
 
@@ -54,23 +65,32 @@ export function cloudOracle(core: Core): CloudOracle {
     if (known) return known
     const made: Watch = {
       changes: changesAfter(db),
-      // Another token for one of the same units that has not ended, was not taken back, and whose step was not used.
-      alive: db.prepare<[string], { nonce: string }>(
-        `SELECT o.nonce FROM protection_authorization a JOIN authorization_unit mine ON mine.nonce = a.nonce
-         JOIN authorization_unit theirs ON theirs.line_id = mine.line_id AND theirs.unit_no = mine.unit_no AND theirs.nonce <> mine.nonce
-         JOIN protection_authorization o ON o.nonce = theirs.nonce
-         WHERE a.nonce = ? AND o.right_class = a.right_class AND o.rowid < a.rowid AND o.exp + 60 > a.iat AND o.revoked_ms IS NULL AND o.voided_ms IS NULL
-           AND NOT EXISTS (SELECT 1 FROM redemption r WHERE r.nonce = o.nonce AND r.step = theirs.ordinal + 1)`,
+      units: db.prepare<[string], Unit>('SELECT ordinal, line_id, unit_no FROM authorization_unit WHERE nonce = ?'),
+      counts: db.prepare<[string, string, number, number], { nonce: string }>(
+        `SELECT nonce FROM protection_authorization o WHERE o.nonce = ? AND o.right_class = ? AND o.exp + 60 > ? AND o.revoked_ms IS NULL AND o.voided_ms IS NULL
+           AND NOT EXISTS (SELECT 1 FROM redemption r WHERE r.nonce = o.nonce AND r.step = ?)`,
       ),
       denied: db.prepare<[string], Denied>('SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0'),
       granted: db.prepare<[number], Granted>(
-        `SELECT a.rowid, nonce, iat, exp, count, revoked_ms, p.status FROM protection_authorization a LEFT JOIN purchase p ON p.purchase_id = a.purchase_id
+        `SELECT a.rowid, nonce, right_class, iat, exp, count, revoked_ms, p.status FROM protection_authorization a LEFT JOIN purchase p ON p.purchase_id = a.purchase_id
          WHERE a.rowid > ? ORDER BY a.rowid`,
       ),
       heads: db.prepare<[], { ledger_id: string; last_seq: number }>('SELECT ledger_id, last_seq FROM agent ORDER BY ledger_id'),
     }
     watches.set(db, made)
     return made
+  }
+
+  /** A token for one of the same units that was granted before and may still release it. */
+  function stillCounts(watch: Watch, { nonce, right_class, iat }: Granted): { nonce: string } | undefined {
+    let found: { nonce: string } | undefined
+    for (const { ordinal, line_id, unit_no } of watch.units.all(nonce)) {
+      const unit = `${line_id}/${unit_no}`
+      const before = byUnit.get(unit) ?? []
+      for (const other of before) found ??= watch.counts.get(other.nonce, right_class, iat, other.step)
+      byUnit.set(unit, [...before, { nonce, step: ordinal + 1 }])
+    }
+    return found
   }
 
   return {
@@ -92,7 +112,7 @@ export function cloudOracle(core: Core): CloudOracle {
         tokenEnds.set(grant.nonce, grant.exp)
         core.trace.note('cloud', `grants ${grant.nonce.slice(0, 6)} for ${grant.count}, ends in ${grant.exp - grant.iat} s`)
         if (grant.exp - grant.iat > LONGEST_LIFE) core.violate('I8', `a token lives ${grant.exp - grant.iat} s`)
-        const other = watch.alive.get(grant.nonce)
+        const other = stillCounts(watch, grant)
         if (other) core.violate('I6', `${grant.nonce} was granted for a unit that ${other.nonce} may still release`)
         // Cancelled in the same commit it was taken back there, too.
         const isPaid = grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)

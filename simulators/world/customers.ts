@@ -1,6 +1,6 @@
-import { DENY_REASONS } from '../../policy/vocabulary.ts'
-import type { AuthorizeAnswer, AuthorizeRequest } from '../../edge-agent/decisions/request.ts'
+import type { AuthorizeRequest } from '../../edge-agent/decisions/request.ts'
 import type { AgentNode } from './agent-node.ts'
+import { askingAgents } from './ask-agent.ts'
 import type { Chance } from './chance.ts'
 import type { Core } from './core.ts'
 import type { Shop } from './genesis.ts'
@@ -46,52 +46,17 @@ interface Bought {
   chance: Chance
 }
 
-/** What a device may be told (contracts §6). */
-const ANSWER_FIELDS = new Set(['authorized', 'action', 'expiresAt', 'itemCount', 'remaining', 'eventId', 'reason', 'offline', 'outcome', 'itemStatus', 'statusAgeSeconds'])
-const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
-
 /** The people of one world. */
 export function customers({ core, shop, merchant, stranger, agents, pace }: CustomerParts): Customers {
-  const { scheduler, trace } = core
+  const { scheduler } = core
   const world = core.chance.fork('customers')
   const paid = new Set<string>()
   const cancelled = new Set<string>()
   const told = new Set<string>()
+  const ask = askingAgents(core, (eventId) => void told.add(eventId))
   let epcs = 0
 
   const linger = (chance: Chance) => scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
-
-  /** Asks an agent; undefined when it is down or dies meanwhile. */
-  function ask(node: AgentNode | undefined, request: AuthorizeRequest): Promise<AuthorizeAnswer | undefined> {
-    const agent = node?.agent
-    const { process } = node?.machine ?? {}
-    if (!node || !agent || !process) return Promise.resolve(undefined)
-    return new Promise((resolve) => {
-      process.onEnd(() => resolve(undefined))
-      agent.lanes.request(request).then(
-        (answer) => {
-          if (!process.isAlive) return resolve(undefined)
-          heard(node, answer)
-          resolve(answer)
-        },
-        (error: unknown) => {
-          const { name } = error as Error
-          trace.note(node.name, `cannot decide: ${name}`)
-          // A disk that fails or is full refuses; anything else is a fault of ours.
-          if (process.isAlive && !name.startsWith('Ledger')) core.violate('fault', `${node.name} could not decide: ${String(error)}`)
-          resolve(undefined)
-        },
-      )
-    })
-  }
-
-  function heard(node: AgentNode, answer: AuthorizeAnswer): void {
-    trace.note(node.name, `${answer.action}: ${answer.authorized ? `yes, ${answer.outcome}` : `no, ${answer.reason}`}${answer.offline ? ' (offline)' : ''}`)
-    const unknown = Object.keys(answer).filter((field) => !ANSWER_FIELDS.has(field))
-    if (unknown.length > 0) core.violate('I14', `${node.name} tells a device ${unknown.join(', ')}`)
-    if (answer.reason !== undefined && !REASONS.has(answer.reason)) core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
-    if (answer.eventId !== null) told.add(answer.eventId)
-  }
 
   async function buy(name: string, chance: Chance): Promise<Bought | undefined> {
     const { storeId, products } = shop

@@ -13,7 +13,7 @@ export interface EndParts {
   cloud: CloudNode
   agents: readonly AgentNode[]
   ledgers: ReadonlyMap<string, LedgerOracle>
-  people: Customers
+  people: Pick<Customers, 'paid' | 'cancelled' | 'told'>
   receiver: Receiver
   shop: Shop
 }
@@ -22,6 +22,8 @@ export interface EndParts {
 const LATE_MS = 60_000
 /** A clock that is further off takes a new token for one of the future, ms. */
 const CLOCK_MS = 5_000
+
+const PURCHASE_ID = /pur_\w+/g
 
 /** Why the world has not come to rest yet; undefined when it has. */
 export function isSettled({ core, cloud, agents, ledgers, shop }: EndParts): string | undefined {
@@ -59,6 +61,7 @@ export function checkEnd(parts: EndParts): void {
   const { core, cloud, agents, ledgers, people } = parts
   const db = cloud.disk.reading
   if (!db) return core.violate('liveness', 'the cloud is down')
+  const event = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM protection_event WHERE event_id = ?')
   for (const { name, identity } of agents) {
     const rows = ledgers.get(name)?.rows ?? []
     const kept = db.prepare<[string], { seq: number; hash: string }>('SELECT seq, hash FROM journal_row WHERE ledger_id = ? ORDER BY seq').all(identity.ledgerId)
@@ -67,20 +70,22 @@ export function checkEnd(parts: EndParts): void {
     if (lost) core.violate('I4', `row ${lost.seq} of ${name} is ${bySeq.has(lost.seq) ? 'another one' : 'missing'} in the cloud`)
     const gap = kept.findIndex((row, i) => row.seq !== i + 1)
     if (gap >= 0) core.violate('I5', `the cloud has a hole in ${name} before row ${kept[gap]?.seq}`)
-    const event = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM protection_event WHERE event_id = ?')
     for (const { body, seq } of rows) {
       if (body.event && event.get(body.event.eventId)?.n !== 1) core.violate('I4', `the event of row ${seq} of ${name} is not in the cloud`)
     }
-    for (const id of people.told) if (event.get(id)?.n !== 1) core.violate('I4', `somebody was told of event ${id}, and the cloud does not know it`)
   }
+  for (const id of people.told) if (event.get(id)?.n !== 1) core.violate('I4', `somebody was told of event ${id}, and the cloud does not know it`)
   const status = db.prepare<[string], { status: string }>('SELECT status FROM purchase WHERE purchase_id = ?')
   for (const id of people.paid) {
     const now = status.get(id)?.status
     if (now !== 'SUCCESS' && now !== 'UNLOADED' && now !== 'CANCELLED') core.violate('I4', `${id} was paid, somebody was told so, and it is ${now}`)
   }
   for (const id of people.cancelled) if (status.get(id)?.status !== 'CANCELLED') core.violate('I4', `${id} was cancelled, somebody was told so, and it is ${status.get(id)?.status}`)
-  const completed = db.prepare<[string], { n: number }>("SELECT COUNT(*) AS n FROM outbox_event WHERE type = 'checkout.completed' AND instr(data, ?) > 0")
-  for (const id of people.paid) if (completed.get(id)?.n !== 1) core.violate('I4', `the payment of ${id} is told of ${completed.get(id)?.n} times`)
+  const completed = new Map<string, number>()
+  for (const { data } of db.prepare<[], { data: string }>("SELECT data FROM outbox_event WHERE type = 'checkout.completed'").iterate()) {
+    for (const id of new Set(data.match(PURCHASE_ID))) completed.set(id, (completed.get(id) ?? 0) + 1)
+  }
+  for (const id of people.paid) if (completed.get(id) !== 1) core.violate('I4', `the payment of ${id} is told of ${completed.get(id) ?? 0} times`)
   const known = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE event_id = ?')
   for (const id of parts.receiver.posted) if (known.get(id)?.n !== 1) core.violate('I12', `${id} was posted and is no event`)
   // Everybody checks in once and checks out once, however often they had to ask.

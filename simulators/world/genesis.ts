@@ -46,8 +46,17 @@ const WEBHOOK_URL = 'http://receiver.sim/untag'
 
 type Json = Record<string, unknown>
 
-function configOf(deviceIds: readonly { deviceId: string; isGate: boolean }[]): AgentConfig {
-  const devices = deviceIds.map(({ deviceId, isGate }, n) => ({
+/** What stands where: the settings of each agent of the shop. */
+export type Layout = (devices: Shop['devices']) => readonly AgentConfig[]
+
+const TWO_AGENTS: Layout = ({ gate, station, detacher }) => [
+  configOf([{ deviceId: gate, isGate: true }, { deviceId: station, isGate: false }]),
+  configOf([{ deviceId: detacher, isGate: false }]),
+]
+
+/** The settings of an agent with these devices behind relay boards, and perhaps others. */
+export function configOf(deviceIds: readonly { deviceId: string; isGate: boolean }[], others: readonly Json[] = []): AgentConfig {
+  const boards = deviceIds.map(({ deviceId, isGate }, n) => ({
     deviceId,
     driver: 'modbus',
     link: { tcp: `10.0.0.${n + 1}:502` },
@@ -55,13 +64,13 @@ function configOf(deviceIds: readonly { deviceId: string; isGate: boolean }[]): 
     confirmInput: 0,
     ...(isGate && { siren: { output: 1, seconds: 1 }, amber: { output: 2 }, green: { output: 3 } }),
   }))
-  const checked = readConfig(JSON.stringify({ devices }))
+  const checked = readConfig(JSON.stringify({ devices: [...boards, ...others] }))
   if (!checked.ok) throw new Error(checked.faults.join('\n'))
   return checked.config
 }
 
 /** Makes the shop in a new folder below `parent`. Takes a second or two. */
-export async function makeShop(parent: string): Promise<Shop> {
+export async function makeShop(parent: string, layout: Layout = TWO_AGENTS): Promise<Shop> {
   const folder = mkdtempSync(join(parent, 'untag-world-'))
   const chance = chanceOf(GENESIS_SEED)
   const clock = scheduler(GENESIS_MS, chance.fork('scheduler'))
@@ -100,13 +109,9 @@ export async function makeShop(parent: string): Promise<Shop> {
   await call(key, 'registerWebhook', { url: WEBHOOK_URL, events: ['checkout.completed', 'securityTag.deactivated'], storeId })
   const named = { station: deviceOf('pos_deactivator'), gate: deviceOf('exit_gate'), detacher: deviceOf('self_checkout_detacher'), alone }
 
-  const configs = [
-    configOf([{ deviceId: named.gate, isGate: true }, { deviceId: named.station, isGate: false }]),
-    configOf([{ deviceId: named.detacher, isGate: false }]),
-  ]
   const agents: { identity: Identity; config: AgentConfig }[] = []
   const templates: string[] = []
-  for (const [n, config] of configs.entries()) {
+  for (const [n, config] of layout(named).entries()) {
     const name = `agent-${n + 1}`
     const { code } = (await call(key, 'createEnrolmentCode', { storeId, name })) as { code: string }
     const identity = await enrolAt(cloud, core, until, { name, code, folder })

@@ -41,11 +41,12 @@ export function request(asked: SimRequest, { wire, server, scheduler, signal, by
     wire.carry(false, () => {
       const { process } = server
       if (!process?.isAlive) return void scheduler.after(1, () => fail('connection refused'))
-      process.onEnd(() => scheduler.after(1, () => fail('connection reset')))
+      const forget = process.onEnd(() => void scheduler.after(1, () => fail('connection reset')))
       server.answer(asked).then(
         (answer) => {
           if (!process.isAlive) return
           wire.carry(true, () => {
+            forget()
             signal?.removeEventListener('abort', onAbort)
             if (isThere()) resolve(answer)
           })

@@ -29,6 +29,8 @@ export interface LedgerFacts {
   denied: ReadonlyMap<string, number>
   /** The agent has no excuse for a wrong clock: the cloud's was right, and it was in touch since it booted. */
   isClockSure(): boolean
+  /** Told of each row that has become durable. */
+  onRow?(row: { seq: number; body: JournalBody }): void
 }
 
 type Claim = Extract<Evidence, { kind: 'claim' }>
@@ -54,6 +56,7 @@ const JOURNAL_LIMIT = 5_000
 export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): LedgerOracle {
   const rows: { seq: number; hash: string; body: JournalBody }[] = []
   const used = new Map<string, UsedRight[]>()
+  const byRedemption = new Map<string, UsedRight[]>()
   /** Claims of the living process that no command and no outcome belongs to yet, by device. */
   const open = new Map<string, string[]>()
   const unsettled = new Set<string>()
@@ -86,7 +89,9 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       const before = used.get(key) ?? []
       const isFree = before.every((b) => source === 'receipt' && (b.outcome === 'failed' || (b.outcome === 'unknown' && claim.operatorId !== undefined)))
       if (!isFree) core.violate('I1', `${name}: ${key} was used by ${before.map((b) => `${b.redemptionId} (${b.outcome ?? 'open'})`).join(', ')} and again by ${redemptionId}`)
-      used.set(key, [...before, { redemptionId, outcome: null, operator: claim.operatorId !== undefined }])
+      const right = { redemptionId, outcome: null, operator: claim.operatorId !== undefined }
+      used.set(key, [...before, right])
+      byRedemption.set(redemptionId, [...(byRedemption.get(redemptionId) ?? []), right])
     }
     const deniedAs = source === 'receipt' ? facts.denied.get(nonce) : undefined
     if (deniedAs !== undefined && deniedAs <= denySeq) core.violate('I7', `${name} honours the receipt ${nonce} of a cancelled purchase, and has denial ${deniedAs}`)
@@ -100,9 +105,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
   }
 
   function takeOutcome(redemptionId: string, outcome: string): void {
-    for (const rights of used.values()) {
-      for (const right of rights) if (right.redemptionId === redemptionId) right.outcome ??= outcome
-    }
+    for (const right of byRedemption.get(redemptionId) ?? []) right.outcome ??= outcome
     unsettled.delete(redemptionId)
     for (const [deviceId, waiting] of open) open.set(deviceId, waiting.filter((id) => id !== redemptionId))
   }
@@ -123,6 +126,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
         const previous = rows.at(-1)?.seq
         if (previous !== undefined && seq !== previous + 1) core.violate('I5', `${name}: row ${seq} follows row ${previous}`)
         rows.push({ seq, hash, body })
+        facts.onRow?.({ seq, body })
         core.trace.note(name, `row ${seq} ${describe(body)}`)
         if (body.evidence?.kind === 'claim') takeClaim(body.evidence, body)
         if (body.evidence?.kind === 'outcome') takeOutcome(body.evidence.redemptionId, body.evidence.outcome)

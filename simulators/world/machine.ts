@@ -26,8 +26,8 @@ export interface Process {
   readonly platform: Platform
   /** Ends at once, in the middle of whatever it does. */
   kill(): void
-  /** Called when it has ended; at most once. */
-  onEnd(listener: () => void): void
+  /** Called when it has ended, at most once. Answers how to be called no more. */
+  onEnd(listener: () => void): () => void
 }
 
 /** A computer with a right clock and no process. */
@@ -47,7 +47,7 @@ export function machine(name: string, world: { scheduler: Scheduler; chance: Cha
 
   function newProcess(): Process {
     let isAlive = true
-    const listeners: (() => void)[] = []
+    const listeners = new Set<() => void>()
     const bootId = `${name}-${boots}`
     const booted = bootedAt
     return {
@@ -67,9 +67,14 @@ export function machine(name: string, world: { scheduler: Scheduler; chance: Cha
       kill() {
         if (!isAlive) return
         isAlive = false
-        for (const listener of listeners.splice(0)) listener()
+        const told = [...listeners]
+        listeners.clear()
+        for (const listener of told) listener()
       },
-      onEnd: (listener) => void listeners.push(listener),
+      onEnd(listener) {
+        listeners.add(listener)
+        return () => void listeners.delete(listener)
+      },
     }
   }
 

@@ -28,6 +28,7 @@ const FIGURES = [
   'grant-to-relay',
   'recovery',
   'drain',
+  'store-day',
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'untag-bench-'))

@@ -5,7 +5,7 @@ import type { Json } from '../support/cloud.ts'
 import { realPlatform } from '../../bin/platform.ts'
 
 /** An agent that takes any page `kind:n` in order, and a cloud that has these pages. */
-function open(pages: Record<'deny' | 'items', number>) {
+function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBackAt = 2 } = {}) {
   const held = { deny: 0, items: 0 }
   const told: Json[] = []
   const trust = {
@@ -15,6 +15,9 @@ function open(pages: Record<'deny' | 'items', number>) {
       if (Number(ver) !== held[kind] + 1) return { taken: false, why: 'known' }
       held[kind]++
       return { taken: true, kind }
+    },
+    get takenBackSeq() {
+      return held.deny >= takesBackAt ? held.deny : 0
     },
   } as unknown as Trust
   const unconfirmed: boolean[] = []
@@ -32,9 +35,10 @@ function open(pages: Record<'deny' | 'items', number>) {
     },
     ledger: { commits: { durably: (work: () => unknown) => Promise.resolve(work()) }, journal: { head: { seq: 0, hash: '' } }, cloudGeneration: { resynced: undefined } } as never,
     address: undefined,
+    hasGate: () => hasGate,
     onForked: () => undefined,
     onCommand: () => undefined,
-    onTaken: () => unconfirmed.push(!documents.isConfirmed),
+    onTaken: () => unconfirmed.push(documents.confirmWithinMs !== undefined),
     onRefused: () => undefined,
   })
   return { documents, told, unconfirmed }
@@ -43,11 +47,11 @@ function open(pages: Record<'deny' | 'items', number>) {
 it.each(['fetch', 'look'] as const)('knows that the cloud has not heard yet of what came by the same answer (%s)', async (how) => {
   const { documents, told, unconfirmed } = open({ deny: 1, items: 1 })
   const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.look())
-  expect(documents.isConfirmed).toBe(false)
+  expect(documents.confirmWithinMs).toBeGreaterThan(0)
   await ask()
-  expect(documents.isConfirmed).toBe(false)
+  expect(documents.confirmWithinMs).toBeGreaterThan(0)
   await ask()
-  expect(documents.isConfirmed).toBe(true)
+  expect(documents.confirmWithinMs).toBeUndefined()
   expect(unconfirmed).toEqual([true, false])
   expect(told.map((have) => [have.deny[1], have.items[1]])).toEqual([[0, 0], [1, 1]])
 })
@@ -55,9 +59,29 @@ it.each(['fetch', 'look'] as const)('knows that the cloud has not heard yet of w
 it('knows it of what the broker brought, and when the items were left out of the question', async () => {
   const { documents } = open({ deny: 0, items: 0 })
   await documents.fetch('without items')
-  expect(documents.isConfirmed).toBe(false)
+  expect(documents.confirmWithinMs).toBeGreaterThan(0)
   await documents.fetch('all')
-  expect(documents.isConfirmed).toBe(true)
+  expect(documents.confirmWithinMs).toBeUndefined()
+  // A right that was used elsewhere: nobody waits for that.
   documents.take('deny:1')
-  expect(documents.isConfirmed).toBe(false)
+  expect(documents.confirmWithinMs).toBeUndefined()
+  documents.take('items:1')
+  expect(documents.confirmWithinMs).toBeGreaterThan(0)
+})
+
+it('confirms what was taken back, for a refund waits for it', async () => {
+  const { documents } = open({ deny: 0, items: 0 }, { hasGate: false })
+  await documents.fetch('all')
+  documents.take('deny:1')
+  documents.take('deny:2')
+  expect(documents.confirmWithinMs).toBeGreaterThan(0)
+  await documents.fetch('all')
+  expect(documents.confirmWithinMs).toBeUndefined()
+})
+
+it('has nothing to confirm at once where no gate judges by the items', async () => {
+  const { documents } = open({ deny: 0, items: 0 }, { hasGate: false })
+  await documents.fetch('all')
+  documents.take('items:1')
+  expect(documents.confirmWithinMs).toBeUndefined()
 })

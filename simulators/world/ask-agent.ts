@@ -1,0 +1,49 @@
+import { DENY_REASONS } from '../../policy/vocabulary.ts'
+import type { AuthorizeAnswer, AuthorizeRequest } from '../../edge-agent/decisions/request.ts'
+import type { AgentNode } from './agent-node.ts'
+import type { Core } from './core.ts'
+
+/** Asks an agent; undefined when it is down or dies meanwhile. */
+export type AskAgent = (node: AgentNode | undefined, request: AuthorizeRequest) => Promise<AuthorizeAnswer | undefined>
+
+/** What a device may be told (contracts §6). */
+const ANSWER_FIELDS = new Set(['authorized', 'action', 'expiresAt', 'itemCount', 'remaining', 'eventId', 'reason', 'offline', 'outcome', 'itemStatus', 'statusAgeSeconds'])
+const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
+
+/** The way people ask agents; `onTold` hears of each event that somebody was told of: it must arrive. */
+export function askingAgents(core: Core, onTold: (eventId: string) => void): AskAgent {
+  const { trace } = core
+
+  function heard(node: AgentNode, answer: AuthorizeAnswer): void {
+    trace.note(node.name, `${answer.action}: ${answer.authorized ? `yes, ${answer.outcome}` : `no, ${answer.reason}`}${answer.offline ? ' (offline)' : ''}`)
+    const unknown = Object.keys(answer).filter((field) => !ANSWER_FIELDS.has(field))
+    if (unknown.length > 0) core.violate('I14', `${node.name} tells a device ${unknown.join(', ')}`)
+    if (answer.reason !== undefined && !REASONS.has(answer.reason)) core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
+    if (answer.eventId !== null) onTold(answer.eventId)
+  }
+
+  return (node, request) => {
+    const agent = node?.agent
+    const { process } = node?.machine ?? {}
+    if (!node || !agent || !process) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      const forget = process.onEnd(() => resolve(undefined))
+      agent.lanes.request(request).then(
+        (answer) => {
+          forget()
+          if (!process.isAlive) return resolve(undefined)
+          heard(node, answer)
+          resolve(answer)
+        },
+        (error: unknown) => {
+          forget()
+          const { name } = error as Error
+          trace.note(node.name, `cannot decide: ${name}`)
+          // A disk that fails or is full refuses; anything else is a fault of ours.
+          if (process.isAlive && !name.startsWith('Ledger')) core.violate('fault', `${node.name} could not decide: ${String(error)}`)
+          resolve(undefined)
+        },
+      )
+    })
+  }
+}

@@ -1,0 +1,56 @@
+import type { JournalBody } from '../../../policy/journal.ts'
+
+/** What has happened on the day so far, as the ledgers and the people tell. */
+export interface Tally {
+  /** Of the people. */
+  came: number
+  left: number
+  bought: number
+  thieves: number
+  cancelled: number
+  returned: number
+  /** Goods that were paid and carried out. */
+  unitsSold: number
+  unitsStolen: number
+  /** Times that somebody asked an agent, was answered, and that no cloud was asked. */
+  decisions: number
+  granted: number
+  offline: number
+  /** Nobody answered: asked again. */
+  unanswered: number
+  /** CPU time of the whole world from the question to the answer, ms. */
+  readonly decisionMs: number[]
+  /** The last alarm of each tag: true time and what the gate said of it. */
+  readonly alarms: Map<string, { atMs: number; detail: string }>
+  alarmsOfThieves: number
+  /** Of paid goods, while the gate could not know. */
+  alarmsNeedless: number
+  /** A row of a ledger is durable. */
+  row(body: JournalBody, atMs: number): void
+}
+
+/** Nothing has happened yet. */
+export function newTally(): Tally {
+  const alarms: Tally['alarms'] = new Map()
+  return {
+    came: 0,
+    left: 0,
+    bought: 0,
+    thieves: 0,
+    cancelled: 0,
+    returned: 0,
+    unitsSold: 0,
+    unitsStolen: 0,
+    decisions: 0,
+    granted: 0,
+    offline: 0,
+    unanswered: 0,
+    decisionMs: [],
+    alarms,
+    alarmsOfThieves: 0,
+    alarmsNeedless: 0,
+    row({ event }, atMs) {
+      if (event?.reason === 'gate_alarm' && event.epc !== undefined) alarms.set(event.epc, { atMs, detail: event.detail ?? '' })
+    },
+  }
+}

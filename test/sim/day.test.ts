@@ -1,0 +1,55 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, it } from 'vitest'
+import type { DayRecord } from '../../bin/sim-day.ts'
+import { chanceOf } from '../../simulators/world/chance.ts'
+import { makeDayShop } from '../../simulators/world/day/day-shop.ts'
+import { runDay } from '../../simulators/world/day/run-day.ts'
+import { planOf, timetable, WHOLE_DAY } from '../../simulators/world/day/timetable.ts'
+import { runSim } from '../support/sim-process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'untag-day-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A short day: what happens on a whole one happens on it. */
+const SHORT = { shoppers: 40, hours: 1 }
+
+it('a day of a store holds what must hold, and is the same when it runs again', { timeout: 300_000 }, async () => {
+  const file = join(folder, 'day.json')
+  const { code, stdout, stderr } = await runSim(['--day', '--seed', '3', '--shoppers', '40', '--hours', '1', '--json', file])
+  expect(stdout).toContain('everything held that must hold')
+  expect(stderr).toContain('40 of 40 shoppers came')
+  expect(code).toBe(0)
+  const day = JSON.parse(readFileSync(file, 'utf8')) as DayRecord
+  expect(day).toMatchObject({ kind: 'day', seed: 3, shoppers: 40, hours: 1, violations: [] })
+  expect(day.unitsReleased).toBe(day.unitsSold)
+  expect(day.unitsReleased).toBeGreaterThan(40)
+  expect(day.offlineDecisions).toBeGreaterThan(0)
+  expect(day.alarmsOfThieves).toBeGreaterThan(0)
+  const again = join(folder, 'again.json')
+  await runSim(['--day', '--seed', '3', '--shoppers', '40', '--hours', '1', '--json', again])
+  expect((JSON.parse(readFileSync(again, 'utf8')) as DayRecord).hash).toBe(day.hash)
+})
+
+it('a gate that lets thieves pass is told of', { timeout: 120_000 }, async () => {
+  const shop = await makeDayShop(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+  try {
+    // A gate whose reader is not there sees nobody.
+    const blind = { ...shop, agents: shop.agents.map((agent) => ({ ...agent, config: { ...agent.config, devices: agent.config.devices.filter(({ driver }) => driver !== 'llrp') } })) }
+    const { violations } = await runDay(blind, { seed: 3, ...SHORT })
+    expect(violations[0]?.detail).toMatch(/carried \d unpaid goods out, and 0 alarmed/)
+  } finally {
+    shop.remove()
+  }
+})
+
+it('people come when they have time, and nobody after the last entry', () => {
+  const plan = planOf(WHOLE_DAY.hours)
+  const people = timetable(5_000, plan, chanceOf(1))
+  const inHour = (n: number) => people.filter(({ comesMs }) => Math.floor(comesMs / 3_600_000) === n).length
+  expect(people).toHaveLength(5_000)
+  expect(Math.max(...people.map(({ comesMs }) => comesMs))).toBeLessThanOrEqual(plan.lengthMs - 20 * 60_000)
+  expect(inHour(9)).toBeGreaterThan(2 * inHour(0))
+  for (const kind of ['buyer', 'thief', 'declined', 'changes-mind'] as const) expect(people.some((shopper) => shopper.kind === kind)).toBe(true)
+})
