@@ -5,10 +5,12 @@ import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import type { Log } from '../../edge-agent/log.ts'
 import type { Identity } from '../../edge-agent/trust/identity.ts'
 import type { Actuators } from './actuators.ts'
+import { serveAgent, type AgentServer } from './agent-server.ts'
 import type { CloudNode } from './cloud-node.ts'
 import type { Core } from './core.ts'
 import { newDisk, type Disk, type DiskWatcher } from './disk.ts'
 import { request } from './http.ts'
+import { lanHost, type Lan } from './lan.ts'
 import { machine, type Machine, type Process } from './machine.ts'
 import type { Wire } from './wire.ts'
 
@@ -37,6 +39,7 @@ export interface AgentNodeParts {
   template: string
   cloud: CloudNode
   wire: Wire
+  lan: Lan
   actuators: Actuators
   onCommit?: DiskWatcher['afterCommit']
   onStart?(node: AgentNode): void
@@ -49,11 +52,12 @@ export const ITEMS = 'items.db'
 
 /** A machine with an enrolled agent's files on it; nothing runs yet. */
 export function agentNode(parts: AgentNodeParts): AgentNode {
-  const { core, name, identity, config, cloud, wire } = parts
+  const { core, name, identity, config, cloud, wire, lan } = parts
   const { trace, scheduler } = core
   const chance = core.chance.fork(`agent node ${name}`)
   const computer = machine(name, core)
   let agent: Agent | undefined
+  let served: AgentServer | undefined
   let wasInTouch = true
 
   const watcher: DiskWatcher = {
@@ -78,6 +82,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
     trace.note(name, powerCut ? 'power cut' : 'killed')
     disk.leaveBehind({ powerCut })
     agent = undefined
+    served = undefined
     computer.process?.kill()
     if (powerCut) {
       computer.reboot()
@@ -95,6 +100,23 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
     }
     return { info: () => undefined, warn: line('warn'), error: line('error') }
   }
+
+  lan.join(name, {
+    get process() {
+      return served && computer.process
+    },
+    async answer(asked) {
+      maybeDie('when another agent asks')
+      const { process } = computer
+      if (!served || !process) throw new Error('connection refused')
+      const answer = await served.answer(asked)
+      if (process.isAlive) {
+        trace.note(name, `answers another agent: ${answer.status}`)
+        maybeDie('before it answers another agent')
+      }
+      return answer
+    },
+  })
 
   const node: AgentNode = {
     name,
@@ -124,7 +146,9 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
         config,
         async fetch(url, init) {
           maybeDie('before it asks')
-          const answer = await request({ url, ...init }, { wire, server: cloud, scheduler, signal: init.signal, by: process })
+          const neighbour = lan.at(url)
+          const way = neighbour ? { wire: lan.wire, server: neighbour } : { wire, server: cloud }
+          const answer = await request({ url, ...init }, { ...way, scheduler, signal: init.signal, by: process })
           if (url.includes('/time?') && answer.status === 200) wasInTouch = true
           maybeDie('when it is answered')
           return { status: answer.status, text: () => Promise.resolve(answer.text) }
@@ -133,6 +157,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
           if (!cloud.running) throw new Error('connection refused')
           return cloud.running.broker.open(options, process, wire)
         },
+        address: `http://${lanHost(name)}`,
         log: logOf(process),
         supervise: parts.actuators.supervisor(name, process),
         openLedgerFile: (file) => disk.watch(openLedgerFile(file), LEDGER),
@@ -141,7 +166,9 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
         },
       })
       // It may have died while it started.
-      if (process.isAlive) agent = started
+      if (!process.isAlive) return
+      agent = started
+      served = serveAgent(name, started, logOf(process))
     },
     crash,
     async stop() {
@@ -149,9 +176,11 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
       const { process } = computer
       if (!current || !process?.isAlive) return
       trace.note(name, 'stops')
+      await served?.close()
       await current.stop()
       if (!process.isAlive) return
       agent = undefined
+      served = undefined
       disk.leaveBehind({ powerCut: false })
       process.kill()
       parts.onEnded?.()

@@ -188,6 +188,16 @@ export const BUGS: readonly Bug[] = [
     changes: [change('cloud/scan-and-go/operations.js', "if ((purchase.status !== 'PENDING_PAYMENT' && purchase.status !== 'CREATED') || isLate) {", 'if (isLate) {')],
   },
   {
+    name: 'home-gives-twice',
+    what: 'the home of receipts does not write down what it gave to another agent',
+    changes: [change('edge-agent/ledger/home-grants.js', 'use.run(cti, rightClass, ordinal, Number.MAX_SAFE_INTEGER, redemptionId);', 'void redemptionId;')],
+  },
+  {
+    name: 'home-moves-empty-handed',
+    what: 'a new home honours receipts from before the move before it knows what was used of them',
+    changes: [change('edge-agent/trust/trust.js', 'return move !== undefined && denySeq() < move.denySeq', 'return move === null && denySeq() < move.denySeq')],
+  },
+  {
     name: 'webhooks-without-schedule',
     what: 'a webhook that failed is posted again at once',
     changes: [change('cloud/webhooks/record.js', 'export const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];', 'export const SCHEDULE_MS = [0, 0, 0, 0];')],

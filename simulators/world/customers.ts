@@ -1,6 +1,5 @@
-import { DENY_REASONS } from '../../policy/vocabulary.ts'
-import type { AuthorizeAnswer, AuthorizeRequest } from '../../edge-agent/decisions/request.ts'
 import type { AgentNode } from './agent-node.ts'
+import { atDevices, type Bought } from './at-devices.ts'
 import type { Chance } from './chance.ts'
 import type { Core } from './core.ts'
 import type { Shop } from './genesis.ts'
@@ -35,70 +34,25 @@ export interface CustomerParts {
   stranger: Merchant
   agents: readonly AgentNode[]
   pace: Pace
+  /** People show the same receipt at both agents, tag by tag: where it matters which of them is asked. */
+  isTrying: boolean
 }
-
-interface Bought {
-  name: string
-  purchaseId: string
-  receipt: string
-  epcs: string[]
-  units: number
-  chance: Chance
-}
-
-/** What a device may be told (contracts §6). */
-const ANSWER_FIELDS = new Set(['authorized', 'action', 'expiresAt', 'itemCount', 'remaining', 'eventId', 'reason', 'offline', 'outcome', 'itemStatus', 'statusAgeSeconds'])
-const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
 
 /** The people of one world. */
-export function customers({ core, shop, merchant, stranger, agents, pace }: CustomerParts): Customers {
-  const { scheduler, trace } = core
+export function customers({ core, shop, merchant, stranger, agents, pace, isTrying }: CustomerParts): Customers {
   const world = core.chance.fork('customers')
   const paid = new Set<string>()
   const cancelled = new Set<string>()
-  const told = new Set<string>()
+  const devices = atDevices({ core, shop, merchant, agents, pace })
+  const { linger } = devices
   let epcs = 0
-
-  const linger = (chance: Chance) => scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
-
-  /** Asks an agent; undefined when it is down or dies meanwhile. */
-  function ask(node: AgentNode | undefined, request: AuthorizeRequest): Promise<AuthorizeAnswer | undefined> {
-    const agent = node?.agent
-    const { process } = node?.machine ?? {}
-    if (!node || !agent || !process) return Promise.resolve(undefined)
-    return new Promise((resolve) => {
-      process.onEnd(() => resolve(undefined))
-      agent.lanes.request(request).then(
-        (answer) => {
-          if (!process.isAlive) return resolve(undefined)
-          heard(node, answer)
-          resolve(answer)
-        },
-        (error: unknown) => {
-          const { name } = error as Error
-          trace.note(node.name, `cannot decide: ${name}`)
-          // A disk that fails or is full refuses; anything else is a fault of ours.
-          if (process.isAlive && !name.startsWith('Ledger')) core.violate('fault', `${node.name} could not decide: ${String(error)}`)
-          resolve(undefined)
-        },
-      )
-    })
-  }
-
-  function heard(node: AgentNode, answer: AuthorizeAnswer): void {
-    trace.note(node.name, `${answer.action}: ${answer.authorized ? `yes, ${answer.outcome}` : `no, ${answer.reason}`}${answer.offline ? ' (offline)' : ''}`)
-    const unknown = Object.keys(answer).filter((field) => !ANSWER_FIELDS.has(field))
-    if (unknown.length > 0) core.violate('I14', `${node.name} tells a device ${unknown.join(', ')}`)
-    if (answer.reason !== undefined && !REASONS.has(answer.reason)) core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
-    if (answer.eventId !== null) told.add(answer.eventId)
-  }
 
   async function buy(name: string, chance: Chance): Promise<Bought | undefined> {
     const { storeId, products } = shop
     const product = chance.one(products)
     const units = chance.between(1, 3)
     const tagged: string[] = []
-    if (chance.happens(0.5)) {
+    if (chance.happens(isTrying ? 0.9 : 0.5)) {
       for (let n = 0; n < units; n++) tagged.push(`E2800000${(++epcs).toString(16).padStart(16, '0').toUpperCase()}`)
       const items = tagged.map((epc) => ({ epc, ean: product.ean, protectionTechnology: 'uhf_rfid' }))
       if (!(await merchant.call('registerProtectedItems', { storeId, items }))?.ok) return undefined
@@ -125,68 +79,6 @@ export function customers({ core, shop, merchant, stranger, agents, pace }: Cust
     paid.add(purchaseId)
     const receipt = await merchant.call('generateReceiptQR', { purchaseId })
     return receipt?.ok ? { name, purchaseId, receipt: String(receipt.body['url']), epcs: tagged, units, chance } : undefined
-  }
-
-  async function atStation({ receipt, chance }: Bought): Promise<void> {
-    const request: AuthorizeRequest = { deviceId: shop.devices.station, action: 'deactivate_label', receipt, identifiers: {} }
-    // The page and the scanner may say the same at once, and people do it again.
-    const times = chance.between(1, 3)
-    for (let n = 0; n < times; n++) {
-      const both = chance.happens(0.3) ? [request, request] : [request]
-      await Promise.all(both.map((r) => ask(agents[0], r)))
-      await linger(chance)
-    }
-  }
-
-  async function withToken({ purchaseId, chance }: Bought): Promise<void> {
-    const { deviceId, node } = chance.happens(0.7) ? { deviceId: shop.devices.station, node: agents[0] } : { deviceId: shop.devices.detacher, node: agents[1] ?? agents[0] }
-    const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
-    const token = verified?.ok ? verified.body['authorizationToken'] : undefined
-    if (typeof token !== 'string') return
-    const request: AuthorizeRequest = { deviceId, action: deviceId === shop.devices.station ? 'deactivate_label' : 'detach_hard_tag', token, identifiers: {} }
-    // Now and then somebody comes only when the token is about to end, or has ended.
-    if (pace.name === 'slow' && chance.happens(0.3)) await scheduler.pause(chance.between(280_000, 400_000))
-    const times = chance.between(1, 4)
-    for (let n = 0; n < times; n++) {
-      const both = chance.happens(0.3) ? [request, request] : [request]
-      await Promise.all(both.map((r) => ask(node, r)))
-      await linger(chance)
-    }
-  }
-
-  async function byItem({ epcs: tags, receipt, chance }: Bought): Promise<void> {
-    for (const epc of tags) {
-      const request: AuthorizeRequest = { deviceId: shop.devices.detacher, action: 'detach_hard_tag', identifiers: { epc }, ...(chance.happens(0.7) && { receipt }) }
-      await ask(agents[1], request)
-      if (chance.happens(0.3)) await ask(agents[1], request)
-      await linger(chance)
-    }
-  }
-
-  /** A device without agent: the cloud is its ledger. */
-  async function alone({ name, purchaseId, chance }: Bought): Promise<void> {
-    const deviceId = shop.devices.alone
-    const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
-    const token = verified?.ok ? verified.body['authorizationToken'] : undefined
-    if (typeof token !== 'string') return
-    const times = chance.between(1, 4)
-    for (let n = 0; n < times; n++) {
-      const redemptionId = `red-${name}-${n}`
-      const redeemed = await merchant.call('redeemProtectionAuthorization', { authorizationToken: token, deviceId, redemptionId }, { tries: 6 })
-      if (!redeemed?.ok) return
-      await linger(chance)
-      await merchant.call('redeemProtectionAuthorization', { authorizationToken: token, deviceId, redemptionId, outcome: chance.one(['confirmed', 'confirmed', 'failed', 'unknown']) }, { tries: 6 })
-    }
-  }
-
-  async function atGate({ receipt, epcs: tags, chance }: Bought): Promise<void> {
-    const request: AuthorizeRequest = { deviceId: shop.devices.gate, action: 'authorize_exit', receipt, identifiers: {} }
-    const times = chance.between(1, 2)
-    for (let n = 0; n < times; n++) {
-      await ask(agents[0], request)
-      await linger(chance)
-    }
-    for (const epc of tags) if (chance.happens(0.5)) await ask(agents[0], { ...request, identifiers: { epc } })
   }
 
   async function cancel({ purchaseId }: Bought): Promise<void> {
@@ -222,12 +114,12 @@ export function customers({ core, shop, merchant, stranger, agents, pace }: Cust
     if (other && !other.ok && other.reason === 'idempotency_key_reused') core.violate('I11', 'an Idempotency-Key of one tenant is taken for another')
   }
 
-  const USES = [atStation, withToken, byItem, alone] as const
+  const lanes = isTrying ? [devices.everywhere, devices.everywhere, devices.byItem, devices.withToken] : [devices.atStation, devices.withToken, devices.byItem, devices.alone]
 
   return {
     paid,
     cancelled,
-    told,
+    told: devices.told,
     async visit(name) {
       const chance = world.fork(name)
       const bought = await buy(name, chance)
@@ -236,19 +128,19 @@ export function customers({ core, shop, merchant, stranger, agents, pace }: Cust
       const uses = chance.between(1, 3)
       for (let n = 0; n < uses; n++) {
         await linger(chance)
-        const use = chance.one(USES)(bought)
+        const use = chance.one(lanes)(bought)
         if (chance.happens(0.1)) await cancel(bought)
         // Some do two things at once.
         if (chance.happens(0.8)) await use
       }
       if (chance.happens(0.3)) await tryAsStranger(bought)
-      if (chance.happens(0.7)) await atGate(bought)
+      if (chance.happens(0.7)) await devices.atGate(bought)
       if (!chance.happens(0.15)) return
       await cancel(bought)
       // Somebody has kept the receipt.
       for (let n = 0; n < 3; n++) {
         await linger(chance)
-        await atStation(bought)
+        await devices.atStation(bought)
       }
     },
     async probe() {
@@ -256,11 +148,11 @@ export function customers({ core, shop, merchant, stranger, agents, pace }: Cust
       const product = chance.one(shop.products)
       const session = await merchant.call('checkIn', { storeId: shop.storeId })
       const started = session?.ok ? await merchant.call('startCheckout', { sessionId: session.body['sessionId'], items: [{ ean: product.ean, quantity: 1 }] }) : undefined
-        const purchaseId = started?.ok ? started.body['transactionId'] : undefined
+      const purchaseId = started?.ok ? started.body['transactionId'] : undefined
       const done = await merchant.call('completeTestCheckout', { transactionId: purchaseId })
       const receipt = done?.ok ? await merchant.call('generateReceiptQR', { purchaseId }) : undefined
       if (!receipt?.ok) return 'nothing can be bought'
-      const answer = await ask(agents[0], { deviceId: shop.devices.station, action: 'deactivate_label', receipt: String(receipt.body['url']), identifiers: {} })
+      const answer = await devices.ask(agents[0], { deviceId: shop.devices.station, action: 'deactivate_label', receipt: String(receipt.body['url']), identifiers: {} })
       return answer?.outcome === 'confirmed' ? undefined : `a paid label is not deactivated: ${answer?.reason ?? answer?.outcome ?? 'no answer'}`
     },
   }

@@ -101,7 +101,9 @@ export function newDisk(root: string, names: readonly string[], watcher: DiskWat
     },
     watch(connection, name) {
       const wal = join(folder, `${name}-wal`)
-      connections.push({ connection, name, walBytes: existsSync(wal) ? statSync(wal).size : 0, life })
+      // A process that died while it opened its files goes on opening those of its own life.
+      const isOwn = connection.name.startsWith(join(folder, '/'))
+      connections.push({ connection, name, walBytes: existsSync(wal) ? statSync(wal).size : 0, life: isOwn ? life : 0 })
       if (connection.readonly) return connection
       const prepare = connection.prepare.bind(connection) as (sql: string) => Statement
       const watched = (sql: string) => (sql === 'COMMIT' ? watchCommit(connection, prepare(sql)) : prepare(sql))

@@ -11,6 +11,8 @@ import { customers } from './customers.ts'
 import { isDiskFault } from './disk.ts'
 import { checkEnd, isSettled, type EndParts } from './end-checks.ts'
 import type { Shop } from './genesis.ts'
+import { homeOracle, receiptEnd } from './home-oracle.ts'
+import { newLan } from './lan.ts'
 import { ledgerOracle, type LedgerOracle } from './ledger-oracle.ts'
 import { merchant } from './merchant.ts'
 import { receiver } from './receiver.ts'
@@ -117,7 +119,10 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
       agents.find((a) => a.name === name)?.maybeDie('as a device moves', AS_DEVICE_MOVES)
     },
   })
-  const count = plan.happens(0.7) ? 2 : 1
+  const lan = newLan(core)
+  const homes = homeOracle(core, ledgers, (cti) => receiptEnd(cloud.disk.reading, cti))
+  const isShared = plan.happens(0.7) || kinds.includes('home')
+  const count = isShared ? 2 : 1
   for (const [n, { identity, config }] of shop.agents.slice(0, count).entries()) {
     const name = `agent-${n + 1}`
     const ledger = ledgerOracle(name, core, {
@@ -144,8 +149,13 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
         template: shop.templates.agents[n] ?? '',
         cloud,
         wire: newWire(name, core),
+        lan,
         actuators: devices,
-        onCommit: ledger.committed,
+        onCommit(connection) {
+          ledger.committed(connection)
+          const node = agents[n]
+          if (node) homes.committed(node, connection)
+        },
         onStart: ledger.processEnded,
         onEnded: () => inMind(name, start),
       }),
@@ -154,6 +164,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
 
   const shopWire = newWire('shop', core)
   const parts = { core, server: cloud, wire: shopWire }
+  const manager = merchant({ ...parts, name: 'manager', apiKey: shop.key })
   const people = customers({
     core,
     shop,
@@ -161,6 +172,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     stranger: merchant({ ...parts, name: 'stranger', apiKey: shop.foreignKey }),
     agents,
     pace,
+    isTrying: kinds.includes('home'),
   })
   const end: EndParts = { core, cloud, agents, ledgers, people, receiver: posts, shop }
   trace.note('world', `${count} agents, ${pace.name}, troubles: ${kinds.join(', ') || 'none'}`)
@@ -181,7 +193,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     startCloud()
     for (const node of agents) node.start()
     await clock.run(clock.nowMs + WARM_UP_MS, isOver)
-    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, actuators: devices, receiver: posts, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
+    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
     let inside = pace.visitors
     for (let n = 0; n < pace.visitors; n++) {
       clock.after(plan.between(1, pace.comeWithinMs), () => {

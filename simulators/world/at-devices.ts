@@ -1,0 +1,162 @@
+import { DENY_REASONS } from '../../policy/vocabulary.ts'
+import type { AuthorizeAnswer, AuthorizeRequest } from '../../edge-agent/decisions/request.ts'
+import type { AgentNode } from './agent-node.ts'
+import type { Chance } from './chance.ts'
+import type { Core } from './core.ts'
+import type { Shop } from './genesis.ts'
+import type { Merchant } from './merchant.ts'
+import type { Pace } from './pace.ts'
+
+/** What people do with what they have bought: at which device, how often, and what it tells them. */
+export interface AtDevices {
+  /** Asks an agent; undefined when it is down or dies meanwhile. */
+  ask(node: AgentNode | undefined, request: AuthorizeRequest): Promise<AuthorizeAnswer | undefined>
+  atStation(bought: Bought): Promise<void>
+  withToken(bought: Bought): Promise<void>
+  byItem(bought: Bought): Promise<void>
+  everywhere(bought: Bought): Promise<void>
+  alone(bought: Bought): Promise<void>
+  atGate(bought: Bought): Promise<void>
+  linger(chance: Chance): Promise<void>
+  /** Events that somebody was told of at an agent: they must arrive. */
+  readonly told: ReadonlySet<string>
+}
+
+export interface Bought {
+  name: string
+  purchaseId: string
+  receipt: string
+  epcs: string[]
+  units: number
+  chance: Chance
+}
+
+export interface AtDevicesParts {
+  core: Core
+  shop: Shop
+  merchant: Merchant
+  agents: readonly AgentNode[]
+  pace: Pace
+}
+
+/** What a device may be told (contracts §6). */
+const ANSWER_FIELDS = new Set(['authorized', 'action', 'expiresAt', 'itemCount', 'remaining', 'eventId', 'reason', 'offline', 'outcome', 'itemStatus', 'statusAgeSeconds'])
+const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
+
+/** The devices of the shop, as people meet them. */
+export function atDevices({ core, shop, merchant, agents, pace }: AtDevicesParts): AtDevices {
+  const { scheduler, trace } = core
+  const told = new Set<string>()
+
+  const linger = (chance: Chance) => scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
+
+  function ask(node: AgentNode | undefined, request: AuthorizeRequest): Promise<AuthorizeAnswer | undefined> {
+    const agent = node?.agent
+    const { process } = node?.machine ?? {}
+    if (!node || !agent || !process) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      process.onEnd(() => resolve(undefined))
+      agent.lanes.request(request).then(
+        (answer) => {
+          if (!process.isAlive) return resolve(undefined)
+          heard(node, answer)
+          resolve(answer)
+        },
+        (error: unknown) => {
+          const { name } = error as Error
+          trace.note(node.name, `cannot decide: ${name}`)
+          // A disk that fails or is full refuses; anything else is a fault of ours.
+          if (process.isAlive && !name.startsWith('Ledger')) core.violate('fault', `${node.name} could not decide: ${String(error)}`)
+          resolve(undefined)
+        },
+      )
+    })
+  }
+
+  function heard(node: AgentNode, answer: AuthorizeAnswer): void {
+    trace.note(node.name, `${answer.action}: ${answer.authorized ? `yes, ${answer.outcome}` : `no, ${answer.reason}`}${answer.offline ? ' (offline)' : ''}`)
+    const unknown = Object.keys(answer).filter((field) => !ANSWER_FIELDS.has(field))
+    if (unknown.length > 0) core.violate('I14', `${node.name} tells a device ${unknown.join(', ')}`)
+    if (answer.reason !== undefined && !REASONS.has(answer.reason)) core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
+    if (answer.eventId !== null) told.add(answer.eventId)
+  }
+
+  async function atStation({ receipt, chance }: Bought): Promise<void> {
+    const request: AuthorizeRequest = { deviceId: shop.devices.station, action: 'deactivate_label', receipt, identifiers: {} }
+    // The page and the scanner may say the same at once, and people do it again.
+    const times = chance.between(1, 3)
+    for (let n = 0; n < times; n++) {
+      const both = chance.happens(0.3) ? [request, request] : [request]
+      await Promise.all(both.map((r) => ask(agents[0], r)))
+      await linger(chance)
+    }
+  }
+
+  async function withToken({ purchaseId, chance }: Bought): Promise<void> {
+    const { deviceId, node } = chance.happens(0.7) ? { deviceId: shop.devices.station, node: agents[0] } : { deviceId: shop.devices.detacher, node: agents[1] ?? agents[0] }
+    const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
+    const token = verified?.ok ? verified.body['authorizationToken'] : undefined
+    if (typeof token !== 'string') return
+    const request: AuthorizeRequest = { deviceId, action: deviceId === shop.devices.station ? 'deactivate_label' : 'detach_hard_tag', token, identifiers: {} }
+    // Now and then somebody comes only when the token is about to end, or has ended.
+    if (pace.name === 'slow' && chance.happens(0.3)) await scheduler.pause(chance.between(280_000, 400_000))
+    const times = chance.between(1, 4)
+    for (let n = 0; n < times; n++) {
+      const both = chance.happens(0.3) ? [request, request] : [request]
+      await Promise.all(both.map((r) => ask(node, r)))
+      await linger(chance)
+    }
+  }
+
+  async function byItem({ epcs: tags, receipt, chance }: Bought): Promise<void> {
+    for (const epc of tags) {
+      const request: AuthorizeRequest = { deviceId: shop.devices.detacher, action: 'detach_hard_tag', identifiers: { epc }, ...(chance.happens(0.7) && { receipt }) }
+      await ask(agents[1], request)
+      if (chance.happens(0.3)) await ask(agents[1], request)
+      await linger(chance)
+    }
+  }
+
+  /** One receipt at both agents, more often than it has units. */
+  async function everywhere({ receipt, epcs: tags, units, chance }: Bought): Promise<void> {
+    for (let n = 0; n < units * 2; n++) {
+      if (n > 0) await linger(chance)
+      const tag = tags[n % units]
+      const atStation = chance.happens(0.5) || tag === undefined
+      const request: AuthorizeRequest = atStation
+        ? { deviceId: shop.devices.station, action: 'deactivate_label', receipt, identifiers: {} }
+        : { deviceId: shop.devices.detacher, action: 'detach_hard_tag', receipt, identifiers: { epc: tag } }
+      await ask(agents[atStation ? 0 : 1], request)
+      // They come back when it is quieter.
+      if (chance.happens(0.5)) await scheduler.pause(chance.between(1_000, 8_000))
+    }
+  }
+
+  /** A device without agent: the cloud is its ledger. */
+  async function alone({ name, purchaseId, chance }: Bought): Promise<void> {
+    const deviceId = shop.devices.alone
+    const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
+    const token = verified?.ok ? verified.body['authorizationToken'] : undefined
+    if (typeof token !== 'string') return
+    const times = chance.between(1, 4)
+    for (let n = 0; n < times; n++) {
+      const redemptionId = `red-${name}-${n}`
+      const redeemed = await merchant.call('redeemProtectionAuthorization', { authorizationToken: token, deviceId, redemptionId }, { tries: 6 })
+      if (!redeemed?.ok) return
+      await linger(chance)
+      await merchant.call('redeemProtectionAuthorization', { authorizationToken: token, deviceId, redemptionId, outcome: chance.one(['confirmed', 'confirmed', 'failed', 'unknown']) }, { tries: 6 })
+    }
+  }
+
+  async function atGate({ receipt, epcs: tags, chance }: Bought): Promise<void> {
+    const request: AuthorizeRequest = { deviceId: shop.devices.gate, action: 'authorize_exit', receipt, identifiers: {} }
+    const times = chance.between(1, 2)
+    for (let n = 0; n < times; n++) {
+      await ask(agents[0], request)
+      await linger(chance)
+    }
+    for (const epc of tags) if (chance.happens(0.5)) await ask(agents[0], { ...request, identifiers: { epc } })
+  }
+
+  return { ask, atStation, withToken, byItem, everywhere, alone, atGate, linger, told }
+}
