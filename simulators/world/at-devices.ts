@@ -19,7 +19,7 @@ export interface AtDevices {
   atGate(bought: Bought): Promise<void>
   linger(chance: Chance): Promise<void>
   /** Events that somebody was told of at an agent: they must arrive. */
-  readonly told: ReadonlySet<string>
+  readonly told: Set<string>
 }
 
 export interface Bought {
@@ -37,6 +37,10 @@ export interface AtDevicesParts {
   merchant: Merchant
   agents: readonly AgentNode[]
   pace: Pace
+  /** How often the cloud was put back to a backup: what was asked of the one before may be lost. */
+  restores(): number
+  /** People come back with what they have after a while. */
+  isTrying: boolean
 }
 
 /** What a device may be told (contracts §6). */
@@ -44,7 +48,7 @@ const ANSWER_FIELDS = new Set(['authorized', 'action', 'expiresAt', 'itemCount',
 const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
 
 /** The devices of the shop, as people meet them. */
-export function atDevices({ core, shop, merchant, agents, pace }: AtDevicesParts): AtDevices {
+export function atDevices({ core, shop, merchant, agents, pace, restores, isTrying }: AtDevicesParts): AtDevices {
   const { scheduler, trace } = core
   const told = new Set<string>()
 
@@ -54,12 +58,13 @@ export function atDevices({ core, shop, merchant, agents, pace }: AtDevicesParts
     const agent = node?.agent
     const { process } = node?.machine ?? {}
     if (!node || !agent || !process) return Promise.resolve(undefined)
+    const before = restores()
     return new Promise((resolve) => {
       process.onEnd(() => resolve(undefined))
       agent.lanes.request(request).then(
         (answer) => {
           if (!process.isAlive) return resolve(undefined)
-          heard(node, answer)
+          heard(node, answer, restores() === before)
           resolve(answer)
         },
         (error: unknown) => {
@@ -73,12 +78,12 @@ export function atDevices({ core, shop, merchant, agents, pace }: AtDevicesParts
     })
   }
 
-  function heard(node: AgentNode, answer: AuthorizeAnswer): void {
+  function heard(node: AgentNode, answer: AuthorizeAnswer, isSame: boolean): void {
     trace.note(node.name, `${answer.action}: ${answer.authorized ? `yes, ${answer.outcome}` : `no, ${answer.reason}`}${answer.offline ? ' (offline)' : ''}`)
     const unknown = Object.keys(answer).filter((field) => !ANSWER_FIELDS.has(field))
     if (unknown.length > 0) core.violate('I14', `${node.name} tells a device ${unknown.join(', ')}`)
     if (answer.reason !== undefined && !REASONS.has(answer.reason)) core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
-    if (answer.eventId !== null) told.add(answer.eventId)
+    if (answer.eventId !== null && isSame) told.add(answer.eventId)
   }
 
   async function atStation({ receipt, chance }: Bought): Promise<void> {
@@ -105,6 +110,7 @@ export function atDevices({ core, shop, merchant, agents, pace }: AtDevicesParts
       const both = chance.happens(0.3) ? [request, request] : [request]
       await Promise.all(both.map((r) => ask(node, r)))
       await linger(chance)
+      if (isTrying && chance.happens(0.5)) await scheduler.pause(chance.between(1_000, 15_000))
     }
   }
 

@@ -198,6 +198,16 @@ export const BUGS: readonly Bug[] = [
     changes: [change('edge-agent/trust/trust.js', 'return move !== undefined && denySeq() < move.denySeq', 'return move === null && denySeq() < move.denySeq')],
   },
   {
+    name: 'restored-and-granting',
+    what: 'a cloud that was put back to a backup grants before its agents have told what they used since',
+    changes: [change('cloud/restore/resync.js', 'if (leftMs <= 0)', 'if (leftMs !== 0)')],
+  },
+  {
+    name: 'restored-as-before',
+    what: 'agents do not hear that the cloud was put back: tokens of the one before count on',
+    changes: [change('edge-agent/decisions/by-token.js', 'ledger.cloudGeneration.tokensSince', '0')],
+  },
+  {
     name: 'webhooks-without-schedule',
     what: 'a webhook that failed is posted again at once',
     changes: [change('cloud/webhooks/record.js', 'export const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];', 'export const SCHEDULE_MS = [0, 0, 0, 0];')],

@@ -33,7 +33,12 @@ export function checkConservation({ core, ledgers }: { core: Core; ledgers: Read
       const claim = body.evidence
       if (claim?.kind !== 'claim' || !confirmed.has(claim.redemptionId)) continue
       const units = claim.source === 'token' ? unitsOfToken : unitsOfReceipt
-      for (const ordinal of claim.ordinals) note(units.get(claim.nonce, ordinal), claim.rightClass, claim.redemptionId, claim.nonce)
+      for (const [i, ordinal] of claim.ordinals.entries()) {
+        // A token that was lost with the cloud that gave it: what it used up stands in the receipt.
+        const right = claim.receipt?.ordinals[i]
+        const unit = units.get(claim.nonce, ordinal) ?? (claim.receipt && right !== undefined ? unitsOfReceipt.get(claim.receipt.cti, right) : undefined)
+        note(unit, claim.rightClass, claim.redemptionId, claim.nonce)
+      }
     }
   }
   const alone = db.prepare<[], { nonce: string; step: number; redemption_id: string; right_class: string }>(

@@ -24,6 +24,8 @@ export interface Customers {
   readonly cancelled: ReadonlySet<string>
   /** Events that somebody was told of at an agent: they must arrive. */
   readonly told: ReadonlySet<string>
+  /** A backup is made: what it answers, called when the cloud is put back to it, forgets what people were told since. */
+  backUp(): () => void
 }
 
 export interface CustomerParts {
@@ -36,14 +38,15 @@ export interface CustomerParts {
   pace: Pace
   /** People show the same receipt at both agents, tag by tag: where it matters which of them is asked. */
   isTrying: boolean
+  restores(): number
 }
 
 /** The people of one world. */
-export function customers({ core, shop, merchant, stranger, agents, pace, isTrying }: CustomerParts): Customers {
+export function customers({ core, shop, merchant, stranger, agents, pace, isTrying, restores }: CustomerParts): Customers {
   const world = core.chance.fork('customers')
   const paid = new Set<string>()
   const cancelled = new Set<string>()
-  const devices = atDevices({ core, shop, merchant, agents, pace })
+  const devices = atDevices({ core, shop, merchant, agents, pace, restores, isTrying })
   const { linger } = devices
   let epcs = 0
 
@@ -74,16 +77,18 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
     }
     // Some are impatient, and ask before they have paid.
     if (chance.happens(0.2)) await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.alone })
+    const before = restores()
     const done = await merchant.call('completeTestCheckout', { transactionId: purchaseId })
     if (!done?.ok) return undefined
-    paid.add(purchaseId)
+    if (restores() === before) paid.add(purchaseId)
     const receipt = await merchant.call('generateReceiptQR', { purchaseId })
     return receipt?.ok ? { name, purchaseId, receipt: String(receipt.body['url']), epcs: tagged, units, chance } : undefined
   }
 
   async function cancel({ purchaseId }: Bought): Promise<void> {
+    const before = restores()
     const answer = await merchant.call('markPurchaseCancelled', { purchaseId })
-    if (answer?.ok) cancelled.add(purchaseId)
+    if (answer?.ok && restores() === before) cancelled.add(purchaseId)
   }
 
   /** The shop's manager thinks anew. */
@@ -114,12 +119,18 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
     if (other && !other.ok && other.reason === 'idempotency_key_reused') core.violate('I11', 'an Idempotency-Key of one tenant is taken for another')
   }
 
-  const lanes = isTrying ? [devices.everywhere, devices.everywhere, devices.byItem, devices.withToken] : [devices.atStation, devices.withToken, devices.byItem, devices.alone]
+  const lanes = isTrying ? [devices.everywhere, devices.everywhere, devices.withToken, devices.withToken] : [devices.atStation, devices.withToken, devices.byItem, devices.alone]
 
   return {
     paid,
     cancelled,
     told: devices.told,
+    backUp() {
+      const kept = [paid, cancelled, devices.told].map((set) => ({ set, size: set.size }))
+      return () => {
+        for (const { set, size } of kept) for (const id of [...set].slice(size)) set.delete(id)
+      }
+    },
     async visit(name) {
       const chance = world.fork(name)
       const bought = await buy(name, chance)

@@ -45,6 +45,8 @@ export function isSettled({ core, cloud, agents, ledgers, shop }: EndParts): str
     if (agent?.ledger.marks.document('policy')?.ver !== version?.v) return `${name} has not kept policy ${version?.v}`
     if (have?.deny?.[1] !== version?.d) return `${name} has denials up to ${have?.deny?.[1]} of ${version?.d}`
   }
+  const waits = db.prepare<[], { name: string }>('SELECT name FROM agent WHERE resync IS NOT NULL AND revoked_ms IS NULL').get()
+  if (waits && agents.some(({ name }) => name === waits.name)) return `the restored cloud waits for ${waits.name}`
   const nowMs = process.platform.clock.wall()
   const unplanned = db.prepare<[number], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE seq IS NULL AND at_ms < ?').get(nowMs - LATE_MS)?.n ?? 0
   if (unplanned > 0) return `${unplanned} events were never planned`

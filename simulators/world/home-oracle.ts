@@ -16,6 +16,10 @@ import type { LedgerOracle } from './ledger-oracle.ts'
 export interface HomeOracle {
   /** A commit of this agent's ledger is on its disk, and its own oracle has seen it. */
   committed(node: AgentNode, connection: Connection): void
+  /** Whether what was used of a right at this true time (ms) still counts. */
+  isUsed(right: string, atMs: number): boolean
+  /** Epochs of homes may be given a second time: the cloud has forgotten some. */
+  forgetEpochs(): void
 }
 
 type Claim = Extract<Evidence, { kind: 'claim' }>
@@ -27,6 +31,7 @@ interface Use {
   isGiven: boolean
   /** As the home of this epoch; undefined when it decided otherwise. */
   homeEpoch: number | undefined
+  atMs: number
 }
 
 interface Watch {
@@ -95,10 +100,14 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
     }
     // What was unknown an operator has looked at, and it may be tried again.
     if (!receipt || operatorId !== undefined) return
-    for (const ordinal of receipt.ordinals) use(`${receipt.cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: false, homeEpoch: gift ? undefined : homeEpoch }, node)
+    for (const ordinal of receipt.ordinals) use(`${receipt.cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: false, homeEpoch: gift ? undefined : homeEpoch, atMs: core.scheduler.nowMs }, node)
   }
 
   return {
+    isUsed: (right, atMs) => (uses.get(right) ?? []).some((use) => !use.isGiven && use.atMs <= atMs && stands(use)),
+    forgetEpochs() {
+      for (const use of [...uses.values()].flat()) use.homeEpoch = undefined
+    },
     committed(node, db) {
       const { name, agent, identity } = node
       const { grants, rights, isolated } = watchOf(name, db)
@@ -119,7 +128,7 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
         const { ordinals } = JSON.parse(answer) as { ordinals: number[] }
         given.set(redemptionId, { ordinals })
         core.trace.note(name, `gives ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
-        for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId)) use(`${cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: true, homeEpoch }, node)
+        for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId)) use(`${cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: true, homeEpoch, atMs: core.scheduler.nowMs }, node)
       }
       seen.set(name, now)
     },

@@ -1,4 +1,5 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
+import { compareVersions } from '../../policy/documents/store-documents.ts'
 import type { Evidence, JournalBody } from '../../policy/journal.ts'
 import type { Core } from './core.ts'
 
@@ -29,6 +30,8 @@ export interface LedgerFacts {
   denied: ReadonlyMap<string, number>
   /** The agent has no excuse for a wrong clock: the cloud's was right, and it was in touch since it booted. */
   isClockSure(): boolean
+  /** By the cloud of which generation a token was given that is lost; undefined for any other. */
+  lostWith(nonce: string): number | undefined
 }
 
 type Claim = Extract<Evidence, { kind: 'claim' }>
@@ -57,10 +60,12 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
   /** Claims of the living process that no command and no outcome belongs to yet, by device. */
   const open = new Map<string, string[]>()
   const unsettled = new Set<string>()
-  let watched: { connection: Connection; added: Statement<[number], Row>; mark: Statement<[string], { value: string }>; policy: Statement<[], { ver: number }> } | undefined
+  let watched: { connection: Connection; added: Statement<[number], Row>; mark: Statement<[string], { value: string }>; policy: Statement<[], { epoch: number; ver: number }> } | undefined
   let acked = 0
   let denySeq = 0
-  let policyVer = 0
+  /** The cloud's generation as the agent has it on its disk, and since when. */
+  let heard = { generation: 1, atMs: 0 }
+  let version = { epoch: 0, ver: 0 }
 
   /** A connection of a new process: what was durable must be there as it was. */
   function watch(connection: Connection): NonNullable<typeof watched> {
@@ -69,7 +74,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       connection,
       added: connection.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq'),
       mark: connection.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?'),
-      policy: connection.prepare<[], { ver: number }>("SELECT ver FROM document WHERE kind = 'policy'"),
+      policy: connection.prepare<[], { epoch: number; ver: number }>("SELECT epoch, ver FROM document WHERE kind = 'policy'"),
     }
     const kept = connection.prepare<[], { seq: number; hash: string }>('SELECT seq, hash FROM journal ORDER BY seq').all()
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
@@ -95,6 +100,10 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     if (exp !== undefined && body.atMs > exp * 1_000 + 1_000) core.violate('I8', `${name}: token ${nonce} ended ${body.atMs - exp * 1_000} ms before it was used`)
     const late = exp === undefined ? 0 : core.scheduler.nowMs - exp * 1_000
     if (late > GUARD_MS && facts.isClockSure()) core.violate('I8', `${name}: token ${nonce} had ended for ${late} ms when it was used`)
+    const lostWith = source === 'token' ? facts.lostWith(nonce) : undefined
+    if (lostWith !== undefined && heard.generation > lostWith && heard.atMs < core.scheduler.nowMs) {
+      core.violate('I9', `${name} uses the token ${nonce} of a cloud that is lost, and has heard of the one since`)
+    }
     unsettled.add(redemptionId)
     open.set(deviceId, [...(open.get(deviceId) ?? []), redemptionId])
   }
@@ -132,11 +141,13 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       if (newest !== undefined && newest.seq > before && facts.isClockSure() && Math.abs(newest.body.atMs - core.scheduler.nowMs) > GUARD_MS) {
         core.violate('I8', `the trusted time of ${name} is wrong by ${newest.body.atMs - core.scheduler.nowMs} ms`)
       }
+      const generation = Number(mark.get('cloud_generation')?.value ?? 1)
+      if (generation !== heard.generation) heard = { generation, atMs: core.scheduler.nowMs }
       acked = Number(mark.get('acked')?.value ?? 0)
       denySeq = Math.max(denySeq, Number(mark.get('deny_seq')?.value ?? 0))
-      const ver = policy.get()?.ver ?? 0
-      if (ver < policyVer) core.violate('I15', `${name} went back from policy ${policyVer} to ${ver}`)
-      policyVer = ver
+      const now = policy.get() ?? { epoch: 0, ver: 0 }
+      if (compareVersions(now, version) < 0) core.violate('I15', `${name} went back from policy ${version.epoch}/${version.ver} to ${now.epoch}/${now.ver}`)
+      version = now
       const head = rows.at(-1)?.seq ?? 0
       if (rows.length > 0 && acked > head) core.violate('I4', `${name}: ${acked} is acknowledged and ${head} was ever written`)
       if (head - acked > JOURNAL_LIMIT) core.violate('I13', `${name}: ${head - acked} rows wait`)

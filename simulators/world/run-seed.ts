@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { actuators } from './actuators.ts'
 import { agentNode, type AgentNode } from './agent-node.ts'
 import { answerOracle } from './answer-oracle.ts'
+import { backups } from './backups.ts'
 import { chanceOf } from './chance.ts'
 import { cloudNode } from './cloud-node.ts'
 import { cloudOracle } from './cloud-oracle.ts'
@@ -89,7 +90,8 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     clock.after(1, wait)
   }
 
-  const cloudWatch = cloudOracle(core)
+  const saved = backups(() => ({ core, cloud, cloudWatch, people, answers, receiver: posts, homes, isClockWrong: kinds.includes('cloud-clock') }))
+  const cloudWatch = cloudOracle(core, saved.granted)
   const answers = answerOracle(core)
   const posts = receiver(core, () => disturbances)
   const startCloud = () => {
@@ -127,6 +129,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     const name = `agent-${n + 1}`
     const ledger = ledgerOracle(name, core, {
       ...cloudWatch,
+      lostWith: saved.lostWith,
       isClockSure: () => !kinds.includes('cloud-clock') && agents[n]?.wasInTouch === true,
     })
     ledgers.set(name, ledger)
@@ -172,7 +175,8 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     stranger: merchant({ ...parts, name: 'stranger', apiKey: shop.foreignKey }),
     agents,
     pace,
-    isTrying: kinds.includes('home'),
+    isTrying: kinds.includes('home') || kinds.includes('restore'),
+    restores: () => saved.restores,
   })
   const end: EndParts = { core, cloud, agents, ledgers, people, receiver: posts, shop }
   trace.note('world', `${count} agents, ${pace.name}, troubles: ${kinds.join(', ') || 'none'}`)
@@ -193,7 +197,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     startCloud()
     for (const node of agents) node.start()
     await clock.run(clock.nowMs + WARM_UP_MS, isOver)
-    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
+    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, backUpCloud: saved.make, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
     let inside = pace.visitors
     for (let n = 0; n < pace.visitors; n++) {
       clock.after(plan.between(1, pace.comeWithinMs), () => {

@@ -12,11 +12,11 @@ import type { Receiver } from './receiver.ts'
 import { FINE_WEATHER, type Wire } from './wire.ts'
 
 /** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
-export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home'] as const
+export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore'] as const
 export type Trouble = (typeof TROUBLES)[number]
 
 /** Kinds that few worlds have, and one of them only: they would make all of them longer. */
-const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home'])
+const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore'])
 
 /** What a world is made of. */
 export interface Surroundings {
@@ -30,6 +30,8 @@ export interface Surroundings {
   shop: Shop
   actuators: Actuators
   receiver: Receiver
+  /** Makes a backup of the cloud; what it answers puts the cloud back to it. */
+  backUpCloud(): () => void
   /** Keeps a machine down for so long, ms; it is started again otherwise. */
   keepDown(machine: string, ms: number): void
   /** The cloud's clock is set: what it does by time may come early. */
@@ -58,6 +60,7 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
   const chance = core.chance.fork('troubles')
   const wires = [...agents.map((a) => a.wire), world.shopWire, world.lan.wire]
   let isOver = false
+  let isBackedUp = false
 
   const note = (what: string) => core.trace.note('trouble', what)
   const forAWhile = (undo: () => void) => void core.scheduler.after(chance.between(100, troubleLastsMs), () => {
@@ -133,6 +136,19 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
       note('the agents do not reach each other')
       world.lan.wire.cut()
       forAWhile(() => world.lan.wire.restore())
+    },
+    restore() {
+      if (isBackedUp) return
+      isBackedUp = true
+      note('a backup of the cloud is made')
+      const restore = world.backUpCloud()
+      core.scheduler.after(chance.between(1_000, troubleLastsMs), () => {
+        if (isOver) return
+        note('the cloud is put back to its backup')
+        world.onClock()
+        restore()
+        isBackedUp = false
+      })
     },
     home() {
       const { storeId } = world.shop
