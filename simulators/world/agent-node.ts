@@ -25,6 +25,8 @@ export interface AgentNode {
   start(): void
   crash(how: { powerCut: boolean }): void
   stop(): Promise<void>
+  /** Ends, and goes on from this old copy of its disk. */
+  putBack(copy: string): void
   /** It was in touch with the cloud since its machine booted. */
   readonly wasInTouch: boolean
   /** The process has an effect outside: it may die there. */
@@ -171,6 +173,11 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
       served = serveAgent(name, started, logOf(process))
     },
     crash,
+    putBack(copy) {
+      crash({ powerCut: false })
+      disk.restore(copy)
+      wasInTouch = false
+    },
     async stop() {
       const current = agent
       const { process } = computer

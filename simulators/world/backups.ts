@@ -1,10 +1,12 @@
 import type { Database as Connection } from 'better-sqlite3'
+import type { AgentNode } from './agent-node.ts'
 import type { AnswerOracle } from './answer-oracle.ts'
 import type { CloudNode } from './cloud-node.ts'
 import type { CloudOracle } from './cloud-oracle.ts'
 import type { Core } from './core.ts'
 import type { Customers } from './customers.ts'
 import type { HomeOracle } from './home-oracle.ts'
+import type { LedgerOracle } from './ledger-oracle.ts'
 import type { Receiver } from './receiver.ts'
 
 /**
@@ -16,6 +18,8 @@ import type { Receiver } from './receiver.ts'
 export interface Backups {
   /** Makes one; what it answers puts the cloud back to it. */
   make(): () => void
+  /** Copies the disk of an agent; what it answers puts the agent back to that. */
+  copyAgent(node: AgentNode): () => void
   /** The cloud has granted a token. */
   granted(db: Connection, nonce: string): void
   /** By the cloud of which generation a token was given that is lost; undefined for any other. */
@@ -32,6 +36,7 @@ export interface BackupsParts {
   answers: AnswerOracle
   receiver: Receiver
   homes: HomeOracle
+  ledgers: ReadonlyMap<string, LedgerOracle>
   /** The cloud's clock goes wrong in this world: no time that it goes by is sure. */
   isClockWrong: boolean
 }
@@ -62,6 +67,18 @@ export function backups(parts: () => BackupsParts): Backups {
         answers.forget()
         receiver.forget()
         homes.forgetEpochs()
+      }
+    },
+    copyAgent(node) {
+      const copy = node.disk.copy()
+      const head = parts().ledgers.get(node.name)?.rows.at(-1)?.seq ?? 0
+      const forget = parts().people.copyTold()
+      return () => {
+        const { homes, ledgers } = parts()
+        node.putBack(copy)
+        forget()
+        ledgers.get(node.name)?.putBack(head)
+        homes.putBack(node.name)
       }
     },
     lostWith: (nonce) => lost.get(nonce),

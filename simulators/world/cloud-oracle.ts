@@ -69,7 +69,7 @@ export function cloudOracle(core: Core, onGrant: (db: Connection, nonce: string)
         `SELECT a.rowid, nonce, iat, exp, count, revoked_ms, p.status FROM protection_authorization a LEFT JOIN purchase p ON p.purchase_id = a.purchase_id
          WHERE a.rowid > ? ORDER BY a.rowid`,
       ),
-      heads: db.prepare<[], { ledger_id: string; last_seq: number }>('SELECT ledger_id, last_seq FROM agent ORDER BY ledger_id'),
+      heads: db.prepare<[], { ledger_id: string; last_seq: number }>("SELECT ledger_id || '/' || generation AS ledger_id, last_seq FROM agent ORDER BY ledger_id"),
     }
     watches.set(db, made)
     return made

@@ -27,7 +27,8 @@ export function checkConservation({ core, ledgers }: { core: Core; ledgers: Read
     moved.set(key, known)
   }
 
-  for (const { rows } of ledgers.values()) {
+  for (const ledger of ledgers.values()) {
+    const rows = [...ledger.former, ...ledger.rows]
     const confirmed = new Set(rows.flatMap(({ body: { evidence } }) => (evidence?.kind === 'outcome' && evidence.outcome === 'confirmed' ? [evidence.redemptionId] : [])))
     for (const { body } of rows) {
       const claim = body.evidence

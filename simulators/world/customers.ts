@@ -26,6 +26,8 @@ export interface Customers {
   readonly told: ReadonlySet<string>
   /** A backup is made: what it answers, called when the cloud is put back to it, forgets what people were told since. */
   backUp(): () => void
+  /** The same for what agents alone have told. */
+  copyTold(): () => void
 }
 
 export interface CustomerParts {
@@ -125,12 +127,8 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
     paid,
     cancelled,
     told: devices.told,
-    backUp() {
-      const kept = [paid, cancelled, devices.told].map((set) => ({ set, size: set.size }))
-      return () => {
-        for (const { set, size } of kept) for (const id of [...set].slice(size)) set.delete(id)
-      }
-    },
+    backUp: () => keep(paid, cancelled, devices.told),
+    copyTold: () => keep(devices.told),
     async visit(name) {
       const chance = world.fork(name)
       const bought = await buy(name, chance)
@@ -166,5 +164,13 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
       const answer = await devices.ask(agents[0], { deviceId: shop.devices.station, action: 'deactivate_label', receipt: String(receipt.body['url']), identifiers: {} })
       return answer?.outcome === 'confirmed' ? undefined : `a paid label is not deactivated: ${answer?.reason ?? answer?.outcome ?? 'no answer'}`
     },
+  }
+}
+
+/** Keeps how many there are in each set; what it answers takes out those that came since. */
+function keep(...sets: readonly Set<string>[]): () => void {
+  const kept = sets.map((set) => ({ set, size: set.size }))
+  return () => {
+    for (const { set, size } of kept) for (const id of [...set].slice(size)) set.delete(id)
   }
 }

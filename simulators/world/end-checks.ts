@@ -54,21 +54,26 @@ export function isSettled({ core, cloud, agents, ledgers, shop }: EndParts): str
   return late > 0 ? `${late} webhooks are overdue` : undefined
 }
 
+/** Whether the cloud knows of two copies of a ledger. */
+export function isForked({ disk }: CloudNode): boolean {
+  return disk.reading?.prepare('SELECT 1 FROM agent WHERE fork_ms IS NOT NULL').get() !== undefined
+}
+
 /** Everything that must hold once all is quiet. */
 export function checkEnd(parts: EndParts): void {
   const { core, cloud, agents, ledgers, people } = parts
   const db = cloud.disk.reading
   if (!db) return core.violate('liveness', 'the cloud is down')
   for (const { name, identity } of agents) {
-    const rows = ledgers.get(name)?.rows ?? []
-    const kept = db.prepare<[string], { seq: number; hash: string }>('SELECT seq, hash FROM journal_row WHERE ledger_id = ? ORDER BY seq').all(identity.ledgerId)
+    const { rows = [], former = [], generation = 1 } = ledgers.get(name) ?? {}
+    const kept = db.prepare<[string, number], { seq: number; hash: string }>('SELECT seq, hash FROM journal_row WHERE ledger_id = ? AND generation = ? ORDER BY seq').all(identity.ledgerId, generation)
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const lost = rows.find((row) => bySeq.get(row.seq) !== row.hash)
     if (lost) core.violate('I4', `row ${lost.seq} of ${name} is ${bySeq.has(lost.seq) ? 'another one' : 'missing'} in the cloud`)
     const gap = kept.findIndex((row, i) => row.seq !== i + 1)
     if (gap >= 0) core.violate('I5', `the cloud has a hole in ${name} before row ${kept[gap]?.seq}`)
     const event = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM protection_event WHERE event_id = ?')
-    for (const { body, seq } of rows) {
+    for (const { body, seq } of [...former, ...rows]) {
       if (body.event && event.get(body.event.eventId)?.n !== 1) core.violate('I4', `the event of row ${seq} of ${name} is not in the cloud`)
     }
     for (const id of people.told) if (event.get(id)?.n !== 1) core.violate('I4', `somebody was told of event ${id}, and the cloud does not know it`)

@@ -18,6 +18,8 @@ export interface HomeOracle {
   committed(node: AgentNode, connection: Connection): void
   /** Whether what was used of a right at this true time (ms) still counts. */
   isUsed(right: string, atMs: number): boolean
+  /** The ledger was put back: what it forgot it may give and use again, until it hears of it. */
+  putBack(name: string): void
   /** Epochs of homes may be given a second time: the cloud has forgotten some. */
   forgetEpochs(): void
 }
@@ -47,7 +49,7 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
   /** What was given under a redemption, as it was made durable; and whether it was given back since. */
   const given = new Map<string, { ordinals: readonly number[] }>()
   const outcomes = new Map<string, string>()
-  const seen = new Map<string, { rows: number; isolated: string }>()
+  const seen = new Map<string, { rows: number; anew: number; isolated: string }>()
   /** By ledger, on the connection of its newest process. */
   const watches = new Map<string, { db: Connection; watch: Watch }>()
 
@@ -105,18 +107,23 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
 
   return {
     isUsed: (right, atMs) => (uses.get(right) ?? []).some((use) => !use.isGiven && use.atMs <= atMs && stands(use)),
+    putBack(name) {
+      seen.delete(name)
+      for (const [key, all] of uses) uses.set(key, all.filter((use) => use.ledger !== name))
+    },
     forgetEpochs() {
       for (const use of [...uses.values()].flat()) use.homeEpoch = undefined
     },
     committed(node, db) {
       const { name, agent, identity } = node
       const { grants, rights, isolated } = watchOf(name, db)
-      const before = seen.get(name) ?? { rows: 0, isolated: '0' }
+      const before = seen.get(name) ?? { rows: 0, anew: 0, isolated: '0' }
       const policy = agent?.trust.policy?.policy
       const homeEpoch = policy?.home === identity.agentId ? policy.homeEpoch : undefined
       const now = { ...before, isolated: isolated.get()?.value ?? '0' }
-      const rows = ledgers.get(name)?.rows ?? []
-      for (const { body } of rows.slice(before.rows)) {
+      const { rows = [], anew = 0 } = ledgers.get(name) ?? {}
+      now.anew = anew
+      for (const { body } of rows.slice(anew === before.anew ? before.rows : 0)) {
         if (body.evidence?.kind === 'outcome') outcomes.set(body.evidence.redemptionId, body.evidence.outcome)
         // Decided alone, and not by the rules for who is cut off: then as the home.
         const isAlone = body.event?.type === 'protection.device.offline' && now.isolated === before.isolated

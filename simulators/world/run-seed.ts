@@ -10,7 +10,7 @@ import { cloudOracle } from './cloud-oracle.ts'
 import type { Core, Violation } from './core.ts'
 import { customers } from './customers.ts'
 import { isDiskFault } from './disk.ts'
-import { checkEnd, isSettled, type EndParts } from './end-checks.ts'
+import { checkEnd, isForked, isSettled, type EndParts } from './end-checks.ts'
 import type { Shop } from './genesis.ts'
 import { homeOracle, receiptEnd } from './home-oracle.ts'
 import { newLan } from './lan.ts'
@@ -90,7 +90,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     clock.after(1, wait)
   }
 
-  const saved = backups(() => ({ core, cloud, cloudWatch, people, answers, receiver: posts, homes, isClockWrong: kinds.includes('cloud-clock') }))
+  const saved = backups(() => ({ core, cloud, cloudWatch, people, answers, receiver: posts, homes, ledgers, isClockWrong: kinds.includes('cloud-clock') }))
   const cloudWatch = cloudOracle(core, saved.granted)
   const answers = answerOracle(core)
   const posts = receiver(core, () => disturbances)
@@ -175,7 +175,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     stranger: merchant({ ...parts, name: 'stranger', apiKey: shop.foreignKey }),
     agents,
     pace,
-    isTrying: kinds.includes('home') || kinds.includes('restore'),
+    isTrying: kinds.includes('home') || kinds.includes('restore') || kinds.includes('rollback'),
     restores: () => saved.restores,
   })
   const end: EndParts = { core, cloud, agents, ledgers, people, receiver: posts, shop }
@@ -197,7 +197,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     startCloud()
     for (const node of agents) node.start()
     await clock.run(clock.nowMs + WARM_UP_MS, isOver)
-    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, backUpCloud: saved.make, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
+    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, backUpCloud: saved.make, copyAgent: saved.copyAgent, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
     let inside = pace.visitors
     for (let n = 0; n < pace.visitors; n++) {
       clock.after(plan.between(1, pace.comeWithinMs), () => {
@@ -209,7 +209,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     }
     // An empty shop teaches nothing.
     await clock.run(clock.nowMs + pace.comeWithinMs + pace.longestVisitMs, () => isOver() || inside === 0)
-    if (!isOver() && (liveness || plan.happens(0.5))) {
+    if (!isOver() && !isForked(cloud) && (liveness || plan.happens(0.5))) {
       troubles.heal()
       down.clear()
       let lookAt = 0
@@ -217,14 +217,16 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
         if (isOver()) return true
         if (clock.nowMs < lookAt) return false
         lookAt = clock.nowMs + 5_000
-        return isSettled(end) === undefined
+        return isForked(cloud) || isSettled(end) === undefined
       }
       await clock.run(clock.nowMs + WARM_UP_MS, isOver)
       await clock.run(clock.nowMs + HEALED_WITHIN_MS, settled)
-      const why = isOver() ? undefined : isSettled(end)
+      // Of two copies one must be taken away and enrolled anew: that is for people, and no agent comes right by itself before.
+      const isLeft = isOver() || isForked(cloud)
+      const why = isLeft ? undefined : isSettled(end)
       if (why !== undefined) core.violate('liveness', `half an hour after all was well: ${why}`)
-      if (!isOver()) checkEnd(end)
-      if (!isOver()) await probe()
+      if (!isLeft && !isOver()) checkEnd(end)
+      if (!isLeft && !isOver()) await probe()
     }
     return { seed, violations, hash: trace.hash, troubles: kinds, steps: clock.steps, virtualMs: clock.nowMs - shop.startMs, lines: trace.lines }
   } finally {

@@ -12,11 +12,11 @@ import type { Receiver } from './receiver.ts'
 import { FINE_WEATHER, type Wire } from './wire.ts'
 
 /** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
-export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore'] as const
+export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback'] as const
 export type Trouble = (typeof TROUBLES)[number]
 
 /** Kinds that few worlds have, and one of them only: they would make all of them longer. */
-const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore'])
+const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback'])
 
 /** What a world is made of. */
 export interface Surroundings {
@@ -32,6 +32,8 @@ export interface Surroundings {
   receiver: Receiver
   /** Makes a backup of the cloud; what it answers puts the cloud back to it. */
   backUpCloud(): () => void
+  /** Copies the disk of an agent; what it answers puts the agent back to that. */
+  copyAgent(agent: AgentNode): () => void
   /** Keeps a machine down for so long, ms; it is started again otherwise. */
   keepDown(machine: string, ms: number): void
   /** The cloud's clock is set: what it does by time may come early. */
@@ -61,6 +63,8 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
   const wires = [...agents.map((a) => a.wire), world.shopWire, world.lan.wire]
   let isOver = false
   let isBackedUp = false
+  /** Once in a world: whoever does it twice within minutes has two copies. */
+  let isRolledBack = false
 
   const note = (what: string) => core.trace.note('trouble', what)
   const forAWhile = (undo: () => void) => void core.scheduler.after(chance.between(100, troubleLastsMs), () => {
@@ -148,6 +152,18 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
         world.onClock()
         restore()
         isBackedUp = false
+      })
+    },
+    rollback() {
+      const agent = chance.one(agents)
+      const putBack = world.copyAgent(agent)
+      core.scheduler.after(chance.between(1_000, troubleLastsMs), () => {
+        if (isOver || isRolledBack) return
+        isRolledBack = true
+        note(`${agent.name} is put back to an old copy of its disk`)
+        if (chance.happens(0.5)) agent.wire.cut()
+        putBack()
+        forAWhile(() => agent.wire.restore())
       })
     },
     home() {
