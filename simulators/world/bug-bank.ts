@@ -208,6 +208,16 @@ export const BUGS: readonly Bug[] = [
     changes: [change('edge-agent/decisions/by-token.js', 'ledger.cloudGeneration.tokensSince', '0')],
   },
   {
+    name: 'put-back-and-sure',
+    what: 'an agent whose ledger was put back goes on deciding alone, though the cloud has told it',
+    changes: [change('edge-agent/trust/ledger-doubt.js', "return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs ? 'put_back' : undefined;", 'return undefined;')],
+  },
+  {
+    name: 'items-with-holes',
+    what: 'a page of items that was lost on the way is passed over',
+    changes: [change('edge-agent/items/replica.js', 'if (page.after > ver)', 'if (page.after === -1)')],
+  },
+  {
     name: 'webhooks-without-schedule',
     what: 'a webhook that failed is posted again at once',
     changes: [change('cloud/webhooks/record.js', 'export const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];', 'export const SCHEDULE_MS = [0, 0, 0, 0];')],

@@ -1,3 +1,4 @@
+import type { Database as Connection } from 'better-sqlite3'
 import type { AgentNode } from './agent-node.ts'
 import type { CloudNode } from './cloud-node.ts'
 import { checkConservation } from './conservation.ts'
@@ -78,6 +79,7 @@ export function checkEnd(parts: EndParts): void {
     }
     for (const id of people.told) if (event.get(id)?.n !== 1) core.violate('I4', `somebody was told of event ${id}, and the cloud does not know it`)
   }
+  checkReplicas(parts, db)
   const status = db.prepare<[string], { status: string }>('SELECT status FROM purchase WHERE purchase_id = ?')
   for (const id of people.paid) {
     const now = status.get(id)?.status
@@ -92,4 +94,15 @@ export function checkEnd(parts: EndParts): void {
   const doubled = db.prepare<[], { session_id: string; n: number }>('SELECT session_id, COUNT(*) AS n FROM purchase GROUP BY session_id HAVING COUNT(*) > 1').all()
   for (const { session_id: session, n } of doubled) core.violate('I10', `one checkout of session ${session} made ${n} purchases`)
   checkConservation(parts, db)
+}
+
+/** What gates judge tags by is what the cloud has. */
+function checkReplicas({ core, agents, shop }: EndParts, db: Connection): void {
+  const items = db.prepare<[string], { epc: string; status: string }>('SELECT epc, item_status AS status FROM protected_item WHERE store_id = ? AND epc IS NOT NULL').all(shop.storeId)
+  for (const { name, agent } of agents) {
+    for (const { epc, status } of items) {
+      const known = agent?.items.find('epc', epc)?.status
+      if (known !== status) core.violate('liveness', `${name} takes the item ${epc} for ${known ?? 'unknown'}, and it is ${status}`)
+    }
+  }
 }

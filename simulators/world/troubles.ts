@@ -5,6 +5,7 @@ import type { CloudNode } from './cloud-node.ts'
 import type { Core } from './core.ts'
 import { isDiskFault } from './disk.ts'
 import type { Shop } from './genesis.ts'
+import { keyTroubles } from './key-troubles.ts'
 import type { Lan } from './lan.ts'
 import type { Merchant } from './merchant.ts'
 import type { Pace } from './pace.ts'
@@ -12,11 +13,11 @@ import type { Receiver } from './receiver.ts'
 import { FINE_WEATHER, type Wire } from './wire.ts'
 
 /** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
-export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback'] as const
+export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys'] as const
 export type Trouble = (typeof TROUBLES)[number]
 
 /** Kinds that few worlds have, and one of them only: they would make all of them longer. */
-const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback'])
+const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys'])
 
 /** What a world is made of. */
 export interface Surroundings {
@@ -34,6 +35,8 @@ export interface Surroundings {
   backUpCloud(): () => void
   /** Copies the disk of an agent; what it answers puts the agent back to that. */
   copyAgent(agent: AgentNode): () => void
+  /** What was answered with tokens is true no longer. */
+  onRevoked(): void
   /** Keeps a machine down for so long, ms; it is started again otherwise. */
   keepDown(machine: string, ms: number): void
   /** The cloud's clock is set: what it does by time may come early. */
@@ -61,6 +64,7 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
   const { core, cloud, agents, actuators, receiver } = world
   const chance = core.chance.fork('troubles')
   const wires = [...agents.map((a) => a.wire), world.shopWire, world.lan.wire]
+  const keys = keyTroubles(world, chance)
   let isOver = false
   let isBackedUp = false
   /** Once in a world: whoever does it twice within minutes has two copies. */
@@ -154,6 +158,7 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
         isBackedUp = false
       })
     },
+    keys: () => (chance.happens(0.6) ? keys.rotateSigningKey() : keys.rotateAgentKey()),
     rollback() {
       const agent = chance.one(agents)
       const putBack = world.copyAgent(agent)
