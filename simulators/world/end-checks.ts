@@ -23,7 +23,8 @@ export interface EndParts {
 const LATE_MS = 60_000
 
 /** Why the world has not come to rest yet; undefined when it has. */
-export function isSettled({ core, cloud, agents, ledgers, shop }: EndParts): string | undefined {
+export function isSettled(parts: EndParts): string | undefined {
+  const { core, cloud, agents, ledgers, shop } = parts
   const process = cloud.running?.process
   const db = cloud.disk.reading
   if (!process || !db) return 'the cloud is down'
@@ -46,6 +47,8 @@ export function isSettled({ core, cloud, agents, ledgers, shop }: EndParts): str
     if (agent?.ledger.marks.document('policy')?.ver !== version?.v) return `${name} has not kept policy ${version?.v}`
     if (have?.deny?.[1] !== version?.d) return `${name} has denials up to ${have?.deny?.[1]} of ${version?.d}`
   }
+  const wrong = wrongItem(parts, db)
+  if (wrong !== undefined) return wrong
   const waits = db.prepare<[], { name: string }>('SELECT name FROM agent WHERE resync IS NOT NULL AND revoked_ms IS NULL').get()
   if (waits && agents.some(({ name }) => name === waits.name)) return `the restored cloud waits for ${waits.name}`
   const nowMs = process.platform.clock.wall()
@@ -79,7 +82,6 @@ export function checkEnd(parts: EndParts): void {
     }
     for (const id of people.told) if (event.get(id)?.n !== 1) core.violate('I4', `somebody was told of event ${id}, and the cloud does not know it`)
   }
-  checkReplicas(parts, db)
   const status = db.prepare<[string], { status: string }>('SELECT status FROM purchase WHERE purchase_id = ?')
   for (const id of people.paid) {
     const now = status.get(id)?.status
@@ -96,13 +98,12 @@ export function checkEnd(parts: EndParts): void {
   checkConservation(parts, db)
 }
 
-/** What gates judge tags by is what the cloud has. */
-function checkReplicas({ core, agents, shop }: EndParts, db: Connection): void {
+/** What gates judge tags by must be what the cloud has: the first item that an agent takes for something else. */
+function wrongItem({ agents, shop }: EndParts, db: Connection): string | undefined {
   const items = db.prepare<[string], { epc: string; status: string }>('SELECT epc, item_status AS status FROM protected_item WHERE store_id = ? AND epc IS NOT NULL').all(shop.storeId)
   for (const { name, agent } of agents) {
-    for (const { epc, status } of items) {
-      const known = agent?.items.find('epc', epc)?.status
-      if (known !== status) core.violate('liveness', `${name} takes the item ${epc} for ${known ?? 'unknown'}, and it is ${status}`)
-    }
+    const wrong = items.find(({ epc, status }) => agent?.items.find('epc', epc)?.status !== status)
+    if (wrong) return `${name} takes the item ${wrong.epc} for ${agent?.items.find('epc', wrong.epc)?.status ?? 'unknown'}, and it is ${wrong.status}`
   }
+  return undefined
 }
