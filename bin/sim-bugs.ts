@@ -70,7 +70,7 @@ function lineOf({ bug, seed, invariant, detail, cpuSeconds }: Found): string {
 
 async function hunt(bug: Bug, seeds: number, onSeed: (ran: RanSeed) => void): Promise<Found> {
   let last: RanSeed | undefined
-  const end = await runWorker({ first: 1, seeds, step: 1, liveness: bug.liveness === true, untilFirst: true, bug: bug.name }, (ran) => {
+  const end = await runWorker({ first: 1, seeds, step: 1, liveness: bug.liveness === true, untilFirst: true, bug: bug.name, troubles: bug.troubles }, (ran) => {
     last = ran
     onSeed(ran)
   })

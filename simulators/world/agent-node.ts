@@ -5,10 +5,12 @@ import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import type { Log } from '../../edge-agent/log.ts'
 import type { Identity } from '../../edge-agent/trust/identity.ts'
 import type { Actuators } from './actuators.ts'
+import { serveAgent, type AgentServer } from './agent-server.ts'
 import type { CloudNode } from './cloud-node.ts'
 import type { Core } from './core.ts'
 import { newDisk, type Disk, type DiskWatcher } from './disk.ts'
-import { request, type HttpServer } from './http.ts'
+import { request } from './http.ts'
+import { lanHost, type Lan } from './lan.ts'
 import { machine, type Machine, type Process } from './machine.ts'
 import type { Wire } from './wire.ts'
 
@@ -23,6 +25,8 @@ export interface AgentNode {
   start(): void
   crash(how: { powerCut: boolean }): void
   stop(): Promise<void>
+  /** Ends, and goes on from this old copy of its disk. */
+  putBack(copy: string): void
   /** It was in touch with the cloud since its machine booted. */
   readonly wasInTouch: boolean
   /** The process has an effect outside: it may die there. */
@@ -37,11 +41,8 @@ export interface AgentNodeParts {
   template: string
   cloud: CloudNode
   wire: Wire
+  lan: Lan
   actuators: Pick<Actuators, 'supervisor'>
-  /** Where the other agents of the store reach this one. */
-  address?: string
-  /** Who answers at an address that is not the cloud's. */
-  neighbourAt?(url: string): { server: HttpServer; wire: Wire } | undefined
   onCommit?: DiskWatcher['afterCommit']
   onStart?(node: AgentNode): void
   onEnded?(): void
@@ -53,11 +54,12 @@ export const ITEMS = 'items.db'
 
 /** A machine with an enrolled agent's files on it; nothing runs yet. */
 export function agentNode(parts: AgentNodeParts): AgentNode {
-  const { core, name, identity, config, cloud, wire } = parts
+  const { core, name, identity, config, cloud, wire, lan } = parts
   const { trace, scheduler } = core
   const chance = core.chance.fork(`agent node ${name}`)
   const computer = machine(name, core)
   let agent: Agent | undefined
+  let served: AgentServer | undefined
   let wasInTouch = true
 
   const watcher: DiskWatcher = {
@@ -82,6 +84,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
     trace.note(name, powerCut ? 'power cut' : 'killed')
     disk.leaveBehind({ powerCut })
     agent = undefined
+    served = undefined
     computer.process?.kill()
     if (powerCut) {
       computer.reboot()
@@ -99,6 +102,23 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
     }
     return { info: () => undefined, warn: line('warn'), error: line('error') }
   }
+
+  lan.join(name, {
+    get process() {
+      return served && computer.process
+    },
+    async answer(asked) {
+      maybeDie('when another agent asks')
+      const { process } = computer
+      if (!served || !process) throw new Error('connection refused')
+      const answer = await served.answer(asked)
+      if (process.isAlive) {
+        trace.note(name, `answers another agent: ${answer.status}`)
+        maybeDie('before it answers another agent')
+      }
+      return answer
+    },
+  })
 
   const node: AgentNode = {
     name,
@@ -128,7 +148,9 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
         config,
         async fetch(url, init) {
           maybeDie('before it asks')
-          const answer = await request({ url, ...init }, { ...(parts.neighbourAt?.(url) ?? { wire, server: cloud }), scheduler, signal: init.signal, by: process })
+          const neighbour = lan.at(url)
+          const way = neighbour ? { wire: lan.wire, server: neighbour } : { wire, server: cloud }
+          const answer = await request({ url, ...init }, { ...way, scheduler, signal: init.signal, by: process })
           if (url.includes('/time?') && answer.status === 200) wasInTouch = true
           maybeDie('when it is answered')
           return { status: answer.status, text: () => Promise.resolve(answer.text) }
@@ -137,8 +159,8 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
           if (!cloud.running) throw new Error('connection refused')
           return cloud.running.broker.open(options, process, wire)
         },
+        address: `http://${lanHost(name)}`,
         log: logOf(process),
-        ...(parts.address !== undefined && { address: parts.address }),
         supervise: parts.actuators.supervisor(name, process),
         openLedgerFile: (file) => disk.watch(openLedgerFile(file), LEDGER),
         onFatal: () => {
@@ -146,17 +168,26 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
         },
       })
       // It may have died while it started.
-      if (process.isAlive) agent = started
+      if (!process.isAlive) return
+      agent = started
+      served = serveAgent(name, started, logOf(process))
     },
     crash,
+    putBack(copy) {
+      crash({ powerCut: false })
+      disk.restore(copy)
+      wasInTouch = false
+    },
     async stop() {
       const current = agent
       const { process } = computer
       if (!current || !process?.isAlive) return
       trace.note(name, 'stops')
+      await served?.close()
       await current.stop()
       if (!process.isAlive) return
       agent = undefined
+      served = undefined
       disk.leaveBehind({ powerCut: false })
       process.kill()
       parts.onEnded?.()

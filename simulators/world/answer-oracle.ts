@@ -5,6 +5,8 @@ import type { SimAnswer, SimRequest } from './http.ts'
 /** What the cloud has ever answered, known from outside. */
 export interface AnswerOracle {
   answered(request: SimRequest, answer: SimAnswer): void
+  /** The cloud's promises about what it has answered have ended. */
+  forget(): void
 }
 
 /** Repeats are held together for this long (decisions §9), ms. */
@@ -14,6 +16,7 @@ const WINDOW_MS = 24 * 3_600_000
 export function answerOracle(core: Core): AnswerOracle {
   const known = new Map<string, { atMs: number; text: string }>()
   return {
+    forget: () => known.clear(),
     answered({ url, headers }, { status, text }) {
       const operation = url.slice(url.lastIndexOf('/') + 1)
       if (status === 500) core.violate('fault', `${operation} answered 500: ${text}`)

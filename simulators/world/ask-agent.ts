@@ -10,29 +10,33 @@ export type AskAgent = (node: AgentNode | undefined, request: AuthorizeRequest) 
 const ANSWER_FIELDS = new Set(['authorized', 'action', 'expiresAt', 'itemCount', 'remaining', 'eventId', 'reason', 'offline', 'outcome', 'itemStatus', 'statusAgeSeconds'])
 const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
 
-/** The way people ask agents; `onTold` hears of each event that somebody was told of: it must arrive. */
-export function askingAgents(core: Core, onTold: (eventId: string) => void): AskAgent {
+/**
+ * The way people ask agents; `onTold` hears of each event that somebody was told of: it must arrive, unless the cloud that decided was
+ * put back to a backup meanwhile (`restores`: how often that has happened).
+ */
+export function askingAgents(core: Core, onTold: (eventId: string) => void, restores: () => number = () => 0): AskAgent {
   const { trace } = core
 
-  function heard(node: AgentNode, answer: AuthorizeAnswer): void {
+  function heard(node: AgentNode, answer: AuthorizeAnswer, isSame: boolean): void {
     trace.note(node.name, `${answer.action}: ${answer.authorized ? `yes, ${answer.outcome}` : `no, ${answer.reason}`}${answer.offline ? ' (offline)' : ''}`)
     const unknown = Object.keys(answer).filter((field) => !ANSWER_FIELDS.has(field))
     if (unknown.length > 0) core.violate('I14', `${node.name} tells a device ${unknown.join(', ')}`)
     if (answer.reason !== undefined && !REASONS.has(answer.reason)) core.violate('I14', `${node.name} gives the reason ${answer.reason}`)
-    if (answer.eventId !== null) onTold(answer.eventId)
+    if (answer.eventId !== null && isSame) onTold(answer.eventId)
   }
 
   return (node, request) => {
     const agent = node?.agent
     const { process } = node?.machine ?? {}
     if (!node || !agent || !process) return Promise.resolve(undefined)
+    const before = restores()
     return new Promise((resolve) => {
       const forget = process.onEnd(() => resolve(undefined))
       agent.lanes.request(request).then(
         (answer) => {
           forget()
           if (!process.isAlive) return resolve(undefined)
-          heard(node, answer)
+          heard(node, answer, restores() === before)
           resolve(answer)
         },
         (error: unknown) => {

@@ -1,3 +1,5 @@
+import type { Trouble } from './troubles.ts'
+
 /**
  * Bugs that this kind of system has had, each as the change of a line or two in the code as it is built. The simulation is
  * itself tested by them: planted one at a time, from outside, each must be found. A change whose text is no
@@ -10,6 +12,8 @@ export interface Bug {
   readonly changes: readonly Change[]
   /** Found only where trouble lasts longer. */
   readonly liveness?: true
+  /** Hunted in worlds with these alone: few have the rare ones by themselves. */
+  readonly troubles?: readonly Trouble[]
 }
 
 export interface Change {
@@ -186,6 +190,30 @@ export const BUGS: readonly Bug[] = [
     name: 'paid-after-end',
     what: 'a checkout that has ended can still be paid',
     changes: [change('cloud/scan-and-go/operations.js', "if ((purchase.status !== 'PENDING_PAYMENT' && purchase.status !== 'CREATED') || isLate) {", 'if (isLate) {')],
+  },
+  {
+    name: 'home-moves-empty-handed',
+    what: 'a new home honours receipts from before the move before it knows what was used of them',
+    changes: [change('edge-agent/trust/trust.js', 'return move !== undefined && denySeq() < move.denySeq', 'return move === null && denySeq() < move.denySeq')],
+    troubles: ['home', 'devices'],
+  },
+  {
+    name: 'restored-and-granting',
+    what: 'a cloud that was put back to a backup grants before its agents have told what they used since',
+    changes: [change('cloud/restore/resync.js', 'if (leftMs <= 0)', 'if (leftMs !== 0)')],
+    troubles: ['restore', 'partition'],
+  },
+  {
+    name: 'restored-as-before',
+    what: 'agents do not hear that the cloud was put back: tokens of the one before count on',
+    changes: [change('edge-agent/decisions/by-token.js', 'ledger.cloudGeneration.tokensSince', '0')],
+    troubles: ['restore', 'partition'],
+  },
+  {
+    name: 'put-back-and-sure',
+    what: 'an agent whose ledger was put back goes on deciding alone, though the cloud has told it',
+    changes: [change('edge-agent/trust/ledger-doubt.js', "return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs ? 'put_back' : undefined;", 'return undefined;')],
+    troubles: ['rollback', 'partition'],
   },
   {
     name: 'webhooks-without-schedule',

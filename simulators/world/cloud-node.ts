@@ -6,6 +6,7 @@ import type { Log } from '../../cloud/log.ts'
 import type { OutgoingHttp } from '../../cloud/outgoing/outgoing-http.ts'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openConnection, openSqlite } from '../../cloud/persistence/sqlite.ts'
+import { noteRestore } from '../../cloud/restore/note-restore.ts'
 import { simBroker, type SimBroker } from './broker.ts'
 import type { Core } from './core.ts'
 import { newDisk, type Disk, type DiskWatcher } from './disk.ts'
@@ -21,6 +22,10 @@ export interface CloudNode extends HttpServer {
   start(): Promise<void>
   /** The process is gone between two instructions; a power cut also restarts the machine. */
   crash(how: { powerCut: boolean }): void
+  /** Since it was put back last; 1: never. */
+  readonly generation: number
+  /** Ends, and goes on from this copy of its disk (`untag restore`). */
+  restore(copy: string): void
   /** As after SIGTERM. */
   stop(): Promise<void>
 }
@@ -56,6 +61,9 @@ export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onAnsw
   const chance = world.fork('cloud node')
   const computer = machine('cloud', core)
   let running: CloudNode['running']
+  /** What is on the disk was put back, and does not say so yet. */
+  let isPutBack = false
+  let generation = 1
 
   const watcher: DiskWatcher = {
     beforeCommit: () => maybeDie('before a commit'),
@@ -112,6 +120,15 @@ export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onAnsw
       if (process.isAlive) crash({ powerCut: false })
     }
     const database = await openSqlite(join(disk.folder, CLOUD_DATABASE), onFailure, (file, options) => disk.watch(openConnection(file, options), CLOUD_DATABASE))
+    if (isPutBack) {
+      // Who restores sets the clock first: the time of the restore counts the generations.
+      computer.putRight()
+      const restored = await database.write((db) => noteRestore(db, process.platform.clock.wall()))
+      if (!process.isAlive) return
+      isPutBack = false
+      ;({ generation } = restored)
+      trace.note('cloud', `was put back, and goes on as generation ${generation}`)
+    }
     if (!process.isAlive) return
     const images = { put: () => Promise.resolve(), get: () => Promise.resolve(undefined) }
     const cloud = await createCloud({ config: CONFIG, platform: process.platform, log, database, keyFiles, images, outgoing: ofLiving(process) })
@@ -144,8 +161,16 @@ export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onAnsw
       }
       return answer
     },
+    get generation() {
+      return generation
+    },
     start,
     crash,
+    restore(copy) {
+      crash({ powerCut: false })
+      disk.restore(copy)
+      isPutBack = true
+    },
     async stop() {
       const current = running
       if (!current) return

@@ -5,6 +5,8 @@ import { changesAfter, forbidden, type StateChange } from './watch-states.ts'
 /** What the cloud's database has ever made durable, known from outside. */
 export interface CloudOracle {
   committed(connection: Connection): void
+  /** A backup is made: what it answers, called when the cloud is put back to it, forgets what was since. */
+  backUp(): () => void
   /** Ends of tokens by their nonce, s. */
   readonly tokenEnds: Map<string, number>
   /** The last row of each ledger that was durably taken in. */
@@ -50,7 +52,7 @@ interface Watch {
 }
 
 /** An oracle for the cloud; `reads` made anew for every connection. */
-export function cloudOracle(core: Core): CloudOracle {
+export function cloudOracle(core: Core, onGrant: (db: Connection, nonce: string) => void = () => undefined): CloudOracle {
   const tokenEnds = new Map<string, number>()
   const taken = new Map<string, number>()
   const denied = new Map<string, number>()
@@ -75,7 +77,7 @@ export function cloudOracle(core: Core): CloudOracle {
         `SELECT a.rowid, nonce, right_class, iat, exp, count, revoked_ms, p.status FROM protection_authorization a LEFT JOIN purchase p ON p.purchase_id = a.purchase_id
          WHERE a.rowid > ? ORDER BY a.rowid`,
       ),
-      heads: db.prepare<[], { ledger_id: string; last_seq: number }>('SELECT ledger_id, last_seq FROM agent ORDER BY ledger_id'),
+      heads: db.prepare<[], { ledger_id: string; last_seq: number }>("SELECT ledger_id || '/' || generation AS ledger_id, last_seq FROM agent ORDER BY ledger_id"),
     }
     watches.set(db, made)
     return made
@@ -95,6 +97,16 @@ export function cloudOracle(core: Core): CloudOracle {
 
   return {
     tokenEnds,
+    backUp() {
+      const kept = { lastChange, lastGrant, taken: new Map(taken), denied: new Map(denied) }
+      return () => {
+        ;({ lastChange, lastGrant } = kept)
+        for (const [map, before] of [[taken, kept.taken], [denied, kept.denied]] as const) {
+          map.clear()
+          for (const [name, n] of before) map.set(name, n)
+        }
+      }
+    },
     taken,
     denied,
     committed(db) {
@@ -117,6 +129,7 @@ export function cloudOracle(core: Core): CloudOracle {
         // Cancelled in the same commit it was taken back there, too.
         const isPaid = grant.status === null || PAID.has(grant.status) || (grant.status === 'CANCELLED' && grant.revoked_ms !== null)
         if (!isPaid) core.violate('I7', `${grant.nonce} was granted for a purchase that is ${grant.status}`)
+        onGrant(db, grant.nonce)
       }
       for (const { ledger_id: ledger, last_seq: seq } of watch.heads.all()) {
         const before = taken.get(ledger) ?? 0

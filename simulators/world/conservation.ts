@@ -27,13 +27,19 @@ export function checkConservation({ core, ledgers }: { core: Core; ledgers: Read
     moved.set(key, known)
   }
 
-  for (const { rows } of ledgers.values()) {
+  for (const ledger of ledgers.values()) {
+    const rows = [...ledger.former, ...ledger.rows]
     const confirmed = new Set(rows.flatMap(({ body: { evidence } }) => (evidence?.kind === 'outcome' && evidence.outcome === 'confirmed' ? [evidence.redemptionId] : [])))
     for (const { body } of rows) {
       const claim = body.evidence
       if (claim?.kind !== 'claim' || !confirmed.has(claim.redemptionId)) continue
       const units = claim.source === 'token' ? unitsOfToken : unitsOfReceipt
-      for (const ordinal of claim.ordinals) note(units.get(claim.nonce, ordinal), claim.rightClass, claim.redemptionId, claim.nonce)
+      for (const [i, ordinal] of claim.ordinals.entries()) {
+        // A token that was lost with the cloud that gave it: what it used up stands in the receipt.
+        const right = claim.receipt?.ordinals[i]
+        const unit = units.get(claim.nonce, ordinal) ?? (claim.receipt && right !== undefined ? unitsOfReceipt.get(claim.receipt.cti, right) : undefined)
+        note(unit, claim.rightClass, claim.redemptionId, claim.nonce)
+      }
     }
   }
   const alone = db.prepare<[], { nonce: string; step: number; redemption_id: string; right_class: string }>(

@@ -25,6 +25,7 @@ export const INVARIANTS = {
   I6: 'of a purchase no more is redeemed than was granted and bought',
   I7: 'nothing is granted for a purchase that is not paid',
   I8: 'no token is accepted after its end',
+  I9: 'what was put back to an earlier state grants and releases nothing until it has heard what it forgot',
   I10: 'the same Idempotency-Key gets the same bytes and is carried out once',
   I11: 'nobody sees or changes what belongs to another tenant',
   I12: 'an event is posted at most four times, on schedule, under one id',

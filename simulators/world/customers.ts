@@ -1,6 +1,5 @@
-import type { AuthorizeRequest } from '../../edge-agent/decisions/request.ts'
 import type { AgentNode } from './agent-node.ts'
-import { askingAgents } from './ask-agent.ts'
+import { atDevices, type Bought } from './at-devices.ts'
 import type { Chance } from './chance.ts'
 import type { Core } from './core.ts'
 import type { Shop } from './genesis.ts'
@@ -25,6 +24,10 @@ export interface Customers {
   readonly cancelled: ReadonlySet<string>
   /** Events that somebody was told of at an agent: they must arrive. */
   readonly told: ReadonlySet<string>
+  /** A backup is made: what it answers, called when the cloud is put back to it, forgets what people were told since. */
+  backUp(): () => void
+  /** The same for what agents alone have told. */
+  copyTold(): () => void
 }
 
 export interface CustomerParts {
@@ -35,35 +38,26 @@ export interface CustomerParts {
   stranger: Merchant
   agents: readonly AgentNode[]
   pace: Pace
-}
-
-interface Bought {
-  name: string
-  purchaseId: string
-  receipt: string
-  epcs: string[]
-  units: number
-  chance: Chance
+  /** People show the same receipt at both agents, tag by tag: where it matters which of them is asked. */
+  isTrying: boolean
+  restores(): number
 }
 
 /** The people of one world. */
-export function customers({ core, shop, merchant, stranger, agents, pace }: CustomerParts): Customers {
-  const { scheduler } = core
+export function customers({ core, shop, merchant, stranger, agents, pace, isTrying, restores }: CustomerParts): Customers {
   const world = core.chance.fork('customers')
   const paid = new Set<string>()
   const cancelled = new Set<string>()
-  const told = new Set<string>()
-  const ask = askingAgents(core, (eventId) => void told.add(eventId))
+  const devices = atDevices({ core, shop, merchant, agents, pace, restores, isTrying })
+  const { linger } = devices
   let epcs = 0
-
-  const linger = (chance: Chance) => scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
 
   async function buy(name: string, chance: Chance): Promise<Bought | undefined> {
     const { storeId, products } = shop
     const product = chance.one(products)
     const units = chance.between(1, 3)
     const tagged: string[] = []
-    if (chance.happens(0.5)) {
+    if (chance.happens(isTrying ? 0.9 : 0.5)) {
       for (let n = 0; n < units; n++) tagged.push(`E2800000${(++epcs).toString(16).padStart(16, '0').toUpperCase()}`)
       const items = tagged.map((epc) => ({ epc, ean: product.ean, protectionTechnology: 'uhf_rfid' }))
       if (!(await merchant.call('registerProtectedItems', { storeId, items }))?.ok) return undefined
@@ -85,78 +79,18 @@ export function customers({ core, shop, merchant, stranger, agents, pace }: Cust
     }
     // Some are impatient, and ask before they have paid.
     if (chance.happens(0.2)) await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.alone })
+    const before = restores()
     const done = await merchant.call('completeTestCheckout', { transactionId: purchaseId })
     if (!done?.ok) return undefined
-    paid.add(purchaseId)
+    if (restores() === before) paid.add(purchaseId)
     const receipt = await merchant.call('generateReceiptQR', { purchaseId })
     return receipt?.ok ? { name, purchaseId, receipt: String(receipt.body['url']), epcs: tagged, units, chance } : undefined
   }
 
-  async function atStation({ receipt, chance }: Bought): Promise<void> {
-    const request: AuthorizeRequest = { deviceId: shop.devices.station, action: 'deactivate_label', receipt, identifiers: {} }
-    // The page and the scanner may say the same at once, and people do it again.
-    const times = chance.between(1, 3)
-    for (let n = 0; n < times; n++) {
-      const both = chance.happens(0.3) ? [request, request] : [request]
-      await Promise.all(both.map((r) => ask(agents[0], r)))
-      await linger(chance)
-    }
-  }
-
-  async function withToken({ purchaseId, chance }: Bought): Promise<void> {
-    const { deviceId, node } = chance.happens(0.7) ? { deviceId: shop.devices.station, node: agents[0] } : { deviceId: shop.devices.detacher, node: agents[1] ?? agents[0] }
-    const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
-    const token = verified?.ok ? verified.body['authorizationToken'] : undefined
-    if (typeof token !== 'string') return
-    const request: AuthorizeRequest = { deviceId, action: deviceId === shop.devices.station ? 'deactivate_label' : 'detach_hard_tag', token, identifiers: {} }
-    // Now and then somebody comes only when the token is about to end, or has ended.
-    if (pace.name === 'slow' && chance.happens(0.3)) await scheduler.pause(chance.between(280_000, 400_000))
-    const times = chance.between(1, 4)
-    for (let n = 0; n < times; n++) {
-      const both = chance.happens(0.3) ? [request, request] : [request]
-      await Promise.all(both.map((r) => ask(node, r)))
-      await linger(chance)
-    }
-  }
-
-  async function byItem({ epcs: tags, receipt, chance }: Bought): Promise<void> {
-    for (const epc of tags) {
-      const request: AuthorizeRequest = { deviceId: shop.devices.detacher, action: 'detach_hard_tag', identifiers: { epc }, ...(chance.happens(0.7) && { receipt }) }
-      await ask(agents[1], request)
-      if (chance.happens(0.3)) await ask(agents[1], request)
-      await linger(chance)
-    }
-  }
-
-  /** A device without agent: the cloud is its ledger. */
-  async function alone({ name, purchaseId, chance }: Bought): Promise<void> {
-    const deviceId = shop.devices.alone
-    const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
-    const token = verified?.ok ? verified.body['authorizationToken'] : undefined
-    if (typeof token !== 'string') return
-    const times = chance.between(1, 4)
-    for (let n = 0; n < times; n++) {
-      const redemptionId = `red-${name}-${n}`
-      const redeemed = await merchant.call('redeemProtectionAuthorization', { authorizationToken: token, deviceId, redemptionId }, { tries: 6 })
-      if (!redeemed?.ok) return
-      await linger(chance)
-      await merchant.call('redeemProtectionAuthorization', { authorizationToken: token, deviceId, redemptionId, outcome: chance.one(['confirmed', 'confirmed', 'failed', 'unknown']) }, { tries: 6 })
-    }
-  }
-
-  async function atGate({ receipt, epcs: tags, chance }: Bought): Promise<void> {
-    const request: AuthorizeRequest = { deviceId: shop.devices.gate, action: 'authorize_exit', receipt, identifiers: {} }
-    const times = chance.between(1, 2)
-    for (let n = 0; n < times; n++) {
-      await ask(agents[0], request)
-      await linger(chance)
-    }
-    for (const epc of tags) if (chance.happens(0.5)) await ask(agents[0], { ...request, identifiers: { epc } })
-  }
-
   async function cancel({ purchaseId }: Bought): Promise<void> {
+    const before = restores()
     const answer = await merchant.call('markPurchaseCancelled', { purchaseId })
-    if (answer?.ok) cancelled.add(purchaseId)
+    if (answer?.ok && restores() === before) cancelled.add(purchaseId)
   }
 
   /** The shop's manager thinks anew. */
@@ -187,12 +121,14 @@ export function customers({ core, shop, merchant, stranger, agents, pace }: Cust
     if (other && !other.ok && other.reason === 'idempotency_key_reused') core.violate('I11', 'an Idempotency-Key of one tenant is taken for another')
   }
 
-  const USES = [atStation, withToken, byItem, alone] as const
+  const lanes = isTrying ? [devices.everywhere, devices.everywhere, devices.withToken, devices.withToken] : [devices.atStation, devices.withToken, devices.byItem, devices.alone]
 
   return {
     paid,
     cancelled,
-    told,
+    told: devices.told,
+    backUp: () => keep(paid, cancelled, devices.told),
+    copyTold: () => keep(devices.told),
     async visit(name) {
       const chance = world.fork(name)
       const bought = await buy(name, chance)
@@ -201,19 +137,19 @@ export function customers({ core, shop, merchant, stranger, agents, pace }: Cust
       const uses = chance.between(1, 3)
       for (let n = 0; n < uses; n++) {
         await linger(chance)
-        const use = chance.one(USES)(bought)
+        const use = chance.one(lanes)(bought)
         if (chance.happens(0.1)) await cancel(bought)
         // Some do two things at once.
         if (chance.happens(0.8)) await use
       }
       if (chance.happens(0.3)) await tryAsStranger(bought)
-      if (chance.happens(0.7)) await atGate(bought)
+      if (chance.happens(0.7)) await devices.atGate(bought)
       if (!chance.happens(0.15)) return
       await cancel(bought)
       // Somebody has kept the receipt.
       for (let n = 0; n < 3; n++) {
         await linger(chance)
-        await atStation(bought)
+        await devices.atStation(bought)
       }
     },
     async probe() {
@@ -221,12 +157,20 @@ export function customers({ core, shop, merchant, stranger, agents, pace }: Cust
       const product = chance.one(shop.products)
       const session = await merchant.call('checkIn', { storeId: shop.storeId })
       const started = session?.ok ? await merchant.call('startCheckout', { sessionId: session.body['sessionId'], items: [{ ean: product.ean, quantity: 1 }] }) : undefined
-        const purchaseId = started?.ok ? started.body['transactionId'] : undefined
+      const purchaseId = started?.ok ? started.body['transactionId'] : undefined
       const done = await merchant.call('completeTestCheckout', { transactionId: purchaseId })
       const receipt = done?.ok ? await merchant.call('generateReceiptQR', { purchaseId }) : undefined
       if (!receipt?.ok) return 'nothing can be bought'
-      const answer = await ask(agents[0], { deviceId: shop.devices.station, action: 'deactivate_label', receipt: String(receipt.body['url']), identifiers: {} })
+      const answer = await devices.ask(agents[0], { deviceId: shop.devices.station, action: 'deactivate_label', receipt: String(receipt.body['url']), identifiers: {} })
       return answer?.outcome === 'confirmed' ? undefined : `a paid label is not deactivated: ${answer?.reason ?? answer?.outcome ?? 'no answer'}`
     },
+  }
+}
+
+/** Keeps how many there are in each set; what it answers takes out those that came since. */
+function keep(...sets: readonly Set<string>[]): () => void {
+  const kept = sets.map((set) => ({ set, size: set.size }))
+  return () => {
+    for (const { set, size } of kept) for (const id of [...set].slice(size)) set.delete(id)
   }
 }

@@ -1,3 +1,4 @@
+import type { Database as Connection } from 'better-sqlite3'
 import type { AgentNode } from './agent-node.ts'
 import type { CloudNode } from './cloud-node.ts'
 import { checkConservation } from './conservation.ts'
@@ -26,7 +27,8 @@ const CLOCK_MS = 5_000
 const PURCHASE_ID = /pur_\w+/g
 
 /** Why the world has not come to rest yet; undefined when it has. */
-export function isSettled({ core, cloud, agents, ledgers, shop }: EndParts): string | undefined {
+export function isSettled(parts: EndParts): string | undefined {
+  const { core, cloud, agents, ledgers, shop } = parts
   const process = cloud.running?.process
   const db = cloud.disk.reading
   if (!process || !db) return 'the cloud is down'
@@ -49,11 +51,20 @@ export function isSettled({ core, cloud, agents, ledgers, shop }: EndParts): str
     if (agent?.ledger.marks.document('policy')?.ver !== version?.v) return `${name} has not kept policy ${version?.v}`
     if (have?.deny?.[1] !== version?.d) return `${name} has denials up to ${have?.deny?.[1]} of ${version?.d}`
   }
+  const wrong = wrongItem(parts, db)
+  if (wrong !== undefined) return wrong
+  const waits = db.prepare<[], { name: string }>('SELECT name FROM agent WHERE resync IS NOT NULL AND revoked_ms IS NULL').get()
+  if (waits && agents.some(({ name }) => name === waits.name)) return `the restored cloud waits for ${waits.name}`
   const nowMs = process.platform.clock.wall()
   const unplanned = db.prepare<[number], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE seq IS NULL AND at_ms < ?').get(nowMs - LATE_MS)?.n ?? 0
   if (unplanned > 0) return `${unplanned} events were never planned`
   const late = db.prepare<[number], { n: number }>("SELECT COUNT(*) AS n FROM webhook_delivery WHERE status = 'pending' AND due_ms < ?").get(nowMs - LATE_MS)?.n ?? 0
   return late > 0 ? `${late} webhooks are overdue` : undefined
+}
+
+/** Whether the cloud knows of two copies of a ledger. */
+export function isForked({ disk }: CloudNode): boolean {
+  return disk.reading?.prepare('SELECT 1 FROM agent WHERE fork_ms IS NOT NULL').get() !== undefined
 }
 
 /** Everything that must hold once all is quiet. */
@@ -63,14 +74,14 @@ export function checkEnd(parts: EndParts): void {
   if (!db) return core.violate('liveness', 'the cloud is down')
   const event = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM protection_event WHERE event_id = ?')
   for (const { name, identity } of agents) {
-    const rows = ledgers.get(name)?.rows ?? []
-    const kept = db.prepare<[string], { seq: number; hash: string }>('SELECT seq, hash FROM journal_row WHERE ledger_id = ? ORDER BY seq').all(identity.ledgerId)
+    const { rows = [], former = [], generation = 1 } = ledgers.get(name) ?? {}
+    const kept = db.prepare<[string, number], { seq: number; hash: string }>('SELECT seq, hash FROM journal_row WHERE ledger_id = ? AND generation = ? ORDER BY seq').all(identity.ledgerId, generation)
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const lost = rows.find((row) => bySeq.get(row.seq) !== row.hash)
     if (lost) core.violate('I4', `row ${lost.seq} of ${name} is ${bySeq.has(lost.seq) ? 'another one' : 'missing'} in the cloud`)
     const gap = kept.findIndex((row, i) => row.seq !== i + 1)
     if (gap >= 0) core.violate('I5', `the cloud has a hole in ${name} before row ${kept[gap]?.seq}`)
-    for (const { body, seq } of rows) {
+    for (const { body, seq } of [...former, ...rows]) {
       if (body.event && event.get(body.event.eventId)?.n !== 1) core.violate('I4', `the event of row ${seq} of ${name} is not in the cloud`)
     }
   }
@@ -92,4 +103,14 @@ export function checkEnd(parts: EndParts): void {
   const doubled = db.prepare<[], { session_id: string; n: number }>('SELECT session_id, COUNT(*) AS n FROM purchase GROUP BY session_id HAVING COUNT(*) > 1').all()
   for (const { session_id: session, n } of doubled) core.violate('I10', `one checkout of session ${session} made ${n} purchases`)
   checkConservation(parts, db)
+}
+
+/** What gates judge tags by must be what the cloud has: the first item that an agent takes for something else. */
+function wrongItem({ agents, shop }: EndParts, db: Connection): string | undefined {
+  const items = db.prepare<[string], { epc: string; status: string }>('SELECT epc, item_status AS status FROM protected_item WHERE store_id = ? AND epc IS NOT NULL').all(shop.storeId)
+  for (const { name, agent } of agents) {
+    const wrong = items.find(({ epc, status }) => agent?.items.find('epc', epc)?.status !== status)
+    if (wrong) return `${name} takes the item ${wrong.epc} for ${agent?.items.find('epc', wrong.epc)?.status ?? 'unknown'}, and it is ${wrong.status}`
+  }
+  return undefined
 }

@@ -13,6 +13,7 @@ import { chanceOf } from './chance.ts'
 import { CLOUD_DATABASE, CLOUD_ORIGIN, cloudNode, type CloudNode } from './cloud-node.ts'
 import type { Core } from './core.ts'
 import { request } from './http.ts'
+import { newLan } from './lan.ts'
 import { scheduler } from './scheduler.ts'
 import { newTrace } from './trace.ts'
 import { newWire } from './wire.ts'
@@ -115,7 +116,7 @@ export async function makeShop(parent: string, layout: Layout = TWO_AGENTS): Pro
     const name = `agent-${n + 1}`
     const { code } = (await call(key, 'createEnrolmentCode', { storeId, name })) as { code: string }
     const identity = await enrolAt(cloud, core, until, { name, code, folder })
-    const node = agentNode({ core, name, identity, config, template: join(folder, name), cloud, wire: newWire(name, core), actuators: actuators({ ...core, onRelease: () => undefined }) })
+    const node = agentNode({ core, name, identity, config, template: join(folder, name), cloud, wire: newWire(name, core), lan: newLan(core), actuators: actuators({ ...core, onRelease: () => undefined }) })
     node.start()
     await clock.run(clock.nowMs + 20_000)
     await until(node.stop())

@@ -1,4 +1,5 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
+import { compareVersions } from '../../policy/documents/store-documents.ts'
 import type { Evidence, JournalBody } from '../../policy/journal.ts'
 import type { Core } from './core.ts'
 
@@ -14,7 +15,14 @@ export interface LedgerOracle {
   /** The agent tells a device to release. */
   released(deviceId: string): void
   /** The rows of the ledger, as durable. */
-  readonly rows: readonly { seq: number; hash: string; body: JournalBody }[]
+  readonly rows: readonly LedgerRow[]
+  /** Rows of former generations that the cloud had acknowledged. */
+  readonly former: readonly LedgerRow[]
+  readonly generation: number
+  /** How often the rows began anew, under other numbers. */
+  readonly anew: number
+  /** The next process finds an old copy of the ledger, which ends with this row. */
+  putBack(head: number): void
   /** Everything up to this number was acknowledged, as the agent has it on its disk. */
   readonly acked: number
   /** Claims that have no outcome. */
@@ -31,6 +39,14 @@ export interface LedgerFacts {
   isClockSure(): boolean
   /** Told of each row that has become durable. */
   onRow?(row: { seq: number; body: JournalBody }): void
+  /** By the cloud of which generation a token was given that is lost; undefined for any other. */
+  lostWith(nonce: string): number | undefined
+}
+
+export interface LedgerRow {
+  seq: number
+  hash: string
+  body: JournalBody
 }
 
 type Claim = Extract<Evidence, { kind: 'claim' }>
@@ -49,21 +65,31 @@ interface UsedRight {
 
 /** The most that a device's clock may be wrong (contracts §4), ms. */
 const GUARD_MS = 60_000
+/** For so long a ledger that was put back decides nothing alone (contracts §5), less what clocks may differ, ms. */
+const ONLINE_ONLY_MS = 9 * 60_000
 /** Much longer than anything should be away in a world, rows. */
 const JOURNAL_LIMIT = 5_000
 
 /** An oracle for the ledger of one agent. */
 export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): LedgerOracle {
-  const rows: { seq: number; hash: string; body: JournalBody }[] = []
+  const rows: LedgerRow[] = []
+  const former: LedgerRow[] = []
+  let generation = 1
+  let anew = 0
+  let putBackTo: number | undefined
+  /** It was put back, and has heard so from the cloud, at this true time. */
+  let knowsSinceMs: number | undefined
   const used = new Map<string, UsedRight[]>()
   const byRedemption = new Map<string, UsedRight[]>()
   /** Claims of the living process that no command and no outcome belongs to yet, by device. */
   const open = new Map<string, string[]>()
   const unsettled = new Set<string>()
-  let watched: { connection: Connection; added: Statement<[number], Row>; mark: Statement<[string], { value: string }>; policy: Statement<[], { ver: number }> } | undefined
+  let watched: { connection: Connection; added: Statement<[number], Row>; mark: Statement<[string], { value: string }>; policy: Statement<[], { epoch: number; ver: number }> } | undefined
   let acked = 0
   let denySeq = 0
-  let policyVer = 0
+  /** The cloud's generation as the agent has it on its disk, and since when. */
+  let heard = { generation: 1, atMs: 0 }
+  let version = { epoch: 0, ver: 0 }
 
   /** A connection of a new process: what was durable must be there as it was. */
   function watch(connection: Connection): NonNullable<typeof watched> {
@@ -72,14 +98,43 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       connection,
       added: connection.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq > ? ORDER BY seq'),
       mark: connection.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?'),
-      policy: connection.prepare<[], { ver: number }>("SELECT ver FROM document WHERE kind = 'policy'"),
+      policy: connection.prepare<[], { epoch: number; ver: number }>("SELECT epoch, ver FROM document WHERE kind = 'policy'"),
     }
-    const kept = connection.prepare<[], { seq: number; hash: string }>('SELECT seq, hash FROM journal ORDER BY seq').all()
+    const kept = connection.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq').all()
+    if (putBackTo !== undefined) forget(kept.filter(({ seq }) => seq <= (putBackTo ?? 0)))
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const first = kept[0]?.seq ?? 1
     const missing = rows.find((row) => row.seq >= first && bySeq.get(row.seq) !== row.hash)
     if (missing) core.violate('I4', `${name}: row ${missing.seq} was durable and ${bySeq.has(missing.seq) ? 'says something else' : 'is gone'}`)
     return watched
+  }
+
+  /** The ledger goes on with these rows and no others. */
+  function begin(kept: readonly Row[]): void {
+    anew++
+    rows.splice(0, rows.length, ...kept.map(({ seq, hash, body }) => ({ seq, hash, body: JSON.parse(body) as JournalBody })))
+  }
+
+  /** What the copy does not have it may use again, until it hears from the cloud what it was. */
+  function forget(kept: readonly Row[]): void {
+    putBackTo = undefined
+    begin(kept)
+    used.clear()
+    unsettled.clear()
+    ;[denySeq, version, heard, acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
+    for (const { body } of rows) replay(body)
+  }
+
+  /** A row that was judged when it was written. */
+  function replay({ evidence }: JournalBody): void {
+    if (evidence?.kind === 'outcome') takeOutcome(evidence.redemptionId, evidence.outcome)
+    if (evidence?.kind !== 'claim') return
+    const { redemptionId, nonce, rightClass, ordinals } = evidence
+    for (const ordinal of ordinals) {
+      const key = `${nonce}/${rightClass}/${ordinal}`
+      used.set(key, [...(used.get(key) ?? []), { redemptionId, outcome: null, operator: evidence.operatorId !== undefined }])
+    }
+    unsettled.add(redemptionId)
   }
 
   function takeClaim(claim: Claim, body: JournalBody): void {
@@ -100,6 +155,13 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     if (exp !== undefined && body.atMs > exp * 1_000 + 1_000) core.violate('I8', `${name}: token ${nonce} ended ${body.atMs - exp * 1_000} ms before it was used`)
     const late = exp === undefined ? 0 : core.scheduler.nowMs - exp * 1_000
     if (late > GUARD_MS && facts.isClockSure()) core.violate('I8', `${name}: token ${nonce} had ended for ${late} ms when it was used`)
+    const lostWith = source === 'token' ? facts.lostWith(nonce) : undefined
+    if (lostWith !== undefined && heard.generation > lostWith && heard.atMs < core.scheduler.nowMs) {
+      core.violate('I9', `${name} uses the token ${nonce} of a cloud that is lost, and has heard of the one since`)
+    }
+    const isAlone = source === 'receipt' && body.event?.type === 'protection.device.offline'
+    const isUnsure = knowsSinceMs !== undefined && core.scheduler.nowMs > knowsSinceMs && core.scheduler.nowMs - knowsSinceMs < ONLINE_ONLY_MS
+    if (isAlone && isUnsure && facts.isClockSure()) core.violate('I9', `${name} was put back, knows so, and honours the receipt ${nonce} alone`)
     unsettled.add(redemptionId)
     open.set(deviceId, [...(open.get(deviceId) ?? []), redemptionId])
   }
@@ -112,6 +174,14 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
 
   return {
     rows,
+    former,
+    get generation() {
+      return generation
+    },
+    get anew() {
+      return anew
+    },
+    putBack: (head) => void (putBackTo = head),
     get unsettled() {
       return [...unsettled]
     },
@@ -120,6 +190,15 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     },
     committed(connection) {
       const { added, mark, policy } = watch(connection)
+      const current = Number(mark.get('generation')?.value ?? generation)
+      if (current !== generation) {
+        // What the cloud had acknowledged stays with it; the rest has new numbers.
+        former.push(...rows.filter((row) => row.seq <= acked))
+        const known = new Set(rows.map(({ body }) => JSON.stringify(body)))
+        begin(added.all(0).filter(({ body }) => known.has(body)))
+        generation = current
+        knowsSinceMs = core.scheduler.nowMs
+      }
       const before = rows.at(-1)?.seq ?? 0
       for (const { seq, hash, body: text } of added.all(before)) {
         const body = JSON.parse(text) as JournalBody
@@ -136,11 +215,13 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       if (newest !== undefined && newest.seq > before && facts.isClockSure() && Math.abs(newest.body.atMs - core.scheduler.nowMs) > GUARD_MS) {
         core.violate('I8', `the trusted time of ${name} is wrong by ${newest.body.atMs - core.scheduler.nowMs} ms`)
       }
+      const cloudGeneration = Number(mark.get('cloud_generation')?.value ?? 1)
+      if (cloudGeneration !== heard.generation) heard = { generation: cloudGeneration, atMs: core.scheduler.nowMs }
       acked = Number(mark.get('acked')?.value ?? 0)
       denySeq = Math.max(denySeq, Number(mark.get('deny_seq')?.value ?? 0))
-      const ver = policy.get()?.ver ?? 0
-      if (ver < policyVer) core.violate('I15', `${name} went back from policy ${policyVer} to ${ver}`)
-      policyVer = ver
+      const now = policy.get() ?? { epoch: 0, ver: 0 }
+      if (compareVersions(now, version) < 0) core.violate('I15', `${name} went back from policy ${version.epoch}/${version.ver} to ${now.epoch}/${now.ver}`)
+      version = now
       const head = rows.at(-1)?.seq ?? 0
       if (rows.length > 0 && acked > head) core.violate('I4', `${name}: ${acked} is acknowledged and ${head} was ever written`)
       if (head - acked > JOURNAL_LIMIT) core.violate('I13', `${name}: ${head - acked} rows wait`)

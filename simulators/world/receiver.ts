@@ -8,6 +8,8 @@ export interface Receiver {
   trouble: number
   /** Ids under which something was posted. */
   readonly posted: Iterable<string>
+  /** The sender has forgotten what it posted. */
+  forget(): void
 }
 
 /** Attempts at most, and how long the last comes after the first (decisions §12), ms. */
@@ -36,6 +38,7 @@ export function receiver(core: Core, crashes: () => number): Receiver {
   }
 
   return {
+    forget: () => attempts.clear(),
     get posted() {
       return attempts.keys()
     },

@@ -3,14 +3,17 @@ import { join } from 'node:path'
 import { actuators } from './actuators.ts'
 import { agentNode, type AgentNode } from './agent-node.ts'
 import { answerOracle } from './answer-oracle.ts'
+import { backups } from './backups.ts'
 import { chanceOf } from './chance.ts'
 import { cloudNode } from './cloud-node.ts'
 import { cloudOracle } from './cloud-oracle.ts'
 import type { Core, Violation } from './core.ts'
 import { customers } from './customers.ts'
 import { isDiskFault } from './disk.ts'
-import { checkEnd, isSettled, type EndParts } from './end-checks.ts'
+import { checkEnd, isForked, isSettled, type EndParts } from './end-checks.ts'
 import type { Shop } from './genesis.ts'
+import { homeOracle, receiptEnd } from './home-oracle.ts'
+import { newLan } from './lan.ts'
 import { ledgerOracle, type LedgerOracle } from './ledger-oracle.ts'
 import { merchant } from './merchant.ts'
 import { receiver } from './receiver.ts'
@@ -87,7 +90,8 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     clock.after(1, wait)
   }
 
-  const cloudWatch = cloudOracle(core)
+  const saved = backups(() => ({ core, cloud, cloudWatch, people, answers, receiver: posts, homes, ledgers, isClockWrong: kinds.includes('cloud-clock') }))
+  const cloudWatch = cloudOracle(core, saved.granted)
   const answers = answerOracle(core)
   const posts = receiver(core, () => disturbances)
   const startCloud = () => {
@@ -117,11 +121,15 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
       agents.find((a) => a.name === name)?.maybeDie('as a device moves', AS_DEVICE_MOVES)
     },
   })
-  const count = plan.happens(0.7) ? 2 : 1
+  const lan = newLan(core)
+  const homes = homeOracle(core, ledgers, (cti) => receiptEnd(cloud.disk.reading, cti))
+  const isShared = plan.happens(0.7) || kinds.includes('home')
+  const count = isShared ? 2 : 1
   for (const [n, { identity, config }] of shop.agents.slice(0, count).entries()) {
     const name = `agent-${n + 1}`
     const ledger = ledgerOracle(name, core, {
       ...cloudWatch,
+      lostWith: saved.lostWith,
       isClockSure: () => !kinds.includes('cloud-clock') && agents[n]?.wasInTouch === true,
     })
     ledgers.set(name, ledger)
@@ -144,8 +152,13 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
         template: shop.templates.agents[n] ?? '',
         cloud,
         wire: newWire(name, core),
+        lan,
         actuators: devices,
-        onCommit: ledger.committed,
+        onCommit(connection) {
+          ledger.committed(connection)
+          const node = agents[n]
+          if (node) homes.committed(node, connection)
+        },
         onStart: ledger.processEnded,
         onEnded: () => inMind(name, start),
       }),
@@ -154,6 +167,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
 
   const shopWire = newWire('shop', core)
   const parts = { core, server: cloud, wire: shopWire }
+  const manager = merchant({ ...parts, name: 'manager', apiKey: shop.key })
   const people = customers({
     core,
     shop,
@@ -161,6 +175,8 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     stranger: merchant({ ...parts, name: 'stranger', apiKey: shop.foreignKey }),
     agents,
     pace,
+    isTrying: kinds.includes('home') || kinds.includes('restore') || kinds.includes('rollback'),
+    restores: () => saved.restores,
   })
   const end: EndParts = { core, cloud, agents, ledgers, people, receiver: posts, shop }
   trace.note('world', `${count} agents, ${pace.name}, troubles: ${kinds.join(', ') || 'none'}`)
@@ -181,7 +197,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     startCloud()
     for (const node of agents) node.start()
     await clock.run(clock.nowMs + WARM_UP_MS, isOver)
-    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, actuators: devices, receiver: posts, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
+    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, backUpCloud: saved.make, copyAgent: saved.copyAgent, onRevoked: answers.forget, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
     let inside = pace.visitors
     for (let n = 0; n < pace.visitors; n++) {
       clock.after(plan.between(1, pace.comeWithinMs), () => {
@@ -193,7 +209,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     }
     // An empty shop teaches nothing.
     await clock.run(clock.nowMs + pace.comeWithinMs + pace.longestVisitMs, () => isOver() || inside === 0)
-    if (!isOver() && (liveness || plan.happens(0.5))) {
+    if (!isOver() && !isForked(cloud) && (liveness || plan.happens(0.5))) {
       troubles.heal()
       down.clear()
       let lookAt = 0
@@ -201,14 +217,16 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
         if (isOver()) return true
         if (clock.nowMs < lookAt) return false
         lookAt = clock.nowMs + 5_000
-        return isSettled(end) === undefined
+        return isForked(cloud) || isSettled(end) === undefined
       }
       await clock.run(clock.nowMs + WARM_UP_MS, isOver)
       await clock.run(clock.nowMs + HEALED_WITHIN_MS, settled)
-      const why = isOver() ? undefined : isSettled(end)
+      // Of two copies one must be taken away and enrolled anew: that is for people, and no agent comes right by itself before.
+      const isLeft = isOver() || isForked(cloud)
+      const why = isLeft ? undefined : isSettled(end)
       if (why !== undefined) core.violate('liveness', `half an hour after all was well: ${why}`)
-      if (!isOver()) checkEnd(end)
-      if (!isOver()) await probe()
+      if (!isLeft && !isOver()) checkEnd(end)
+      if (!isLeft && !isOver()) await probe()
     }
     return { seed, violations, hash: trace.hash, troubles: kinds, steps: clock.steps, virtualMs: clock.nowMs - shop.startMs, lines: trace.lines }
   } finally {

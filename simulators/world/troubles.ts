@@ -4,13 +4,20 @@ import type { Chance } from './chance.ts'
 import type { CloudNode } from './cloud-node.ts'
 import type { Core } from './core.ts'
 import { isDiskFault } from './disk.ts'
+import type { Shop } from './genesis.ts'
+import { keyTroubles } from './key-troubles.ts'
+import type { Lan } from './lan.ts'
+import type { Merchant } from './merchant.ts'
 import type { Pace } from './pace.ts'
 import type { Receiver } from './receiver.ts'
 import { FINE_WEATHER, type Wire } from './wire.ts'
 
 /** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
-export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver'] as const
+export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys'] as const
 export type Trouble = (typeof TROUBLES)[number]
+
+/** Kinds that few worlds have, and one of them only: they would make all of them longer. */
+const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys'])
 
 /** What a world is made of. */
 export interface Surroundings {
@@ -18,8 +25,18 @@ export interface Surroundings {
   cloud: CloudNode
   agents: readonly AgentNode[]
   shopWire: Wire
+  lan: Lan
+  /** A program of the shop's manager. */
+  manager: Merchant
+  shop: Shop
   actuators: Actuators
   receiver: Receiver
+  /** Makes a backup of the cloud; what it answers puts the cloud back to it. */
+  backUpCloud(): () => void
+  /** Copies the disk of an agent; what it answers puts the agent back to that. */
+  copyAgent(agent: AgentNode): () => void
+  /** What was answered with tokens is true no longer. */
+  onRevoked(): void
   /** Keeps a machine down for so long, ms; it is started again otherwise. */
   keepDown(machine: string, ms: number): void
   /** The cloud's clock is set: what it does by time may come early. */
@@ -31,19 +48,27 @@ export interface Troubles {
   heal(): void
 }
 
+/** How many worlds have one of the rare kinds. */
+const RARE_WORLDS = 0.4
+
 /** Draws which kinds of trouble a seed has. */
 export function troublesOf(chance: Chance): Trouble[] {
   if (chance.happens(0.05)) return []
   const density = chance.one([0.15, 0.4, 0.8])
-  return TROUBLES.filter(() => chance.happens(density))
+  const common = TROUBLES.filter((kind) => !RARE.has(kind) && chance.happens(density))
+  return chance.happens(RARE_WORLDS) ? [...common, chance.one([...RARE])] : common
 }
 
 /** Starts to make trouble, as often and for as long as the pace says. */
 export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { troubleEveryMs, troubleLastsMs }: Pace): Troubles {
   const { core, cloud, agents, actuators, receiver } = world
   const chance = core.chance.fork('troubles')
-  const wires = [...agents.map((a) => a.wire), world.shopWire]
+  const wires = [...agents.map((a) => a.wire), world.shopWire, world.lan.wire]
+  const keys = keyTroubles(world, chance)
   let isOver = false
+  let isBackedUp = false
+  /** Once in a world: whoever does it twice within minutes has two copies. */
+  let isRolledBack = false
 
   const note = (what: string) => core.trace.note('trouble', what)
   const forAWhile = (undo: () => void) => void core.scheduler.after(chance.between(100, troubleLastsMs), () => {
@@ -114,6 +139,52 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
     receiver() {
       receiver.trouble = chance.next()
       forAWhile(() => void (receiver.trouble = 0))
+    },
+    lan() {
+      note('the agents do not reach each other')
+      world.lan.wire.cut()
+      forAWhile(() => world.lan.wire.restore())
+    },
+    restore() {
+      if (isBackedUp) return
+      isBackedUp = true
+      note('a backup of the cloud is made')
+      const restore = world.backUpCloud()
+      core.scheduler.after(chance.between(1_000, troubleLastsMs), () => {
+        if (isOver) return
+        note('the cloud is put back to its backup')
+        world.onClock()
+        restore()
+        isBackedUp = false
+      })
+    },
+    keys: () => (chance.happens(0.6) ? keys.rotateSigningKey() : keys.rotateAgentKey()),
+    rollback() {
+      const agent = chance.one(agents)
+      const putBack = world.copyAgent(agent)
+      core.scheduler.after(chance.between(1_000, troubleLastsMs), () => {
+        if (isOver || isRolledBack) return
+        isRolledBack = true
+        note(`${agent.name} is put back to an old copy of its disk`)
+        if (chance.happens(0.5)) agent.wire.cut()
+        putBack()
+        forAWhile(() => agent.wire.restore())
+      })
+    },
+    home() {
+      const { storeId } = world.shop
+      const move = (home: string) => void world.manager.call('moveReceiptHome', { storeId, home }, { tries: 3 })
+      const to = chance.one(agents)
+      if (chance.happens(0.3)) return move(chance.one([to.identity.agentId, 'cloud']))
+      // The former home is away when it stops to be one, and the new one as soon as it has heard.
+      const from = agents.find((agent) => agent !== to) ?? to
+      note(`the home moves to ${to.name} while ${from.name} is cut off`)
+      from.wire.cut()
+      core.scheduler.after(chance.between(500, 6_000), () => move(to.identity.agentId))
+      core.scheduler.after(chance.between(1_000, 9_000), () => {
+        if (!isOver) to.wire.cut()
+      })
+      for (const { wire } of agents) core.scheduler.after(chance.between(6_000, 6_000 + troubleLastsMs), () => wire.restore())
     },
   }
 

@@ -9,6 +9,7 @@ import { cloudOracle } from '../cloud-oracle.ts'
 import type { Core, Violation } from '../core.ts'
 import { checkEnd, isSettled, type EndParts } from '../end-checks.ts'
 import type { Shop } from '../genesis.ts'
+import { newLan } from '../lan.ts'
 import { ledgerOracle, type LedgerOracle } from '../ledger-oracle.ts'
 import { merchant, type Json } from '../merchant.ts'
 import { receiver } from '../receiver.ts'
@@ -20,7 +21,6 @@ import { gateReader } from './gate-reader.ts'
 import { newGoods, shelves } from './goods.ts'
 import { checkReleases, unitsReleasedBy } from './releases.ts'
 import { shoppers } from './shoppers.ts'
-import { storeNetwork } from './store-network.ts'
 import { newTally, type Tally } from './tally.ts'
 import { planOf, timetable, WHOLE_DAY } from './timetable.ts'
 
@@ -111,10 +111,10 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
   const ledgers = new Map<string, LedgerOracle>()
   const devices = actuators({ ...core, onRelease: (name, deviceId) => ledgers.get(name)?.released(deviceId) })
   const reader = gateReader(devices, AGENTS.gate, READER, clock)
-  const lan = storeNetwork(core, agents)
+  const lan = newLan(core)
   for (const [n, { identity, config }] of shop.agents.entries()) {
     const name = `agent-${n + 1}`
-    const ledger = ledgerOracle(name, core, { ...cloudWatch, isClockSure: () => agents[n]?.wasInTouch === true, onRow: ({ body }) => tally.row(body, clock.nowMs) })
+    const ledger = ledgerOracle(name, core, { ...cloudWatch, lostWith: () => undefined, isClockSure: () => agents[n]?.wasInTouch === true, onRow: ({ body }) => tally.row(body, clock.nowMs) })
     ledgers.set(name, ledger)
     agents.push(
       agentNode({
@@ -126,8 +126,7 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
         cloud,
         wire: newWire(name, core),
         actuators: reader,
-        address: lan.address(n + 1),
-        neighbourAt: lan.at,
+        lan,
         onCommit: ledger.committed,
         onStart: ledger.processEnded,
       }),
