@@ -37,21 +37,25 @@ async function tellUsedRights(call: Call, storeId: string): Promise<void> {
   }
 }
 
-/** The home moves: the new one must have taken the deny list as it is now, and all former ones must have told what they redeemed. Call it before the policy names the new home. */
+const agentsHere = prepared((db, p: { storeId: string }) => db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId).where('revoked_ms', 'is', null))
+const waitFor = prepared((db, p: { storeId: string; agentId: string; policyVer: number }) =>
+  db
+    .insertInto('home_move_wait')
+    .values({ store_id: p.storeId, agent_id: p.agentId, policy_ver: p.policyVer })
+    .onConflict((c) => c.columns(['store_id', 'agent_id']).doUpdateSet({ policy_ver: p.policyVer })),
+)
+
+/** The home moves: the new one must have taken the deny list as it is now, and all other agents must have told what they redeemed. Call it before the policy names the new home. */
 export async function beginHomeMove(call: Call, store: StoreRow, home: string): Promise<void> {
   const { db } = call
   const { store_id: storeId } = store
   await tellUsedRights(call, storeId)
   await noteHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))
-  const former = policyOf(store).home
-  if (former !== 'cloud') {
+  if (policyOf(store).home !== 'cloud') {
     // The next version of the documents names the new home.
-    const waiting = { policy_ver: ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1 }
-    await db
-      .insertInto('home_move_wait')
-      .values({ store_id: storeId, agent_id: former, ...waiting })
-      .onConflict((c) => c.columns(['store_id', 'agent_id']).doUpdateSet(waiting))
-      .execute()
+    const policyVer = ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1
+    // The former home has given rights to others, too: what they did with them only they can tell.
+    for (const { agent_id: agentId } of await agentsHere(db, { storeId })) await waitFor(db, { storeId, agentId, policyVer })
   }
   // What it has redeemed itself it knows.
   await db.deleteFrom('home_move_wait').where('store_id', '=', storeId).where('agent_id', '=', home).execute()

@@ -14,8 +14,8 @@ export const moveReceiptHome = operation({
   minimumPackage: 'GROW',
   summary: 'Moves the place where a store’s receipts are redeemed to another agent, or to the cloud.',
   description:
-    'Every right that is known to be used goes to the new home first. Until it has them all, what the former home redeemed unheard included, receipts ' +
-    'from before the move need staff there while the cloud is away: a day at most, as long as a receipt lives, or until the former home is revoked.',
+    'Every right that is known to be used goes to the new home first. Until it has them all, what other agents redeemed unheard included, receipts ' +
+    'from before the move need staff there while the cloud is away: a day at most, as long as a receipt lives, or until the missing agent is revoked.',
   changes: true,
   request: z.strictObject({ storeId: Id, home: Id.describe('An agentId of the store, or `cloud`.') }),
   response: z.strictObject({ ...Success, home: z.string(), homeEpoch: z.int() }),

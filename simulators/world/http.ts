@@ -33,6 +33,8 @@ export class NoAnswer extends Error {
 export function request(asked: SimRequest, { wire, server, scheduler, signal, by }: { wire: Wire; server: HttpServer; scheduler: Scheduler; signal?: AbortSignal; by?: Process }): Promise<SimAnswer> {
   return new Promise((resolve, reject) => {
     const isThere = () => by === undefined || by.isAlive
+    // What a dead process asks reaches nobody.
+    if (!isThere()) return
     const fail = (why: string) => {
       if (isThere()) reject(new NoAnswer(why))
     }

@@ -108,12 +108,16 @@ onEveryDatabase('moves between agents', (kind) => {
     expect((await tokenFor(theirs, transactionId)).authorizationToken).toBeTypeOf('string')
   })
 
-  it('moveReceiptHome: the new home waits until the former has the policy and has told every row, or is revoked', async () => {
+  it('moveReceiptHome: the new home waits until all others have the policy and have told every row, or are revoked', async () => {
     const first = await enrolTestAgent(shop, shop.otherStoreId)
     const next = await enrolTestAgent(shop, shop.otherStoreId)
     const last = await enrolTestAgent(shop, shop.otherStoreId)
     const move = (home: TestAgent) => shop.ok('moveReceiptHome', { storeId: shop.otherStoreId, home: home.agentId })
     const awaited = async () => (await policyOf(next)).homeMove.denySeq === Number.MAX_SAFE_INTEGER
+    const hasTold = async (agent: TestAgent, ledgerSeq: number) => {
+      const { epoch, ver } = await policyOf(agent)
+      await look(agent, { have: { policy: [epoch, ver] }, ledgerSeq })
+    }
     await move(first)
     expect(await awaited()).toBe(false)
     const { epoch, ver: before } = await policyOf(first)
@@ -124,14 +128,17 @@ onEveryDatabase('moves between agents', (kind) => {
     await look(first, { have: { policy: [epoch, before] }, ledgerSeq: 0 })
     await look(first, { have: { policy: [epoch, ver] }, ledgerSeq: 1 })
     await look(first, { have: { policy: [epoch, ver] } })
+    // The former home may have given a right to this one.
+    await hasTold(last, 0)
     expect(await awaited()).toBe(true)
     await first.report([first.row({})])
-    await look(first, { have: { policy: [epoch, ver] }, ledgerSeq: 1 })
+    await hasTold(first, 1)
     expect(await awaited()).toBe(false)
     // The one that moved on is waited for, and the one that it went back to knows its own.
     await move(last)
     expect(await awaited()).toBe(true)
     await move(next)
+    await hasTold(first, 1)
     expect(await awaited()).toBe(true)
     await shop.ok('revokeAgent', { agentId: last.agentId })
     expect(await awaited()).toBe(false)
