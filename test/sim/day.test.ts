@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 /** A short day: what happens on a whole one happens on it. */
 const SHORT = { shoppers: 40, hours: 1 }
 
-it('a day of a store holds what must hold, and is the same when it runs again', { timeout: 300_000 }, async () => {
+it('a day of a store holds what must hold', { timeout: 300_000 }, async () => {
   const file = join(folder, 'day.json')
   const { code, stdout, stderr } = await runSim(['--day', '--seed', '3', '--shoppers', '40', '--hours', '1', '--json', file])
   expect(stdout).toContain('everything held that must hold')
@@ -27,9 +27,6 @@ it('a day of a store holds what must hold, and is the same when it runs again', 
   expect(day.unitsReleased).toBeGreaterThan(40)
   expect(day.offlineDecisions).toBeGreaterThan(0)
   expect(day.alarmsOfThieves).toBeGreaterThan(0)
-  const again = join(folder, 'again.json')
-  await runSim(['--day', '--seed', '3', '--shoppers', '40', '--hours', '1', '--json', again])
-  expect((JSON.parse(readFileSync(again, 'utf8')) as DayRecord).hash).toBe(day.hash)
 })
 
 it('a gate that lets thieves pass is told of', { timeout: 120_000 }, async () => {
