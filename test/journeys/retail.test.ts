@@ -166,7 +166,8 @@ onEveryDatabase('what a shop does all day, with real processes', (kind) => {
     const imported = (await (await fetch(`${journey.baseUrl}/importProducts`, { method: 'POST', headers: { authorization: `Bearer ${journey.key}` }, body: form })).json()) as Json
     expect(imported).toMatchObject({ imported: 3, errors: [expect.objectContaining({ field: 'ean' })] })
     const bought = await journey.buy(eans.map((ean) => ({ ean, quantity: 2 })))
-    const today = new Date().toISOString().slice(0, 10)
+    // By the shop's calendar: in Munich it is tomorrow an hour before it is at Greenwich.
+    const today = new Date().toLocaleDateString('sv-SE', { timeZone: 'Europe/Berlin' })
     const period = { storeId: journey.storeId, from: today, to: today }
     const sales = await ok('exportSalesData', { ...period, format: 'json' })
     const { items } = sales.sales.find((sale: Json) => sale.transactionId === bought.transactionId)
