@@ -19,7 +19,7 @@ export async function prepareCloudRound(rig: Rig): Promise<Till> {
   return { storeId, deviceId: String(made), ean: products.find((p) => p.price > 1 && p.price < 50)?.ean ?? '' }
 }
 
-const SETTLE_WITHIN_MS = 30_000
+const SETTLE_WITHIN_MS = 60_000
 /** A fault of the disk is told as such, or nobody answers any more. */
 const WHILE_FAILING: ReadonlySet<number> = new Set([200, 503])
 
@@ -45,7 +45,9 @@ export async function cloudRound(rig: Rig, till: Till, aim: Aim, name: string): 
     const answer = await until(operation, async () => {
       if (!rig.cloud.isRunning) {
         ended = aim.mode === 'working'
-        await rig.startCloud()
+        // Whoever keeps it running tries again: the one before may hold its port for a moment yet.
+        const isStarted = await rig.startCloud().then(() => true, () => false)
+        if (!isStarted) return false
       }
       const tried = await rig.ask(operation, body, `${name}-${step}`)
       return tried !== undefined && tried.status !== 503 && !tried.text.includes('idempotency_in_progress') && tried

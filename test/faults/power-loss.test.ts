@@ -10,7 +10,7 @@ import { ensureBuilt, ROOT } from '../support/built.ts'
 import { NO_STRACE } from '../support/strace.ts'
 
 /** Some of them; `npm run prove` looks at 5,000, and at half a million in a night. */
-const STATES = 1_000
+const STATES = 500
 
 describe('a disk after a power cut', () => {
   const bytes = (text: string) => Buffer.from(text)
