@@ -26,6 +26,8 @@ export interface Part {
 const ROOT = ((folder: string): string => (existsSync(join(folder, 'package.json')) ? folder : dirname(folder)))(fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, ''))
 const COMMAND = join(ROOT, 'bin', 'untag.js')
 const LONGEST_KEPT = 100_000
+/** How long a process may take until it is ready; one that takes longer is killed, ms. */
+const READY_WITHIN_MS = 60_000
 /** How long a process may take to stop when it is asked, ms. */
 const STOP_WITHIN_MS = 20_000
 
@@ -33,12 +35,14 @@ const STOP_WITHIN_MS = 20_000
 export async function startPart(args: readonly string[], traced?: Traced): Promise<Part> {
   const { child, stderr } = begin(args, traced)
   const ended = () => endOf(child, traced)
+  let late: NodeJS.Timeout | undefined
   const ready = await new Promise<Record<string, string>>((resolve, reject) => {
     createInterface({ input: child.stdout ?? process.stdin }).on('line', (line) => {
       if (line.startsWith('ready ')) resolve(JSON.parse(line.slice(6)) as Record<string, string>)
     })
+    late = setTimeout(() => child.kill('SIGKILL'), READY_WITHIN_MS)
     child.once('exit', (code, signal) => reject(new PartEnded(`untag ${args[0]} ended with ${code ?? signal}: ${stderr()}`)))
-  }).catch(async (error: unknown) => {
+  }).finally(() => clearTimeout(late)).catch(async (error: unknown) => {
     await ended()
     throw error
   })

@@ -76,6 +76,10 @@ export function wasInjected(log: string): boolean {
   return existsSync(log) && readFileSync(log, 'latin1').includes('(INJECTED)')
 }
 
+/** How long strace may take to attach, and to let go, ms. */
+const ATTACH_WITHIN_MS = 30_000
+const LET_GO_WITHIN_MS = 5_000
+
 /** Faults in a process that runs already. */
 export interface Attached {
   /** Lets go of the process: its calls reach the kernel as before. */
@@ -87,6 +91,7 @@ export async function attachFault(pid: number, log: string, injections: readonly
   const calls = injections.map((i) => i.calls).join(',')
   const tracer = spawn('strace', ['-f', '-y', '-s', '0', '-e', 'signal=none', '-e', `trace=${calls}`, ...injections.flatMap(inject), '-o', log, '-p', String(pid)], { stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''
+  let late: NodeJS.Timeout | undefined
   await new Promise<void>((resolve, reject) => {
     tracer.stderr.on('data', (chunk: Buffer) => {
       said += chunk.toString()
@@ -94,12 +99,17 @@ export async function attachFault(pid: number, log: string, injections: readonly
     })
     tracer.once('exit', () => reject(new Error(`strace could not attach: ${said}`)))
     tracer.once('error', reject)
+    late = setTimeout(() => tracer.kill('SIGKILL'), ATTACH_WITHIN_MS)
   })
+  clearTimeout(late)
   return {
     async detach() {
       if (tracer.exitCode !== null || tracer.signalCode !== null) return
       tracer.kill('SIGINT')
+      // A strace whose program ended just then may wait for one of its threads for ever; what is killed lets go as well.
+      const late = setTimeout(() => tracer.kill('SIGKILL'), LET_GO_WITHIN_MS)
       await once(tracer, 'exit')
+      clearTimeout(late)
     },
   }
 }
