@@ -198,6 +198,17 @@ export const BUGS: readonly Bug[] = [
     troubles: ['home', 'devices'],
   },
   {
+    name: 'home-gives-twice',
+    what: 'the home gives another agent what was used already',
+    changes: [change('edge-agent/ledger/home-grants.js', 'candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false))', '[...candidates]')],
+    troubles: ['home', 'lan', 'devices'],
+  },
+  {
+    name: 'items-without-numbers',
+    what: 'a change of an item gets no number of its own, so gates are not told',
+    changes: [change('cloud/protection/item-queries.js', 'item_seq: seq,', '')],
+  },
+  {
     name: 'restored-and-granting',
     what: 'a cloud that was put back to a backup grants before its agents have told what they used since',
     changes: [change('cloud/restore/resync.js', 'if (leftMs <= 0)', 'if (leftMs !== 0)')],
