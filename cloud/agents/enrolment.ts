@@ -55,23 +55,29 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
   const code = await call.db.selectFrom('enrolment_code').selectAll().where('code_hash', '=', codeHash).executeTakeFirst()
   if (!code || code.expires_ms <= call.nowMs) throw notFound('enrolment code, or it is over 15 minutes old')
   if (code.tries >= TRIES) throw precondition('code_blocked', 'this code was tried too often: make a new one')
-  const ledger = openProof(call, request, codeHash)
-  if (ledger === undefined) {
+  const proof = openProof(call, request, codeHash)
+  if (proof === 'other time') {
+    const now = new Date(call.services.platform.clock.wall()).toISOString()
+    throw invalid('proof', `was made by a clock that is wrong, it is ${now}: set the clock of the agent’s machine and enrol again`, 'clock_wrong')
+  }
+  if (proof === undefined) {
     const refusal = invalid('proof', 'is not signed by publicJwk for this code and this address')
     refusal.extras.afterRefusal = (db) => noteFailedTry(db, codeHash)
     throw refusal
   }
   if (code.agent_id !== null) return sameAgent(call, code, x)
   if (await isKeyTaken(call.db, x, '')) throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
-  return makeAgent(call, code, request, ledger)
+  return makeAgent(call, code, request, proof.ledger)
 }
 
-function openProof({ services }: Call, { publicJwk, proof }: EnrolmentRequest, codeHash: string): string | undefined {
+/** Signed by the new key for this code; one of another time comes of a clock nobody has set, as machines without a battery have. */
+function openProof({ services }: Call, { publicJwk, proof }: EnrolmentRequest, codeHash: string): { ledger: string } | 'other time' | undefined {
   const keys = keyRing([{ kid: keyId(publicJwk.x), alg: 'EdDSA', x: publicJwk.x, use: 'agent', iss: 'new', state: 'active' }])
   const now = Math.floor(services.platform.clock.wall() / 1_000)
   const opened = openDocument<EnrolmentClaims>(proof, DOCUMENT_KINDS.enrolment, { keys, audience: services.config.baseUrl, now })
-  const claims = opened.ok ? EnrolmentClaims.safeParse(opened.claims) : undefined
-  return claims?.success && claims.data.codeHash === codeHash ? claims.data.ledger : undefined
+  if (!opened.ok) return opened.fault === 'expired' || opened.fault === 'issued_in_future' ? 'other time' : undefined
+  const claims = EnrolmentClaims.safeParse(opened.claims)
+  return claims.success && claims.data.codeHash === codeHash ? claims.data : undefined
 }
 
 async function sameAgent({ db }: Call, code: EnrolmentCodeRow, x: string): Promise<AgentRow> {

@@ -69,6 +69,16 @@ onEveryDatabase('agents', (kind) => {
     })
 
     it.each([
+      ['behind', -20 * 365 * 86_400, 7],
+      ['ahead', 3_600, 8],
+    ])('tells an agent whose clock is far %s that it is, and counts no try', async (_name, aheadS, seed) => {
+      const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
+      const proof = proofFor(shop, code, 'led_clock', keyOf(seed).signer, shop.cloud.baseUrl, aheadS)
+      for (let i = 0; i < 12; i++) expect(await enrol(code, keyOf(seed), { proof })).toMatchObject({ status: 400, body: { details: [{ path: 'proof', code: 'clock_wrong' }] } })
+      expect(await enrol(code, keyOf(seed))).toMatchObject({ status: 200 })
+    })
+
+    it.each([
       ['a point of small order', Buffer.alloc(32).toString('base64url')],
       ['a non-canonical point', Buffer.from('ff'.repeat(32), 'hex').toString('base64url')],
       ['no key at all', 'AAAA'],

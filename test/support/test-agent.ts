@@ -77,7 +77,7 @@ export async function enrolTestAgent(shop: Shop, storeId = shop.storeId): Promis
   return agent
 }
 
-export function proofFor(shop: Shop, code: string, ledger: string, by: Signer, aud = shop.cloud.baseUrl): string {
-  const iat = Math.floor(shop.cloud.platform.clock.wall() / 1_000)
+export function proofFor(shop: Shop, code: string, ledger: string, by: Signer, aud = shop.cloud.baseUrl, aheadS = 0): string {
+  const iat = Math.floor(shop.cloud.platform.clock.wall() / 1_000) + aheadS
   return signDocument(DOCUMENT_KINDS.enrolment, { aud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger }, by)
 }
