@@ -178,4 +178,23 @@ onEveryDatabase('signing keys', (kind) => {
     expect(JSON.parse(written.join('')).keys).toHaveLength(1)
     expect((await redeem(authorizationToken)).body).toMatchObject({ reason: 'token_revoked' })
   })
+
+  it('signs the key set anew long before it ends, though nothing in it has changed', async () => {
+    agent = await enrolTestAgent(shop)
+    const before = await keySet()
+    expect(before.exp - before.iat).toBe(400 * 86_400)
+    const aged = async (days: number) => {
+      await shop.cloud.db.database.write(async (db) => {
+        await db.updateTable('signed_document').set({ iat: Math.floor(platform.clock.wall() / 1_000) - days * 86_400 }).where('kind', '=', 'keys').where('aud', '=', `${accountId}.test`).execute()
+      })
+      await tick()
+      return keySet()
+    }
+    expect((await aged(339)).ver).toBe(before.ver)
+    const renewed = await aged(341)
+    expect(renewed).toMatchObject({ epoch: before.epoch, ver: before.ver + 1, keys: before.keys })
+    expect(renewed.exp).toBe(Math.floor(platform.clock.wall() / 1_000) + 400 * 86_400)
+    // An agent that has the former one is given it with its next look.
+    expect(claimsOf(ofKind(await documents({ keys: [before.epoch, before.ver] }), 'keys+jwt')).ver).toBe(renewed.ver)
+  })
 })

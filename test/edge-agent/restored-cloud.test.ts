@@ -167,6 +167,38 @@ async function replaceAgent(): Promise<void> {
   await synced()
 }
 
+it('what the cloud lost and the agent has forgotten by its age is a gap that somebody is told of, and what follows arrives', async () => {
+  store = await openStore()
+  const [forgotten, kept, later] = [await buy(), await buy(), await buy()]
+  await backUp()
+  expect(await release(forgotten.receipt)).toMatchObject({ authorized: true })
+  const { ledger } = store.agent
+  // A row for the claim and one for the outcome.
+  const toldAll = (rows: number) => store.until('all rows', () => ledger.journal.head.seq === rows && ledger.journal.waiting === 0)
+  await toldAll(2)
+  expect(await release(kept.receipt)).toMatchObject({ authorized: true })
+  await toldAll(4)
+  // As its housekeeping does with what is months old. The oldest row that is left is what the next chains on to, and is not told.
+  const [second] = ledger.journal.unsent(1, 1).rows
+  await store.drive(ledger.commits.durably(() => ledger.journal.prune(second?.body.atMs ?? 0)))
+
+  await restore()
+  await network(true)
+  await synced()
+  await store.until('the word that all was told', async () => (await resync()) === null)
+  const [gap, ...more] = await raised('ledger_gap')
+  expect(more).toEqual([])
+  expect(gap.detail).toMatch(/^rows 1 to 2 were lost with the cloud that was restored, and the agent does not have them any more$/)
+  expect(gap.subject.startsWith(store.agent.identity.agentId)).toBe(true)
+  expect([await status(kept.purchase), await status(forgotten.purchase)]).toEqual(['deactivated', 'pending'])
+  // What was used is in the ledger still, though not in its journal: it is not released again.
+  expect(await release(forgotten.receipt)).toMatchObject({ authorized: false })
+  expect(await release(later.receipt)).toMatchObject({ authorized: true })
+  await synced()
+  expect(await status(later.purchase)).toBe('deactivated')
+  expect(store.pulses('station')).toBe(3)
+})
+
 it('an agent that the restored cloud does not know takes over what it has used under a new identity', async () => {
   store = await openStore()
   const [used, untouched] = [await buy(), await buy()]
