@@ -17,7 +17,7 @@ export interface LeaseView {
   right: DecisionFacts['right']
   /** The authorization that the same device already has for this. */
   own?: ProtectionAuthorizationRow
-  /** One that another device holds and that can be taken from it at once. */
+  /** One that can be taken at once from the device that holds it. */
   takeable?: ProtectionAuthorizationRow
   /** Seconds since 1970 after which a lease that cannot be taken has ended, guard included. */
   endsAt?: number
@@ -41,15 +41,16 @@ export async function viewLease(call: Call, right: RightView | undefined, device
   if (!row) return { right: 'free' }
   const isLive = row.exp * 1_000 > call.nowMs && row.revoked_ms === null && row.voided_ms === null
   const isOwn = row.device_id === deviceId && row.action === action
-  // Its agent may have given it up already.
-  if (isOwn && isLive && row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS, held: row }
-  if (isOwn && isLive && !(await mayRepeat(call, row))) {
+  if (isOwn && isLive) {
+    // Its agent may have given it up already.
+    if (row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS, held: row }
+    if (await mayRepeat(call, row)) return { right: 'free', own: row }
     // Somebody may decide about the agent at any moment.
     call.trueUntil(call.nowMs)
     return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS }
   }
-  if (isOwn) return isLive ? { right: 'free', own: row } : { right: 'free', takeable: row }
-  // A device that nobody can reach may still hold its token; one without an agent asks us before it acts.
+  // A device without an agent asks us before it acts. An agent that does not know that its token was taken back, or whose clock is
+  // behind, may still act on it, at the same device as well.
   if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', takeable: row }
   return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS, held: row }
 }

@@ -38,6 +38,27 @@ onEveryDatabase('reconciliation', (kind) => {
   const about = async (what: string, subject: string) => (await open(what)).filter((e) => e.subject === subject)
   const resolve = (redemptionId: string, said: string, fields: Json = {}) => shop.call('resolveRedemption', { redemptionId, outcome: said, operatorId, ...fields })
 
+  describe('a lease of the same device', () => {
+    // An agent’s clock may be behind by so much, and it may not have heard yet that a token was taken back.
+    it('gives way to a new one only when its agent has given it up, or a minute after its end', async () => {
+      const [ended, voided] = [await buy(), await buy()]
+      const former = await grant(ended)
+      const given = await grant(voided)
+      expect(await grant(ended)).toBe(former)
+      const ask = async (purchase: Json) => (await agent.call('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: till, operatorId })).body
+      forward(301_000)
+      await agent.login()
+      for (const purchase of [ended, voided]) expect(await ask(purchase)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding', retryAfter: expect.any(Number) })
+      await report({ kind: 'void', nonce: given })
+      const again = await ask(voided)
+      expect(again).toMatchObject({ deactivationAuthorized: true })
+      expect(again.replayProtectedNonce).not.toBe(given)
+      forward(60_000)
+      expect((await ask(ended)).replayProtectedNonce).not.toBe(former)
+      expect(await ask(ended)).toMatchObject({ deactivationAuthorized: true })
+    })
+  })
+
   describe('resolveRedemption', () => {
     it('confirms what nobody knew: the purchase is settled, the exception is done with, an event says who', async () => {
       const purchase = await buy()
