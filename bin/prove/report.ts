@@ -1,14 +1,27 @@
+import type { Size } from './part.ts'
 import type { Proven } from './run-parts.ts'
 
-/** A full run, as it is kept in docs/reliability-report.json. */
+/** What runs of `npm run prove` found, as it is kept in docs/reliability-report.json. */
 export interface Report {
-  /** When it ended, ISO 8601. */
+  /** When the last of them ended, ISO 8601. */
   at: string
-  size: string
+  /** The code that it was proven of (`Place`). */
+  build: string
   /** The commit, with `+` when files were changed since. */
   commit: string
   machine: { cpu: string; cores: number; system: string; node: string }
-  parts: Proven[]
+  parts: SizedProven[]
+}
+
+/** A part and the size it ran in. */
+export type SizedProven = Proven & { size: Size }
+
+/** Of each part the run that went furthest, of those that are of the same code as the newest. */
+export function furthest(reports: readonly [Report, ...Report[]]): Report {
+  const [newest] = reports.toSorted((a, b) => (a.at < b.at ? 1 : -1)) as [Report]
+  const same = reports.filter(({ build }) => build === newest.build)
+  const furthestOf = (name: string) => same.flatMap(({ parts }) => parts.filter((part) => part.name === name)).reduce((best, part) => (part.done > best.done ? part : best))
+  return { ...newest, parts: newest.parts.map(({ name }) => furthestOf(name)) }
 }
 
 const number = (n: number) => Math.round(n).toLocaleString('en')
@@ -29,15 +42,16 @@ function figuresOf({ done, of, unit, figures }: Proven): string {
 function resultOf({ skipped, violations, done, of }: Proven): string {
   if (skipped !== undefined) return `left out: ${skipped}`
   if (violations.length > 0) return `**${number(violations.length)} did not hold**`
-  return done === of ? 'all held' : 'not finished'
+  if (done === 0) return 'not run'
+  return done === of ? 'all held' : `all held so far, ${Math.floor((100 * done) / of)} %`
 }
 
 /** The figures of a run as a table. */
-export function figuresTable({ at, size, commit, machine, parts }: Report): string {
-  const rows = parts.map((part) => `| ${part.title} | ${part.skipped === undefined ? figuresOf(part) : '–'} | ${resultOf(part)} | ${time(part.seconds)} |`)
+export function figuresTable({ at, commit, machine, parts }: Report): string {
+  const rows = parts.map((part) => `| ${part.title} | ${part.size} | ${part.skipped === undefined ? figuresOf(part) : '–'} | ${resultOf(part)} | ${time(part.seconds)} |`)
   const failures = parts.flatMap((part) => part.violations.map((text) => `- ${part.name}: ${text}`))
-  const head = `Size \`${size}\`, ${at.slice(0, 10)}, commit ${commit || 'unknown'}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}.`
-  const table = ['| proof | how much | result | time of all processes |', '|---|---|---|---|', ...rows].join('\n')
+  const head = `${at.slice(0, 10)}, commit ${commit || 'unknown'}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}.`
+  const table = ['| proof | size | how much | result | time of all processes |', '|---|---|---|---|---|', ...rows].join('\n')
   return [head, table, ...(failures.length > 0 ? [failures.join('\n')] : [])].join('\n\n')
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Part } from '../../bin/prove/part.ts'
 import { partsOf } from '../../bin/prove/parts.ts'
-import { bugsTable, figuresTable, withTables, type Report } from '../../bin/prove/report.ts'
+import { bugsTable, figuresTable, furthest, withTables, type Report } from '../../bin/prove/report.ts'
 import { runParts } from '../../bin/prove/run-parts.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { BUGS } from '../../simulators/world/bug-bank.ts'
@@ -110,30 +110,41 @@ describe('npm run prove', () => {
 describe('the report of it', () => {
   const report: Report = {
     at: '2026-11-21T04:00:00.000Z',
-    size: 'night',
+    build: 'b1',
     commit: 'abc1234',
     machine: { cpu: 'A processor', cores: 2, system: 'linux', node: 'v20.20.2' },
     parts: [
-      { name: 'safety', title: 'Worlds', unit: 'worlds', of: 10, done: 10, seconds: 30, violations: [], figures: { virtualHours: 12.4 }, rows: [] },
-      { name: 'bugs', title: 'Bugs', unit: 'bugs', of: 2, done: 2, seconds: 9_000, violations: ['b was not found'], figures: {}, rows: [{ bug: 'a', what: 'x', worlds: 3, invariant: 'I1' }, { bug: 'b', what: 'y', worlds: 0, invariant: '' }] },
-      { name: 'redeem', title: 'Cuts', unit: 'calls', of: 6, done: 0, seconds: 0, violations: [], figures: {}, rows: [], skipped: 'no strace' },
+      { name: 'safety', title: 'Worlds', unit: 'worlds', of: 10, done: 10, seconds: 30, violations: [], figures: { virtualHours: 12.4 }, rows: [], size: 'night' },
+      { name: 'bugs', title: 'Bugs', unit: 'bugs', of: 2, done: 2, seconds: 9_000, violations: ['b was not found'], figures: {}, rows: [{ bug: 'a', what: 'x', worlds: 3, invariant: 'I1' }, { bug: 'b', what: 'y', worlds: 0, invariant: '' }], size: 'ci' },
+      { name: 'redeem', title: 'Cuts', unit: 'calls', of: 6, done: 0, seconds: 0, violations: [], figures: {}, rows: [], skipped: 'no strace', size: 'ci' },
+      { name: 'kills', title: 'Kills', unit: 'kills', of: 5_000, done: 700, seconds: 300, violations: [], figures: {}, rows: [], size: 'night' },
     ],
   }
 
   it('tells figures, what did not hold, and what was left out', () => {
     expect(figuresTable(report)).toMatchInlineSnapshot(`
-      "Size \`night\`, 2026-11-21, commit abc1234, A processor, 2 cores, Node v20.20.2.
+      "2026-11-21, commit abc1234, A processor, 2 cores, Node v20.20.2.
 
-      | proof | how much | result | time of all processes |
-      |---|---|---|---|
-      | Worlds | 10 worlds, 12 virtual hours | all held | 30 s |
-      | Bugs | 2 bugs | **1 did not hold** | 2.5 h |
-      | Cuts | – | left out: no strace | 0 s |
+      | proof | size | how much | result | time of all processes |
+      |---|---|---|---|---|
+      | Worlds | night | 10 worlds, 12 virtual hours | all held | 30 s |
+      | Bugs | ci | 2 bugs | **1 did not hold** | 2.5 h |
+      | Cuts | ci | – | left out: no strace | 0 s |
+      | Kills | night | 700 of 5,000 kills | all held so far, 14 % | 5 min |
 
       - bugs: b was not found"
     `)
     expect(bugsTable(report)).toContain('| a | x | 3 worlds | I1 |')
     expect(bugsTable(report)).toContain('| b | y | **not found** |')
+  })
+
+  it('takes of each part the run that went furthest, and none of other code', () => {
+    const [worlds] = report.parts
+    if (!worlds) throw new Error('no part')
+    const of = (change: Partial<Report>, done: number): Report => ({ ...report, parts: [{ ...worlds, done }], ...change })
+    const doneOf = (...reports: [Report, ...Report[]]) => furthest(reports).parts.map(({ done }) => done)
+    expect(doneOf(of({}, 3), of({ at: '2026-11-21T05:00:00.000Z' }, 2))).toEqual([3])
+    expect(doneOf(of({ build: 'b0' }, 3), of({ at: '2026-11-21T05:00:00.000Z' }, 2))).toEqual([2])
   })
 
   it('is what docs/reliability.md shows', () => {
