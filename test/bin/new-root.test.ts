@@ -1,0 +1,92 @@
+import { readdirSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeAll, expect, it } from 'vitest'
+import { until } from '../../bin/faults/rig.ts'
+import { ensureBuilt } from '../support/built.ts'
+import type { Json } from '../support/cloud.ts'
+import { temporaryFolder } from '../support/databases.ts'
+import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
+
+/** A root that was stolen, as an operator deals with it: three commands and a new code for each agent. */
+
+const folder = temporaryFolder('new-root')
+const [data, edge] = [join(folder, 'cloud'), join(folder, 'edge')]
+const running: RunningProcess[] = []
+beforeAll(ensureBuilt)
+afterEach(async () => {
+  for (const process of running.splice(0).toReversed()) await process.stop()
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+async function start(...args: string[]): Promise<RunningProcess> {
+  const started = await startProcess(args)
+  running.push(started)
+  return started
+}
+
+async function end(process: RunningProcess): Promise<void> {
+  running.splice(running.indexOf(process), 1)
+  await process.stop()
+}
+
+const printed = async (...args: string[]): Promise<Json> => {
+  const { code, stdout, stderr } = await runProcess([...args, '--json'])
+  if (code !== 0) throw new Error(stderr)
+  return JSON.parse(stdout) as Json
+}
+
+it('goes aside for another: agents keep to the former, and say so, until they are enrolled anew', async () => {
+  const [port, mqttPort] = [await freePort(), await freePort()]
+  const startCloud = () => start('cloud', '--port', String(port), '--mqtt-port', String(mqttPort), '--data', data)
+  const startAgent = () => start('edge', '--data', edge, '--port', '0')
+  const cloudUrl = `http://127.0.0.1:${port}/api/v1`
+  const { key } = await printed('keys', 'create', '--data', data, '--account', 'Shop', '--mode', 'test')
+  const call = async (operation: string, body: Json = {}): Promise<Json> => {
+    const answer = await fetch(`${cloudUrl}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    if (!answer.ok) throw new Error(`${operation}: ${await answer.text()}`)
+    return answer.json() as Promise<Json>
+  }
+  const enrol = async (...more: string[]) => {
+    const { code } = await call('createEnrolmentCode', { storeId })
+    return runProcess(['edge', 'enrol', '--cloud', cloudUrl, '--code', code, '--data', edge, ...more])
+  }
+  const online = (agent: RunningProcess) =>
+    until('the agent online', async () => {
+      const { online: isOnline, stage } = (await (await fetch(`${agent.ready['url']}/v1/status`)).json()) as Json
+      return isOnline === true && stage === 'fresh'
+    })
+
+  let cloud = await startCloud()
+  const [{ storeId }] = (await call('fetchStores')).stores
+  expect(await enrol()).toMatchObject({ code: 0 })
+  let agent = await startAgent()
+  await online(agent)
+
+  const rotate = ['keys', 'rotate', '--use', 'root', '--data', data]
+  expect(await runProcess(rotate)).toMatchObject({ code: 1, stderr: expect.stringContaining('a cloud runs with the data in') })
+  await end(cloud)
+  const { kid } = await printed(...rotate)
+  expect(readdirSync(join(data, 'keys')).filter((name) => name.startsWith('root-'))).toHaveLength(1)
+
+  cloud = await startCloud()
+  const refusals = () => call('fetchExceptions', { storeId, kind: 'refused_document' })
+  await until('the refusal of the agent', async () => (await refusals()).exceptions.some((e: Json) => e.detail.startsWith('keys+jwt: unknown_key')))
+  await end(agent)
+  expect(await enrol()).toMatchObject({ code: 1, stderr: expect.stringContaining('holds agent agt_') })
+  const [former] = (await call('fetchAgents', { storeId })).agents
+  await call('revokeAgent', { agentId: former.agentId })
+  expect(await enrol('--replace')).toMatchObject({ code: 0 })
+  agent = await startAgent()
+  await online(agent)
+  expect((await call('fetchAgents', { storeId })).agents.filter((a: Json) => a.state === 'active')).toMatchObject([{ agentId: agent.ready['agentId'] }])
+  expect(agent.ready['agentId']).not.toBe(former.agentId)
+  expect(kid).toMatch(/^[\w-]{8}$/)
+}, 120_000)
