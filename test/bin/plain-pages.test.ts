@@ -1,19 +1,34 @@
-import { executionAsyncId } from 'node:async_hooks'
-import { jsx } from 'hono/jsx'
-import { expect, it } from 'vitest'
-import { renderPlainly } from '../../bin/plain-pages.ts'
+import { execFileSync } from 'node:child_process'
+import { beforeAll, expect, it } from 'vitest'
+import { ensureBuilt, ROOT } from '../support/built.ts'
 
-/** Only where the bookkeeping of asynchronous work is switched on has a continuation an id of its own. */
-async function idsOfContinuations(): Promise<number[]> {
-  const ids: number[] = []
-  for (let i = 0; i < 3; i++) await Promise.resolve().then(() => ids.push(executionAsyncId()))
-  return ids
-}
+/**
+ * Only where the bookkeeping of asynchronous work is switched on has a continuation an id of its own. It concerns the whole
+ * process, so this is looked at in one of its own.
+ */
+const PROGRAM = `
+  import { executionAsyncId } from 'node:async_hooks'
+  import { jsx } from 'hono/jsx'
+  import { renderPlainly } from './dist/bin/plain-pages.js'
+  const idsOfContinuations = async () => {
+    const ids = []
+    for (let i = 0; i < 3; i++) await Promise.resolve().then(() => ids.push(executionAsyncId()))
+    return [...new Set(ids)]
+  }
+  if (process.argv[1] === 'plainly') renderPlainly()
+  const before = await idsOfContinuations()
+  const page = String(jsx('html', {}, jsx('head', {}, jsx('title', {}, 'a')), jsx('body', {}, 'b')))
+  console.log(JSON.stringify({ page, before, after: await idsOfContinuations(), builtin: typeof process.getBuiltinModule('node:fs') }))
+`
+const run = (how: string) =>
+  JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', PROGRAM, how], { cwd: ROOT, encoding: 'utf8' })) as { page: string; before: number[]; after: number[]; builtin: string }
 
-it('rendering a page leaves the bookkeeping of asynchronous work off', async () => {
-  renderPlainly()
-  const before = new Set(await idsOfContinuations())
-  expect(String(jsx('html', {}, jsx('head', {}, jsx('title', {}, 'a')), jsx('body', {}, 'b')))).toBe('<html><head><title>a</title></head><body>b</body></html>')
-  expect(new Set(await idsOfContinuations())).toEqual(before)
-  expect(process.getBuiltinModule('node:fs')).toBeDefined()
+beforeAll(ensureBuilt)
+
+it('rendering a page leaves the bookkeeping of asynchronous work off', () => {
+  const { page, before, after, builtin } = run('plainly')
+  expect(page).toBe('<html><head><title>a</title></head><body>b</body></html>')
+  expect(before).toHaveLength(1)
+  expect(after).toEqual(before)
+  expect(builtin).toBe('object')
 })
