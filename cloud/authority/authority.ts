@@ -10,7 +10,7 @@ import type { KeyFiles } from './key-files.ts'
 import { sealer, type Sealer } from './sealing.ts'
 import { signingClock, type SigningClock } from './signing-clock.ts'
 import { assertKnownRoot } from './known-root.ts'
-import { raiseKeyGeneration, readKeyMarks, type KeyMarks } from './key-generation.ts'
+import { raiseKeyGeneration, readKeyGeneration, readKeyMarks, type KeyMarks } from './key-generation.ts'
 import { advanceKeys, rotateKey, type Rotation } from './rotate-key.ts'
 import { makeMissingKeys, readSigningKeys, type KeyMaker, type SigningKey } from './signing-keys.ts'
 
@@ -172,7 +172,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
       return shared.marks.restoredMs
     },
     async look() {
-      if ((await readKeyMarks(database.reads)).generation !== shared.marks.generation) shared = await database.write(loadShared)
+      if ((await readKeyGeneration(database.reads)) !== shared.marks.generation) shared = await database.write(loadShared)
       return shared.marks.generation
     },
     async advance(db) {
@@ -184,7 +184,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     rotate: (db, rotation) => rotateKey(db, rotation, maker()),
     async ready(tenant) {
       const known = keys.get(tenant)
-      if (known && known.generation === (await readKeyMarks(database.reads)).generation) return known.keys
+      if (known && known.generation === (await readKeyGeneration(database.reads))) return known.keys
       // A transaction of its own: keys must be durable before anything is signed with them.
       return remember(await database.write((db) => load(db, tenant)), tenant)
     },

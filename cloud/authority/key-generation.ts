@@ -41,6 +41,14 @@ export async function readKeyMarks(db: Db): Promise<KeyMarks> {
   }
 }
 
+const generationMark = prepared((db) => db.selectFrom('installation').select('value').where('name', '=', NAMES.generation))
+
+/** The generation alone: what every request looks at. */
+export async function readKeyGeneration(db: Db): Promise<KeyMarks['generation']> {
+  const [row] = await generationMark(db, {})
+  return Number(row?.value ?? 0)
+}
+
 /** Says to every process that keys have changed. */
 export function raiseKeyGeneration(db: Db): Promise<void> {
   return raise(db, 'generation')

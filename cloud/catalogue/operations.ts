@@ -8,7 +8,7 @@ import { ownStore, ownStoreOrOnly } from '../stores/own-store.ts'
 import { labelCent, type Label } from './in-store-code.ts'
 import { scannedProduct } from './labelled-product.ts'
 import { namedProduct } from './named-product.ts'
-import { countProducts, findDocument, listDocuments } from './queries.ts'
+import { countProducts, findDocument, findDocumentByEan, listDocuments } from './queries.ts'
 import { toProduct } from './render.ts'
 import { Product, PRODUCT_NAMES } from './schema.ts'
 import { searchDocuments } from './search.ts'
@@ -68,6 +68,10 @@ const OneProductAnswer = Product.extend({ ...Success, label: LabelAnswer.optiona
 async function oneProduct(call: Call, { storeId, ...asked }: z.output<typeof OneProduct>) {
   const store = storeId === undefined ? undefined : await ownStore(call, storeId)
   const code = asked.ean ?? asked.barcode
+  // What is asked most: a product with that very EAN comes before any label.
+  const isCodeAlone = asked.productId === undefined && asked.id === undefined && (asked.barcode ?? code) === code
+  const known = store && code !== undefined && isCodeAlone ? await findDocumentByEan(call.db, store, code) : undefined
+  if (known) return new RawJson<z.input<typeof OneProductAnswer>>(known.doc)
   const scanned = store && code !== undefined ? await scannedProduct(call.db, store, code) : undefined
   const label = scanned?.label && scanned.label.value > 0 ? scanned.label : undefined
   if (label && !label.isSound) throw notFound('product')

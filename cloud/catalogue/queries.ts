@@ -1,7 +1,7 @@
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { Page } from '../operations/paging.ts'
-import type { ProductRow } from '../persistence/tables/stores.ts'
+import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
 import type { Listing } from './render.ts'
 import type { PricedProduct } from './schema.ts'
 
@@ -58,6 +58,22 @@ const oneDocument = prepared((db, p: { storeId: string; productId: string }) =>
 /** The product as the store answers it; undefined when the store does not sell it. */
 export async function findDocument(db: Db, storeId: string, productId: string): Promise<ProductDocument | undefined> {
   const [row] = await oneDocument(db, { storeId, productId })
+  return row
+}
+
+const oneDocumentByEan = prepared((db, p: { storeId: string; tenant: string; ean: string }) =>
+  db
+    .selectFrom('store_product')
+    .innerJoin('product', 'product.product_id', 'store_product.product_id')
+    .select(['store_product.product_id', 'store_product.doc'])
+    .where('store_product.store_id', '=', p.storeId)
+    .where('product.tenant', '=', p.tenant)
+    .where('product.ean', '=', p.ean),
+)
+
+/** The same by its EAN. */
+export async function findDocumentByEan(db: Db, { store_id: storeId, tenant }: Pick<StoreRow, 'store_id' | 'tenant'>, ean: string): Promise<ProductDocument | undefined> {
+  const [row] = await oneDocumentByEan(db, { storeId, tenant, ean })
   return row
 }
 

@@ -172,10 +172,23 @@ onEveryDatabase('the catalogue', (kind) => {
     expect([...(await totals(here)), ...(await totals(there))]).toEqual(before.map((n) => n + 1))
   })
 
+  it('answers the same under every name of a product, and none that differ', async () => {
+    const { productId, ean } = await inserted({ price: 3 })
+    await shop.ok('registerProductToStore', { productId, storeId: there, price: 4 })
+    const other = newEan()
+    for (const [storeId, price] of [[here, 3], [there, 4]] as const) {
+      const byId = await inStore(productId, storeId)
+      expect(byId.price).toBe(price)
+      for (const names of [{ ean }, { barcode: ean }, { ean, barcode: ean }, { id: productId, ean }]) expect(await shop.ok('fetchProduct', { ...names, storeId })).toEqual(byId)
+      for (const names of [{ ean, barcode: other }, { ean: other, barcode: ean }]) expect(await shop.call('fetchProduct', { ...names, storeId })).toMatchObject({ status: 400, body: { details: [{ path: 'ean' }] } })
+      expect((await shop.call('fetchProduct', { ean: other, storeId })).status).toBe(404)
+    }
+  })
+
   it('shows a key that is bound to stores no product of another one', async () => {
     const { productId, ean } = await inserted()
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [there] })
-    for (const names of [{ productId }, { ean }, { productId, storeId: here }]) expect((await shop.cloud.call(bound, 'fetchProduct', names)).status).toBe(404)
+    for (const names of [{ productId }, { ean }, { productId, storeId: here }, { ean, storeId: here }]) expect((await shop.cloud.call(bound, 'fetchProduct', names)).status).toBe(404)
     expect((await shop.cloud.call(bound, 'updateProduct', { productId, storeId: here, price: 1 })).status).toBe(404)
   })
 
