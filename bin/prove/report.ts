@@ -39,11 +39,12 @@ function figuresOf({ done, of, unit, figures }: Proven): string {
   return [count, ...Object.entries(figures).map(([name, value]) => `${number(value)} ${words(name)}`)].join(', ')
 }
 
-function resultOf({ skipped, violations, done, of }: Proven): string {
+function resultOf({ name, skipped, violations, done, of }: Proven): string {
   if (skipped !== undefined) return `left out: ${skipped}`
   if (violations.length > 0) return `**${number(violations.length)} did not hold**`
   if (done === 0) return 'not run'
-  return done === of ? 'all held' : `all held so far, ${Math.floor((100 * done) / of)} %`
+  const good = name === 'bugs' ? 'all found' : 'all held'
+  return done === of ? good : `${good} so far, ${Math.floor((100 * done) / of)} %`
 }
 
 /** The figures of a run as a table. */
