@@ -21,7 +21,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    // No room keeps anything in its modules, so files may share them: loading them anew for each was a fifth of the whole run.
+    // Modules keep nothing but caches, so files may share them: loading them anew for each was a fifth of the whole run.
     isolate: false,
     // Most files wait for processes, sockets and disks: one worker fewer than cores, as is usual, leaves a small machine half idle.
     maxWorkers: Math.max(2, availableParallelism() - 1),

@@ -124,8 +124,8 @@ describe('untag backup and restore, as processes', () => {
     expect(await runProcess(['restore', '--data', other])).toMatchObject({ code: 2 })
   }, 240_000)
 
-  const postgres = inject('postgresUrl') === '' ? it.skip : it
-  postgres('PostgreSQL: the same through its own programs', async () => {
+  const without = inject('postgresUrl') === ''
+  it.skipIf(without)(`PostgreSQL: the same through its own programs${without ? ' (skipped: install the package postgresql)' : ''}`, async () => {
     const { url, remove } = await newPostgresDatabase()
     try {
       const { backup } = await throughARestore(['--database-url', url])

@@ -164,7 +164,8 @@ onEveryDatabase('signing keys', (kind) => {
     expect(Object.values(await states('token')).filter((state) => state === 'active')).toHaveLength(1)
   })
 
-  it.runIf(kind === 'postgres')('counts at once from the command line, beside a running cloud', async () => {
+  // On SQLite the command opens the cloud's own file: with two processes, test/bin/cloud-keys.test.ts.
+  if (kind === 'postgres') it('counts at once from the command line, beside a running cloud', async () => {
     const { authorizationToken } = await grant()
     const place = { data: shop.cloud.keyFolder, databaseUrl: 'url' in shop.cloud.db.location ? shop.cloud.db.location.url : undefined, json: true }
     const written: string[] = []

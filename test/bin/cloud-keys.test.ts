@@ -8,9 +8,9 @@ import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { runProcess, startProcess, type RunningProcess } from '../support/processes.ts'
 
-/** A root that was stolen, as an operator deals with it: three commands and a new code for each agent. */
+/** Keys of the cloud that were stolen, as an operator deals with it from the command line. */
 
-const folder = temporaryFolder('new-root')
+const folder = temporaryFolder('cloud-keys')
 const [data, edge] = [join(folder, 'cloud'), join(folder, 'edge')]
 const running: RunningProcess[] = []
 beforeAll(ensureBuilt)
@@ -43,7 +43,37 @@ const printed = async (...args: string[]): Promise<Json> => {
   return JSON.parse(stdout) as Json
 }
 
-it('goes aside for another: agents keep to the former, and say so, until they are enrolled anew', async () => {
+it('a signing key is revoked beside a running cloud: what it signed is refused at once, and the next signs', async () => {
+  const own = join(folder, 'signing')
+  const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--data', own)
+  const { key } = await printed('keys', 'create', '--data', own, '--account', 'Shop', '--mode', 'test')
+  const ask = async (operation: string, body: Json = {}): Promise<Json> =>
+    (await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json() as Promise<Json>
+  const { storeId } = (await ask('fetchStores')).stores.find((s: Json) => s.securityTagMode === 'rfid')
+  const { deviceId } = await ask('registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Kasse' })
+  const { products } = await ask('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })
+  const { ean } = products.find((p: Json) => p.price > 10 && p.price < 50)
+  const grant = async (): Promise<string> => {
+    const { sessionId } = await ask('checkIn', { storeId, userId: 'shopper' })
+    const { transactionId } = await ask('startCheckout', { sessionId, items: [{ ean, quantity: 1 }] })
+    await ask('completeTestCheckout', { transactionId })
+    return (await ask('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })).authorizationToken
+  }
+  const kidOf = (token: string): string => (JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as Json).kid
+
+  const stolen = await grant()
+  for (const command of ['rotate', 'revoke']) {
+    const before = kidOf(await grant())
+    const { keys } = await printed('keys', command, '--use', 'token', '--account', 'Shop', '--mode', 'test', '--data', own)
+    const after = kidOf(await grant())
+    expect(keys.map((k: Json) => k.kid)).toEqual([after])
+    expect(after).not.toBe(before)
+    if (command === 'rotate') await printed('keys', 'revoke', '--use', 'token', '--account', 'Shop', '--mode', 'test', '--kid', before, '--data', own)
+  }
+  expect(await ask('redeemProtectionAuthorization', { authorizationToken: stolen, deviceId, redemptionId: 'rdm-stolen' })).toMatchObject({ reason: 'token_revoked' })
+}, 120_000)
+
+it('the root goes aside for another: agents keep to the former, and say so, until they are enrolled anew', async () => {
   const [port, mqttPort] = [await freePort(), await freePort()]
   const startCloud = () => start('cloud', '--port', String(port), '--mqtt-port', String(mqttPort), '--data', data)
   const startAgent = () => start('edge', '--data', edge, '--port', '0')
