@@ -7,8 +7,8 @@ import type { Identity } from '../trust/identity.ts'
 
 /** What the agent signs for the cloud. */
 export interface Messages {
-  /** The answer to a challenge: a login, or the password at the broker. */
-  assertion(challenge: string, nowMs: number): string
+  /** The answer to a challenge: a login, or the password at the broker. Signed `by` the present key if nothing is said. */
+  assertion(challenge: string, nowMs: number, by?: Signer): string
   batch(after: string, rows: readonly JournalRow[], nowMs: number): string
 }
 
@@ -30,9 +30,9 @@ export function messagesOf(identity: Identity, view: LedgerView = { generation: 
   }
   const ledger = () => ({ ledger: identity.ledgerId, generation: view.generation })
   return {
-    assertion(challenge, nowMs) {
+    assertion(challenge, nowMs, by = own()) {
       const claims: AssertionClaims = { aud: CLOUD_AUDIENCE, ...times(nowMs, 60), iss: identity.agentId, challenge, ...ledger(), ...(view.hello && { seq: view.hello.seq, head: view.hello.hash }) }
-      return signDocument(DOCUMENT_KINDS.assertion, claims, own())
+      return signDocument(DOCUMENT_KINDS.assertion, claims, by)
     },
     batch(after, rows, nowMs) {
       const claims: EventBatchClaims = {

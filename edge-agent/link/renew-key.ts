@@ -42,10 +42,12 @@ export function keyRenewal({ agentId, key, session, marks: { marks, commits }, r
 
   async function logIn(): Promise<string | undefined> {
     const challenge = await session.login()
-    if (challenge !== undefined) key.confirm()
-    // The new key is not known, and the former may be: the next try is with that.
-    else if (session.wasRefused && key.fallBack()) return session.login()
-    return challenge
+    const { former } = key
+    if (challenge !== undefined || !session.wasRefused || !former) return challenge
+    // A cloud that was put back may know the former alone. Only its yes takes us back: a no may have had another reason.
+    const again = await session.login(former)
+    if (again !== undefined) key.returnToFormer()
+    return again
   }
 
   /** Whether the new key signs now. */

@@ -1,3 +1,4 @@
+import type { Signer } from '../../policy/documents/keys.ts'
 import type { Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
 import type { Identity } from '../trust/identity.ts'
@@ -14,8 +15,8 @@ export interface Session {
   readonly isOld: boolean
   /** The last login was answered, with a no. */
   readonly wasRefused: boolean
-  /** Logs in; answers the challenge for the broker, or undefined when nobody answered. */
-  login(): Promise<string | undefined>
+  /** Logs in, `by` another key than the present one if need be; answers the challenge for the broker, or undefined when there was no yes. */
+  login(by?: Signer): Promise<string | undefined>
   /** A call with the login; no answer means that there is no connection. */
   call(operation: string, body: object): Promise<CloudAnswer>
   goOnline(): void
@@ -83,12 +84,12 @@ export function openSession(parts: SessionParts): Session {
       log.info({ cloud: identity.cloud }, 'the cloud is in reach')
       parts.onChange()
     },
-    async login() {
+    async login(by) {
       const { agentId } = identity
       const first = await http.post('agentLogin', { agentId }, { timeoutMs: CALL_MS })
       const challenge = first.kind === 'answered' ? first.body['challenge'] : undefined
       if (typeof challenge !== 'string') return undefined
-      const second = await http.post('agentLogin', { agentId, assertion: messages.assertion(challenge, parts.nowMs()) }, { timeoutMs: CALL_MS })
+      const second = await http.post('agentLogin', { agentId, assertion: messages.assertion(challenge, parts.nowMs(), by) }, { timeoutMs: CALL_MS })
       wasRefused = second.kind === 'refused' && second.status === 401
       if (second.kind === 'refused') parts.onRefused(`login: ${second.code}`)
       if (second.kind !== 'answered') return undefined

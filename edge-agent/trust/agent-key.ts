@@ -3,10 +3,10 @@ import type { Randomness } from '../../policy/platform.ts'
 import type { Identity, KeyPair } from './identity.ts'
 
 /**
- *   begun (written down) ──▶ taken by the cloud ──▶ adopted (written down, the former kept) ──▶ used: the former is forgotten
+ *   begun (written down) ──▶ taken by the cloud ──▶ adopted (written down, the former kept until the next is) ──▶ used: the cloud refuses the former
  *
  * The agent's own key and how it changes. Each arrow is durable before the next, so that a crash anywhere is healed by going on:
- * the cloud honours the former until the new one was used.
+ * the cloud honours the former until the new one was used. A cloud put back to a backup of before honours nothing but the former.
  */
 export interface AgentKey {
   signer(): Signer
@@ -18,10 +18,10 @@ export interface AgentKey {
   adopt(): void
   /** The cloud will not: it is forgotten. */
   discard(): void
-  /** The cloud has seen the new one at work. */
-  confirm(): void
-  /** The cloud knows nothing of the new one, as after a restore: back to the former, and the new one is offered again. False without a former. */
-  fallBack(): boolean
+  /** The key before this one. */
+  readonly former: Signer | undefined
+  /** The cloud honours the former alone, as after a restore: that signs again, and this one is offered once more. */
+  returnToFormer(): void
 }
 
 /** The key of this identity; `keep` writes the identity down, durably. */
@@ -52,16 +52,13 @@ export function openAgentKey(first: Identity, keep: (identity: Identity) => void
       const { next: _, ...rest } = identity
       change(rest)
     },
-    confirm() {
-      if (!identity.previous) return
-      const { previous: _, ...rest } = identity
-      change(rest)
+    get former() {
+      const { previous } = identity
+      return previous && signerOf(previous)
     },
-    fallBack() {
+    returnToFormer() {
       const { previous, ...rest } = identity
-      if (!previous) return false
-      change({ ...rest, ...previous, next: { x: identity.x, secret: identity.secret } })
-      return true
+      if (previous) change({ ...rest, ...previous, next: { x: identity.x, secret: identity.secret } })
     },
   }
 }

@@ -26,7 +26,7 @@ export const Identity = z.strictObject({
   ...KeyPair,
   /** Begun, and not known to the cloud for sure. */
   next: z.strictObject(KeyPair).optional(),
-  /** The former, until the cloud has seen the new one at work. */
+  /** The former, until there is another: a cloud that was put back may know no later one. */
   previous: z.strictObject(KeyPair).optional(),
 })
 export type Identity = z.infer<typeof Identity>

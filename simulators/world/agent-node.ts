@@ -61,10 +61,14 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
   let agent: Agent | undefined
   let served: AgentServer | undefined
   let wasInTouch = true
+  /** Was answered the time, and has not written it down: should it end now, the next one knows nothing of it. */
+  let toldTime: Process | undefined
 
   const watcher: DiskWatcher = {
     beforeCommit: () => maybeDie('before a commit'),
     afterCommit(connection) {
+      if (toldTime?.isAlive) wasInTouch = true
+      toldTime = undefined
       parts.onCommit?.(connection)
       maybeDie('after a commit')
     },
@@ -151,8 +155,8 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
           const neighbour = lan.at(url)
           const way = neighbour ? { wire: lan.wire, server: neighbour } : { wire, server: cloud }
           const answer = await request({ url, ...init }, { ...way, scheduler, signal: init.signal, by: process })
-          if (url.includes('/time?') && answer.status === 200) wasInTouch = true
           maybeDie('when it is answered')
+          if (url.includes('/time?') && answer.status === 200) toldTime = process
           return { status: answer.status, text: () => Promise.resolve(answer.text) }
         },
         async openLine(options) {

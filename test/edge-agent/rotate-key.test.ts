@@ -17,10 +17,12 @@ describe('the key of an agent', () => {
   const kept = (): Identity => readIdentity(store.dataDir, secretFiles) as Identity
   const row = () => store.shop.cloud.db.database.reads.selectFrom('agent').select(['x', 'next_x']).where('agent_id', '=', store.identity.agentId).executeTakeFirstOrThrow()
   const changedTo = (x: string) => store.until('the new key at work', async () => {
-    const { previous, next, x: own } = kept()
+    const { next, x: own } = kept()
     const known = await row()
-    return own === x && !previous && !next && known.x === x && known.next_x === null
+    return own === x && !next && known.x === x && known.next_x === null
   })
+  /** The one key that the cloud knows of this agent. */
+  const honour = (x: string) => store.shop.cloud.db.database.write((db) => db.updateTable('agent').set({ x, next_x: null }).where('agent_id', '=', store.identity.agentId).execute())
   const login = async (identity: Identity) => {
     const { agentId } = identity
     const { challenge } = (await store.shop.cloud.call(null, 'agentLogin', { agentId })).body
@@ -74,6 +76,33 @@ describe('the key of an agent', () => {
     await store.restart(() => leave(next))
     await changedTo(next.x)
     await store.until('online', () => store.agent.link.isOnline)
+  })
+
+  it('is offered again to a cloud put back to before it was used, however long ago that was', async () => {
+    store = await openStore()
+    const first = kept()
+    store.agent.ledger.marks.set(ROTATE_ASKED, '1')
+    await store.until('another key', () => kept().x !== first.x)
+    const second = kept()
+    await changedTo(second.x)
+    store.world.sleep(5 * DAY)
+    await honour(first.x)
+    await store.restart()
+    await changedTo(second.x)
+    await store.until('online', () => store.agent.link.isOnline)
+  })
+
+  it('stays when the cloud refuses it and the former for a while', async () => {
+    store = await openStore()
+    const former = kept()
+    const present = { ...fresh(), previous: { x: former.x, secret: former.secret } }
+    await honour(fresh().x)
+    await store.restart(() => writeIdentity(store.dataDir, { ...store.identity, ...present }, secretFiles))
+    await store.until('a refusal', () => store.agent.ledger.journal.waiting > 0)
+    expect(kept()).toMatchObject(present)
+    await honour(present.x)
+    await store.until('online', () => store.agent.link.isOnline)
+    expect(kept()).toMatchObject(present)
   })
 
   it('is the former until the new one was used; weak, foreign and unproven ones are refused by rotateAgentKey', async () => {
