@@ -109,7 +109,7 @@ export function agentPromises(last: string, deviceAt: Readonly<Record<string, st
     if (!found) return isEnrolled ? ['the agent was enrolled, and is nobody'] : []
     const wrong = found.agentId === identity?.agentId ? [] : ['the agent is another']
     const latest = offered.at(-1)
-    const keys = [found.x, found.next?.x, found.previous?.x]
+    const keys = [found.x, found.next?.x, ...(found.former ?? []).map((key) => key.x)]
     if (latest !== undefined && !keys.includes(latest)) wrong.push('a key was offered to the cloud, and its secret is lost')
     return wrong
   }

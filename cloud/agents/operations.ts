@@ -3,6 +3,7 @@ import { AssertionClaims, CLOUD_AUDIENCE } from '../../policy/documents/agent-me
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { publicJwk } from '../../policy/documents/keys.ts'
 import { openDocument } from '../../policy/documents/signed-document.ts'
+import { REMINDERS_LIMIT } from '../../policy/documents/store-documents.ts'
 import type { Tenant } from '../operations/caller.ts'
 import { Failure, notFound } from '../operations/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
@@ -10,6 +11,7 @@ import { operation, type Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { prepared } from '../persistence/prepared.ts'
+import { remindRevocations } from '../restore/remind-revocations.ts'
 import { noteResynced } from '../restore/resync.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
@@ -146,6 +148,9 @@ async function openAssertion(call: Asserting, agentId: string, where: ChallengeF
   return { agent, claims: claims.data, openedMs: used.openedMs }
 }
 
+/** 500 keys at most, of 150 characters each, in base64. */
+const MAX_KEY_SET = 128_000
+
 const Version = z.tuple([z.int().min(0), z.int().min(0)])
 
 export const fetchSignedDocuments = operation({
@@ -161,6 +166,7 @@ export const fetchSignedDocuments = operation({
     address: z.string().max(200).regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+$/).optional().describe('Where other agents of the store reach this one.'),
     resynced: z.int().min(1).optional().describe('The generation of the cloud that has all rows again which this agent had told the one before (after a restore).'),
     cursor: z.string().regex(/^\d{1,15}(\.\d{1,15})?$/).optional(),
+    revocations: z.array(z.string().max(MAX_KEY_SET)).max(REMINDERS_LIMIT).optional().describe('keys+jwt: key sets of before that revoke what the present one does not; a cloud that was put back has forgotten it, and revokes it again.'),
     ledgerSeq: z.int().min(0).optional().describe('The end of its ledger, read after `have`: shows when a former home has told all.'),
   }),
   response: z.strictObject({
@@ -171,11 +177,12 @@ export const fetchSignedDocuments = operation({
     forked: z.literal(true).optional().describe('Its ledger exists twice: each claim needs the cloud’s yes until resolveAgentFork.'),
   }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
-  async run(call, { have, cursor, address, ledgerSeq, resynced }) {
+  async run(call, { have, cursor, address, ledgerSeq, resynced, revocations }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
     const agent = await findAgent(call.db, caller.agentId)
     if (address !== undefined && address !== agent?.home_url) await noteAddress(call, caller.agentId, address)
+    if (revocations) await remindRevocations(call, caller.tenant, revocations)
     if (resynced !== undefined) await noteResynced(call, caller.agentId, resynced)
     const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
     if (agent && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq) await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)

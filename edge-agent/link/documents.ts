@@ -53,7 +53,8 @@ export function openDocuments({ platform, trust, session, ledger, address, hasGa
     const { resynced } = ledger.cloudGeneration
     const end = await ledgerEnd()
     const more = { ...(cursor !== undefined && { cursor }), ...where, ...(end !== undefined && { ledgerSeq: end }), ...(resynced !== undefined && { resynced }) }
-    const answer = await session.call('fetchSignedDocuments', { have, ...more })
+    const reminder = trust.forgottenRevocations.length > 0 && { revocations: trust.forgottenRevocations }
+    const answer = await session.call('fetchSignedDocuments', { have, ...more, ...reminder })
     if (answer.kind !== 'answered') return answer
     told = { items: String(have.items), denySeq: have.deny?.[1] ?? 0, resynced }
     const { commands, forked } = answer.body

@@ -42,12 +42,16 @@ export function keyRenewal({ agentId, key, session, marks: { marks, commits }, r
 
   async function logIn(): Promise<string | undefined> {
     const challenge = await session.login()
-    const { former } = key
-    if (challenge !== undefined || !session.wasRefused || !former) return challenge
-    // A cloud that was put back may know the former alone. Only its yes takes us back: a no may have had another reason.
-    const again = await session.login(former)
-    if (again !== undefined) key.returnToFormer()
-    return again
+    if (challenge !== undefined) return challenge
+    // A cloud that was put back may know a former one alone. Only its yes takes us back: a no may have had another reason.
+    for (const former of key.former) {
+      if (!session.wasRefused) return undefined
+      const again = await session.login(former)
+      if (again === undefined) continue
+      key.returnTo(former)
+      return again
+    }
+    return undefined
   }
 
   /** Whether the new key signs now. */

@@ -1,9 +1,9 @@
-import { newKey, signer, type Signer } from '../../policy/documents/keys.ts'
+import { keyId, newKey, signer, type Signer } from '../../policy/documents/keys.ts'
 import type { Randomness } from '../../policy/platform.ts'
-import type { Identity, KeyPair } from './identity.ts'
+import { formerKeys, type Identity, type KeyPair } from './identity.ts'
 
 /**
- *   begun (written down) ──▶ taken by the cloud ──▶ adopted (written down, the former kept until the next is) ──▶ used: the cloud refuses the former
+ *   begun (written down) ──▶ taken by the cloud ──▶ adopted (written down, the former kept) ──▶ used: the cloud refuses the former
  *
  * The agent's own key and how it changes. Each arrow is durable before the next, so that a crash anywhere is healed by going on:
  * the cloud honours the former until the new one was used. A cloud put back to a backup of before honours nothing but the former.
@@ -18,10 +18,10 @@ export interface AgentKey {
   adopt(): void
   /** The cloud will not: it is forgotten. */
   discard(): void
-  /** The key before this one. */
-  readonly former: Signer | undefined
-  /** The cloud honours the former alone, as after a restore: that signs again, and this one is offered once more. */
-  returnToFormer(): void
+  /** The keys before this one, the newest first. */
+  readonly former: readonly Signer[]
+  /** The cloud honours none but this former one, as after a restore: that signs again, and the present one is offered once more. */
+  returnTo(former: Signer): void
 }
 
 /** The key of this identity; `keep` writes the identity down, durably. */
@@ -45,20 +45,21 @@ export function openAgentKey(first: Identity, keep: (identity: Identity) => void
       change({ ...identity, next: { x, secret: secret.toString('base64url') } })
     },
     adopt() {
-      const { next, previous: _, ...rest } = identity
-      if (next) change({ ...rest, ...next, previous: { x: identity.x, secret: identity.secret } })
+      const { next, ...rest } = identity
+      if (next) change({ ...rest, ...next, former: formerKeys(identity) })
     },
     discard() {
       const { next: _, ...rest } = identity
       change(rest)
     },
     get former() {
-      const { previous } = identity
-      return previous && signerOf(previous)
+      return (identity.former ?? []).map(signerOf)
     },
-    returnToFormer() {
-      const { previous, ...rest } = identity
-      if (previous) change({ ...rest, ...previous, next: { x: identity.x, secret: identity.secret } })
+    returnTo({ kid }) {
+      const { x, secret, former = [] } = identity
+      const at = former.findIndex((key) => keyId(key.x) === kid)
+      const honoured = former[at]
+      if (honoured) change({ ...identity, ...honoured, next: { x, secret }, former: former.slice(at + 1) })
     },
   }
 }

@@ -2,6 +2,9 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { SecretFiles } from '../../policy/platform.ts'
 
+/** A key changes every 30 days, or when somebody asks for it: with so many a backup may be some months old. */
+const FORMER_KEYS = 3
+
 const KeyPair = { x: z.string().length(43), secret: z.string() }
 /** A key of the agent: the public half, and the secret half as PKCS #8 in base64url. */
 export interface KeyPair {
@@ -26,8 +29,8 @@ export const Identity = z.strictObject({
   ...KeyPair,
   /** Begun, and not known to the cloud for sure. */
   next: z.strictObject(KeyPair).optional(),
-  /** The former, until there is another: a cloud that was put back may know no later one. */
-  previous: z.strictObject(KeyPair).optional(),
+  /** Those before, the newest first: a cloud that was put back may know no later one. */
+  former: z.array(z.strictObject(KeyPair)).max(FORMER_KEYS).optional(),
 })
 export type Identity = z.infer<typeof Identity>
 
@@ -49,6 +52,11 @@ export function readIdentity(dataDir: string, files: SecretFiles): Identity | un
   const identity = Identity.safeParse(value)
   if (!identity.success) throw new Error(`${file} is damaged: enrol this agent anew`)
   return identity.data
+}
+
+/** The keys before the next one, when this identity's own has been followed by it. */
+export function formerKeys({ x, secret, former = [] }: Identity): KeyPair[] {
+  return [{ x, secret }, ...former].slice(0, FORMER_KEYS)
 }
 
 /** Keeps the identity in one file that only this user reads. */

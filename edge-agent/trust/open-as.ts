@@ -35,3 +35,8 @@ export function openStored<T extends object>(jws: string, kind: DocumentKind, ke
   const opened = openAs(jws, kind, keys, audience, schema, undefined)
   return opened.ok ? opened.claims : undefined
 }
+
+/** What was accepted while its key still counted is kept when that has retired; only a revoked key takes it along. */
+export function stillVerifying(keys: KeyRing): KeyRing {
+  return new Map([...keys].map(([kid, key]) => [kid, key.state === 'retired' ? { ...key, state: 'retiring' as const } : key]))
+}

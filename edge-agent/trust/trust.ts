@@ -18,7 +18,7 @@ import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from './clock.ts'
 import type { Identity } from './identity.ts'
-import { openAs, openStored, typOf } from './open-as.ts'
+import { openAs, openStored, stillVerifying, typOf } from './open-as.ts'
 import { revokedKeys } from './revoked-keys.ts'
 
 /**
@@ -34,6 +34,8 @@ export interface Trust {
   readonly policy: PolicyClaims | undefined
   /** What the agent has, as `fetchSignedDocuments` is told. */
   have(): { keys?: [number, number]; policy?: [number, number]; deny?: [number, number]; items?: [number, number] }
+  /** Signed key sets that revoke what the present one has forgotten: for the cloud to be reminded by. */
+  readonly forgottenRevocations: readonly string[]
   /** Looks at a document from anywhere and takes it when it is good. */
   accept(jws: string): Acceptance
   /** Takes the signed answer to our own question for the time. */
@@ -133,7 +135,12 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     if (!opened.ok) return opened.refusal
     const known = isNewer('keys', opened.claims)
     if (known) return known
-    store('keys', jws, opened.claims)
+    const former = stored('keys')
+    const before = former && openStored(former.jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims)
+    commits.now(() => {
+      store('keys', jws, opened.claims)
+      if (former && before) revoked.follow({ jws: former.jws, keys: before.keys }, opened.claims)
+    })
     useKeys(opened.claims)
     return { taken: true, kind: 'keys' }
   }
@@ -268,6 +275,9 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       const [k, p] = [storedHead('keys'), storedHead('policy')]
       return { ...(k && { keys: [k.epoch, k.ver] }), ...(p && { policy: [p.epoch, p.ver] }), deny: [0, denySeq()], ...(items && { items: items.have() }) }
     },
+    get forgottenRevocations() {
+      return revoked.forgotten
+    },
     accept(jws) {
       const take = Object.hasOwn(byTyp, typOf(jws)) ? byTyp[typOf(jws)] : undefined
       return take ? take(jws) : { taken: false, why: 'refused', detail: 'not a document for agents' }
@@ -303,9 +313,4 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
 
 function refused(detail: string): Acceptance {
   return { taken: false, why: 'refused', detail }
-}
-
-/** What was accepted while its key still counted is kept when that has retired; only a revoked key takes it along. */
-function stillVerifying(keys: KeyRing): KeyRing {
-  return new Map([...keys].map(([kid, key]) => [kid, key.state === 'retired' ? { ...key, state: 'retiring' as const } : key]))
 }

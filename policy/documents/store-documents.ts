@@ -31,6 +31,8 @@ export const KeySetClaims = z.strictObject({
     .max(500),
 })
 export type KeySetClaims = z.infer<typeof KeySetClaims>
+/** Key sets of before that an agent brings to remind a restored cloud of what it had revoked: each restore may forget one more. */
+export const REMINDERS_LIMIT = 4
 
 const Verifier = z.strictObject({ salt: z.string(), key: z.string(), n: z.int(), r: z.int(), p: z.int() })
 /** scrypt parameters with a salt and the derived key, base64url. */

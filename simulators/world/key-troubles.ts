@@ -14,11 +14,19 @@ export interface KeyTroubles {
   rotateSigningKey(): void
   /** An agent is told to change its own. */
   rotateAgentKey(): void
+  /** The cloud will be put back to what it is now. */
+  backedUp(): void
 }
+
+/** An agent keeps its last three keys, and one change may be under way: a cloud that was put back knows one of them. */
+const CHANGES_PER_BACKUP = 2
 
 /** Changes keys in one world. `onRevoked`: the cloud's kept answers with tokens have ended. */
 export function keyTroubles({ core, cloud, agents, onRevoked }: { core: Core; cloud: CloudNode; agents: readonly AgentNode[]; onRevoked(): void }, chance: Chance): KeyTroubles {
+  /** Of each agent's key, since the last backup; undefined: there is none. */
+  let changes: Map<AgentNode, number> | undefined
   return {
+    backedUp: () => void (changes = new Map()),
     rotateSigningKey() {
       const { running } = cloud
       const tenant = agents[0]?.identity.tenant
@@ -40,7 +48,9 @@ export function keyTroubles({ core, cloud, agents, onRevoked }: { core: Core; cl
     },
     rotateAgentKey() {
       const node = chance.one(agents)
-      if (!node.agent) return
+      const before = changes?.get(node) ?? 0
+      if (!node.agent || before >= CHANGES_PER_BACKUP) return
+      changes?.set(node, before + 1)
       core.trace.note('trouble', `${node.name} is told to change its key`)
       const { commits, marks } = node.agent.ledger
       try {

@@ -150,6 +150,7 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
       isBackedUp = true
       note('a backup of the cloud is made')
       const restore = world.backUpCloud()
+      keys.backedUp()
       core.scheduler.after(chance.between(1_000, troubleLastsMs), () => {
         if (isOver) return
         note('the cloud is put back to its backup')
