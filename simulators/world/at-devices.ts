@@ -20,6 +20,8 @@ export interface AtDevices {
   linger(chance: Chance): Promise<void>
   /** Events that somebody was told of at an agent: they must arrive. */
   readonly told: Set<string>
+  /** Of these, what a backup has lost: a token of the lost cloud may be shown, and its event told, once more. */
+  readonly lost: Set<string>
 }
 
 export interface Bought {
@@ -47,7 +49,8 @@ export interface AtDevicesParts {
 export function atDevices({ core, shop, merchant, agents, pace, restores, isTrying }: AtDevicesParts): AtDevices {
   const { scheduler } = core
   const told = new Set<string>()
-  const ask = askingAgents(core, (eventId) => void told.add(eventId), restores)
+  const lost = new Set<string>()
+  const ask = askingAgents(core, (eventId) => void (lost.has(eventId) || told.add(eventId)), restores)
 
   const linger = (chance: Chance) => scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
 
@@ -129,5 +132,5 @@ export function atDevices({ core, shop, merchant, agents, pace, restores, isTryi
     for (const epc of tags) if (chance.happens(0.5)) await ask(agents[0], { ...request, identifiers: { epc } })
   }
 
-  return { ask, atStation, withToken, byItem, everywhere, alone, atGate, linger, told }
+  return { ask, atStation, withToken, byItem, everywhere, alone, atGate, linger, told, lost }
 }

@@ -45,7 +45,8 @@ interface Watch {
   units: Statement<[string], Unit>
   /**
    * Whether another token for a unit still counts then: it has not ended, its step for it was not used, and whoever may use
-   * it knows that it was taken back. The cloud itself knows at once, an agent when it says that it gave it up.
+   * it knows that it was taken back. The cloud itself knows at once, an agent when it says that it gave it up. Those of a cloud
+   * that was lost the agents have dropped before the restored one grants anything (I9).
    */
   counts: Statement<[string, string, number, number], { nonce: string }>
   denied: Statement<[string], Denied>
@@ -73,6 +74,7 @@ export function cloudOracle(core: Core, onGrant: (db: Connection, nonce: string)
       units: db.prepare<[string], Unit>('SELECT ordinal, line_id, unit_no FROM authorization_unit WHERE nonce = ?'),
       counts: db.prepare<[string, string, number, number], { nonce: string }>(
         `SELECT nonce FROM protection_authorization o WHERE o.nonce = ? AND o.right_class = ? AND o.exp + 60 > ? AND o.voided_ms IS NULL AND (o.revoked_ms IS NULL OR o.agent_id IS NOT NULL)
+           AND o.iat >= (SELECT COALESCE(MAX(CAST(value AS INTEGER)), 0) / 1000 FROM installation WHERE name = 'restored_ms')
            AND NOT EXISTS (SELECT 1 FROM redemption r WHERE r.nonce = o.nonce AND r.step = ?)`,
       ),
       denied: db.prepare<[string], Denied>('SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0'),

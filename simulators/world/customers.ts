@@ -127,7 +127,14 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
     paid,
     cancelled,
     told: devices.told,
-    backUp: () => keep(paid, cancelled, devices.told),
+    backUp() {
+      const forget = keep(paid, cancelled)
+      const forgetTold = keep(devices.told)
+      return () => {
+        forget()
+        for (const eventId of forgetTold()) devices.lost.add(eventId)
+      }
+    },
     copyTold: () => keep(devices.told),
     async visit(name) {
       const chance = world.fork(name)
@@ -167,10 +174,13 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
   }
 }
 
-/** Keeps how many there are in each set; what it answers takes out those that came since. */
-function keep(...sets: readonly Set<string>[]): () => void {
+/** Keeps how many there are in each set; what it answers takes out those that came since, and says which. */
+function keep(...sets: readonly Set<string>[]): () => string[] {
   const kept = sets.map((set) => ({ set, size: set.size }))
-  return () => {
-    for (const { set, size } of kept) for (const id of [...set].slice(size)) set.delete(id)
-  }
+  return () =>
+    kept.flatMap(({ set, size }) => {
+      const since = [...set].slice(size)
+      for (const id of since) set.delete(id)
+      return since
+    })
 }

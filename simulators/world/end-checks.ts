@@ -1,4 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
+import { RESYNC_MS } from '../../cloud/restore/resync.ts'
 import type { AgentNode } from './agent-node.ts'
 import type { CloudNode } from './cloud-node.ts'
 import { checkConservation } from './conservation.ts'
@@ -53,9 +54,12 @@ export function isSettled(parts: EndParts): string | undefined {
   }
   const wrong = wrongItem(parts, db)
   if (wrong !== undefined) return wrong
-  const waits = db.prepare<[], { name: string }>('SELECT name FROM agent WHERE resync IS NOT NULL AND revoked_ms IS NULL').get()
-  if (waits && agents.some(({ name }) => name === waits.name)) return `the restored cloud waits for ${waits.name}`
   const nowMs = process.platform.clock.wall()
+  const waits = db.prepare<[], { agentId: string; name: string }>('SELECT agent_id AS agentId, name FROM agent WHERE resync IS NOT NULL AND revoked_ms IS NULL').all()
+  const isAwaited = nowMs < (cloud.running?.cloud.services.authority.restoredMs ?? 0) + RESYNC_MS
+  // Of those that are not in this world none will ever come: for them it waits just so long.
+  const awaited = waits.find(({ agentId }) => isAwaited || agents.some(({ identity }) => identity.agentId === agentId))
+  if (awaited) return `the restored cloud waits for ${awaited.name}`
   const unplanned = db.prepare<[number], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE seq IS NULL AND at_ms < ?').get(nowMs - LATE_MS)?.n ?? 0
   if (unplanned > 0) return `${unplanned} events were never planned`
   const late = db.prepare<[number], { n: number }>("SELECT COUNT(*) AS n FROM webhook_delivery WHERE status = 'pending' AND due_ms < ?").get(nowMs - LATE_MS)?.n ?? 0
