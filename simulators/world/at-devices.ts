@@ -20,7 +20,7 @@ export interface AtDevices {
   linger(chance: Chance): Promise<void>
   /** Events that somebody was told of at an agent: they must arrive. */
   readonly told: Set<string>
-  /** Of these, what a backup has lost: a token of the lost cloud may be shown, and its event told, once more. */
+  /** Events that no cloud has to know: of tokens that a lost one gave. */
   readonly lost: Set<string>
 }
 

@@ -56,14 +56,15 @@ export function backups(parts: () => BackupsParts): Backups {
     make() {
       const { cloud, cloudWatch, people } = parts()
       const copy = cloud.disk.copy()
-      const forgets = [cloudWatch.backUp(), people.backUp()]
+      const [forget, forgetPeople] = [cloudWatch.backUp(), people.backUp()]
       return () => {
         const { core, answers, receiver, homes } = parts()
         restores++
         restoredMs = core.scheduler.nowMs
         cloud.restore(copy)
         for (const nonce of cloudWatch.tokenEnds.keys()) if (!lost.has(nonce)) lost.set(nonce, cloud.generation)
-        for (const forget of forgets) forget()
+        people.lose(forget())
+        forgetPeople()
         answers.forget()
         receiver.forget()
         homes.forgetEpochs()

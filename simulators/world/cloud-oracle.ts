@@ -5,8 +5,8 @@ import { changesAfter, forbidden, type StateChange } from './watch-states.ts'
 /** What the cloud's database has ever made durable, known from outside. */
 export interface CloudOracle {
   committed(connection: Connection): void
-  /** A backup is made: what it answers, called when the cloud is put back to it, forgets what was since. */
-  backUp(): () => void
+  /** A backup is made: what it answers, called when the cloud is put back to it, forgets what was since, and says the events of the tokens granted since. */
+  backUp(): () => string[]
   /** Ends of tokens by their nonce, s. */
   readonly tokenEnds: Map<string, number>
   /** The last row of each ledger that was durably taken in. */
@@ -26,6 +26,7 @@ interface Granted {
   iat: number
   exp: number
   count: number
+  event_id: string
   revoked_ms: number | null
   status: string | null
 }
@@ -58,6 +59,8 @@ interface Watch {
 /** An oracle for the cloud; `reads` made anew for every connection. */
 export function cloudOracle(core: Core, onGrant: (db: Connection, nonce: string) => void = () => undefined): CloudOracle {
   const tokenEnds = new Map<string, number>()
+  /** What whoever shows a token is told of. */
+  const events = new Set<string>()
   const taken = new Map<string, number>()
   const denied = new Map<string, number>()
   const watches = new WeakMap<Connection, Watch>()
@@ -79,7 +82,7 @@ export function cloudOracle(core: Core, onGrant: (db: Connection, nonce: string)
       ),
       denied: db.prepare<[string], Denied>('SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0'),
       granted: db.prepare<[number], Granted>(
-        `SELECT a.rowid, nonce, right_class, iat, exp, count, revoked_ms, p.status FROM protection_authorization a LEFT JOIN purchase p ON p.purchase_id = a.purchase_id
+        `SELECT a.rowid, nonce, right_class, iat, exp, count, event_id, revoked_ms, p.status FROM protection_authorization a LEFT JOIN purchase p ON p.purchase_id = a.purchase_id
          WHERE a.rowid > ? ORDER BY a.rowid`,
       ),
       heads: db.prepare<[], { ledger_id: string; last_seq: number }>("SELECT ledger_id || '/' || generation AS ledger_id, last_seq FROM agent ORDER BY ledger_id"),
@@ -103,6 +106,7 @@ export function cloudOracle(core: Core, onGrant: (db: Connection, nonce: string)
   return {
     tokenEnds,
     backUp() {
+      const told = events.size
       const kept = { lastChange, lastGrant, taken: new Map(taken), denied: new Map(denied) }
       return () => {
         ;({ lastChange, lastGrant } = kept)
@@ -110,6 +114,9 @@ export function cloudOracle(core: Core, onGrant: (db: Connection, nonce: string)
           map.clear()
           for (const [name, n] of before) map.set(name, n)
         }
+        const lost = [...events].slice(told)
+        for (const id of lost) events.delete(id)
+        return lost
       }
     },
     taken,
@@ -127,6 +134,7 @@ export function cloudOracle(core: Core, onGrant: (db: Connection, nonce: string)
       for (const grant of watch.granted.all(lastGrant)) {
         lastGrant = grant.rowid
         tokenEnds.set(grant.nonce, grant.exp)
+        events.add(grant.event_id)
         core.trace.note('cloud', `grants ${grant.nonce.slice(0, 6)} for ${grant.count}, ends in ${grant.exp - grant.iat} s`)
         if (grant.exp - grant.iat > LONGEST_LIFE) core.violate('I8', `a token lives ${grant.exp - grant.iat} s`)
         const other = stillCounts(watch, grant)

@@ -26,6 +26,8 @@ export interface Customers {
   readonly told: ReadonlySet<string>
   /** A backup is made: what it answers, called when the cloud is put back to it, forgets what people were told since. */
   backUp(): () => void
+  /** Events of tokens that a cloud gave which was lost: somebody may be told of them still. */
+  lose(events: readonly string[]): void
   /** The same for what agents alone have told. */
   copyTold(): () => void
 }
@@ -127,13 +129,9 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
     paid,
     cancelled,
     told: devices.told,
-    backUp() {
-      const forget = keep(paid, cancelled)
-      const forgetTold = keep(devices.told)
-      return () => {
-        forget()
-        for (const eventId of forgetTold()) devices.lost.add(eventId)
-      }
+    backUp: () => keep(paid, cancelled, devices.told),
+    lose(events) {
+      for (const id of events) devices.lost.add(id)
     },
     copyTold: () => keep(devices.told),
     async visit(name) {
@@ -174,13 +172,10 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
   }
 }
 
-/** Keeps how many there are in each set; what it answers takes out those that came since, and says which. */
-function keep(...sets: readonly Set<string>[]): () => string[] {
+/** Keeps how many there are in each set; what it answers takes out those that came since. */
+function keep(...sets: readonly Set<string>[]): () => void {
   const kept = sets.map((set) => ({ set, size: set.size }))
-  return () =>
-    kept.flatMap(({ set, size }) => {
-      const since = [...set].slice(size)
-      for (const id of since) set.delete(id)
-      return since
-    })
+  return () => {
+    for (const { set, size } of kept) for (const id of [...set].slice(size)) set.delete(id)
+  }
 }

@@ -16,7 +16,7 @@ import { FINE_WEATHER, type Wire } from './wire.ts'
 export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys'] as const
 export type Trouble = (typeof TROUBLES)[number]
 
-/** Kinds that few worlds have, and one of them only: they would make all of them longer. */
+/** Kinds that few worlds have, and mostly one of them only: they would make all of them longer. */
 const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys'])
 
 /** What a world is made of. */
@@ -50,13 +50,20 @@ export interface Troubles {
 
 /** How many worlds have one of the rare kinds. */
 const RARE_WORLDS = 0.4
+/** How many of these have another one. */
+const SECOND_RARE = 0.3
 
 /** Draws which kinds of trouble a seed has. */
 export function troublesOf(chance: Chance): Trouble[] {
   if (chance.happens(0.05)) return []
   const density = chance.one([0.15, 0.4, 0.8])
   const common = TROUBLES.filter((kind) => !RARE.has(kind) && chance.happens(density))
-  return chance.happens(RARE_WORLDS) ? [...common, chance.one([...RARE])] : common
+  if (!chance.happens(RARE_WORLDS)) return common
+  const first = chance.one([...RARE])
+  const second = chance.happens(SECOND_RARE) ? chance.one([...RARE]) : first
+  // When cloud and agent are both put back nobody knows any more what was used.
+  const bothForget = first !== second && [first, second].every((kind) => kind === 'restore' || kind === 'rollback')
+  return [...common, ...new Set(bothForget ? [first] : [first, second])]
 }
 
 /** Starts to make trouble, as often and for as long as the pace says. */
