@@ -3,9 +3,9 @@ import { runKeysRevoke } from '../../bin/commands/keys.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { createCloud, type Cloud } from '../../cloud/cloud.ts'
-import { claimedKeyId, openDocument } from '../../policy/documents/signed-document.ts'
+import { claimedKeyId, openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { keyRing, type KeyRecord } from '../../policy/documents/keys.ts'
+import { keyRing, type KeyRecord, type Signer } from '../../policy/documents/keys.ts'
 import type { KeySetClaims, PolicyClaims } from '../../policy/documents/store-documents.ts'
 import { claimedReceiptKeys } from '../../policy/receipts/receipt-token.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
@@ -199,5 +199,28 @@ onEveryDatabase('signing keys', (kind) => {
     expect(renewed.exp).toBe(Math.floor(platform.clock.wall() / 1_000) + 400 * 86_400)
     // An agent that has the former one is given it with its next look.
     expect(claimsOf(ofKind(await documents({ keys: [before.epoch, before.ver] }), 'keys+jwt')).ver).toBe(renewed.ver)
+  })
+
+  it('revokes again what a key set of the root says was revoked, whoever brings it, and believes nobody else', async () => {
+    const bring = async (...revocations: string[]) => {
+      const { status } = await agent.call('fetchSignedDocuments', { revocations })
+      expect(status).toBe(200)
+      return states('token')
+    }
+    const before = await states('token')
+    const [doomed = ''] = Object.keys(before).filter((kid) => before[kid] === 'active')
+    const { iat: _, ...set } = await keySet()
+    const root = loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random).root.signer
+    const signed = (by: Signer, change: Partial<KeySetClaims> = {}) => {
+      const keys = set.keys.map((key) => (key.kid === doomed ? { ...key, state: 'revoked' as const } : key))
+      return signDocument(DOCUMENT_KINDS.keys, { ...set, iat: set.exp - 400 * 86_400, keys, ...change }, by)
+    }
+    const strange = [{ kid: 'AAAAAAAA', alg: 'EdDSA' as const, x: agent.x, use: 'token' as const, iss: set.aud, state: 'revoked' as const }]
+    expect(await bring('nonsense', signed(agent.signer), signed(root, { aud: 'acc_other.test' }), signed(root, { keys: strange }))).toEqual(before)
+    const after = await bring(signed(root), signed(root))
+    expect(after[doomed]).toBe('revoked')
+    expect(Object.values(after).toSorted()).toEqual([...Object.values(before), 'revoked'].toSorted())
+    expect(await bring(signed(root))).toEqual(after)
+    expect((await agent.call('fetchSignedDocuments', { revocations: Array.from({ length: 5 }, () => signed(root)) })).status).toBe(400)
   })
 })
