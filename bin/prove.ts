@@ -21,18 +21,19 @@ const PAGE = join(ROOT, 'docs/reliability.md')
 
 const HELP = `Tries to break every promise, and says how often it tried.
 
-  npm run prove -- [--size ci|night] [--part NAME,…] [--jobs N] [--fresh]
+  npm run prove -- [--size ci|night] [--part NAME,…] [--jobs N] [--fresh | --go-on]
   npm run prove -- --report
 
   --size    ci: minutes (this is what is taken); night: hours
   --part    only these of ${PARTS.map((p) => p.name).join(', ')}
   --jobs    how much runs side by side (${availableParallelism()}: the cores of this machine)
   --fresh   does not go on from where the last run was stopped
+  --go-on   goes on also after a change of the code: what held before it counts, on its commit, and what did not is done again
   --report  writes what the last runs found, of each part the one that went furthest, into docs/reliability-report.json and
             its tables into docs/reliability.md
 
 Stopped with Ctrl-C it keeps what was done in var/prove, and the same command goes on there; after a change of the code it
-begins anew. Its report is var/prove/report-SIZE.json. Exit code 1 when anything did not hold.
+begins anew unless told to go on. Its report is var/prove/report-SIZE.json. Exit code 1 when anything did not hold.
 `
 
 async function main(): Promise<number> {
@@ -42,6 +43,7 @@ async function main(): Promise<number> {
       part: { type: 'string' },
       jobs: { type: 'string', default: String(availableParallelism()) },
       fresh: { type: 'boolean', default: false },
+      'go-on': { type: 'boolean', default: false },
       report: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -55,14 +57,14 @@ async function main(): Promise<number> {
   if (values.report) return writeReport()
   const jobs = Number(values.jobs)
   if (!Number.isInteger(jobs) || jobs < 1 || jobs > 64) throw new Error('--jobs is a whole number from 1 to 64')
-  return prove(size, values.part?.split(','), jobs, values.fresh)
+  if (values.fresh && values['go-on']) throw new Error('--fresh begins anew, --go-on does not: name one of them')
+  return prove({ size, folder: STATE, build: buildOf(), commit: commitOf(), goesOn: values['go-on'] }, values.part?.split(','), jobs, values.fresh)
 }
 
-async function prove(size: Size, only: readonly string[] | undefined, jobs: number, fresh: boolean): Promise<number> {
+async function prove(place: Place, only: readonly string[] | undefined, jobs: number, fresh: boolean): Promise<number> {
   const unknown = only?.find((name) => !PARTS.some((part) => part.name === name))
   if (unknown !== undefined) throw new Error(`there is no part ${unknown}; see --help`)
   const parts = PARTS.filter(({ name }) => only?.includes(name) ?? true)
-  const place: Place = { size, folder: STATE, build: buildOf() }
   if (fresh) for (const part of parts) rmSync(stateFile(part, place), { force: true })
   const { clock } = realPlatform()
   const controller = new AbortController()
@@ -78,14 +80,14 @@ async function prove(size: Size, only: readonly string[] | undefined, jobs: numb
     process.stderr.write('\nstopped; the same command goes on from here\n')
     return 130
   } finally {
-    writeJson(reportFile(size), reportOf(place))
+    writeJson(reportFile(place.size), reportOf(place))
   }
 }
 
 /** All parts, those too that were not asked for or are not finished. */
 function reportOf(place: Place): Report {
   const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, system: `${process.platform} ${release()} ${process.arch}`, node: process.version }
-  return { at: new Date().toISOString(), build: place.build, commit: commitOf(), machine, parts: PARTS.map((part) => ({ ...knownOf(part, place), size: place.size })) }
+  return { at: new Date().toISOString(), machine, parts: PARTS.map((part) => ({ ...knownOf(part, place), size: place.size })) }
 }
 
 function reportFile(size: Size): string {

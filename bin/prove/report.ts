@@ -5,10 +5,6 @@ import type { Proven } from './run-parts.ts'
 export interface Report {
   /** When the last of them ended, ISO 8601. */
   at: string
-  /** The code that it was proven of (`Place`). */
-  build: string
-  /** The commit, with `+` when files were changed since. */
-  commit: string
   machine: { cpu: string; cores: number; system: string; node: string }
   parts: SizedProven[]
 }
@@ -16,12 +12,14 @@ export interface Report {
 /** A part and the size it ran in. */
 export type SizedProven = Proven & { size: Size }
 
-/** Of each part the run that went furthest, of those that are of the same code as the newest. */
+/** Of each part the run that went furthest; but what did not hold in a newer one is told. */
 export function furthest(reports: readonly [Report, ...Report[]]): Report {
-  const [newest] = reports.toSorted((a, b) => (a.at < b.at ? 1 : -1)) as [Report]
-  const same = reports.filter(({ build }) => build === newest.build)
-  const furthestOf = (name: string) => same.flatMap(({ parts }) => parts.filter((part) => part.name === name)).reduce((best, part) => (part.done > best.done ? part : best))
-  return { ...newest, parts: newest.parts.map(({ name }) => furthestOf(name)) }
+  const sorted = reports.toSorted((a, b) => (a.at < b.at ? 1 : -1)) as [Report, ...Report[]]
+  const furthestOf = (name: string) => {
+    const runs = sorted.flatMap(({ parts }) => parts.filter((part) => part.name === name))
+    return runs.reduce((best, part) => (best.violations.length === 0 && part.done > best.done ? part : best))
+  }
+  return { ...sorted[0], parts: sorted[0].parts.map(({ name }) => furthestOf(name)) }
 }
 
 const number = (n: number) => Math.round(n).toLocaleString('en')
@@ -47,12 +45,18 @@ function resultOf({ name, skipped, violations, done, of }: Proven): string {
   return done === of ? good : `${good} so far, ${Math.floor((100 * done) / of)} %`
 }
 
+/** One that was stopped, and went on after a change of the code, has several. */
+function commitsOf({ commits, done }: Proven): string {
+  const all = Object.entries(commits)
+  return all.map(([commit, count]) => (all.length > 1 ? `${commit} (${Math.round((100 * count) / done)} %)` : commit)).join(', ')
+}
+
 /** The figures of a run as a table. */
-export function figuresTable({ at, commit, machine, parts }: Report): string {
-  const rows = parts.map((part) => `| ${part.title} | ${part.size} | ${part.skipped === undefined ? figuresOf(part) : '–'} | ${resultOf(part)} | ${time(part.seconds)} |`)
+export function figuresTable({ at, machine, parts }: Report): string {
+  const rows = parts.map((part) => `| ${part.title} | ${part.size} | ${part.skipped === undefined ? figuresOf(part) : '–'} | ${resultOf(part)} | ${time(part.seconds)} | ${commitsOf(part)} |`)
   const failures = parts.flatMap((part) => part.violations.map((text) => `- ${part.name}: ${text}`))
-  const head = `${at.slice(0, 10)}, commit ${commit || 'unknown'}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}.`
-  const table = ['| proof | size | how much | result | time of all processes |', '|---|---|---|---|---|', ...rows].join('\n')
+  const head = `${at.slice(0, 10)}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}.`
+  const table = ['| proof | size | how much | result | time of all processes | commit |', '|---|---|---|---|---|---|', ...rows].join('\n')
   return [head, table, ...(failures.length > 0 ? [failures.join('\n')] : [])].join('\n\n')
 }
 

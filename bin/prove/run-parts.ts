@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Clock } from '../../policy/platform.ts'
 import type { Part, Size } from './part.ts'
-import { readState, writeJson, type PartState } from './state.ts'
+import { readState, writeJson, type FoundIn, type PartState } from './state.ts'
 
 /** What became of a part. */
 export interface Proven {
@@ -15,6 +15,8 @@ export interface Proven {
   violations: string[]
   figures: Record<string, number>
   rows: Readonly<Record<string, string | number>>[]
+  /** How much of it was done on which commit. */
+  commits: Record<string, number>
   /** Why it was left out. */
   skipped?: string
 }
@@ -23,8 +25,12 @@ export interface Proven {
 export interface Place {
   size: Size
   folder: string
-  /** The code that runs: what was proven of another is not counted. */
+  /** The code that runs: what was proven of another is not counted, unless it `goesOn`. */
   build: string
+  /** The commit of that. */
+  commit: string
+  /** What held in the code as it was before counts too; what did not is done again. */
+  goesOn: boolean
 }
 
 export interface RunOptions extends Place {
@@ -56,7 +62,7 @@ export async function runParts(options: RunOptions): Promise<Proven[]> {
   return all
 }
 
-/** What this run and earlier ones of the same code know of a part: nothing at all, it may be. */
+/** What this run and earlier ones that count know of a part: nothing at all, it may be. */
 export function knownOf(part: Part, place: Place): Proven {
   const skipped = part.impossible?.()
   return { ...sumOf(part, place.size, stateOf(part, place).chunks), ...(skipped !== undefined && { skipped }) }
@@ -68,7 +74,9 @@ export function stateFile(part: Part, { folder, size }: Pick<Place, 'folder' | '
 }
 
 function stateOf(part: Part, place: Place): PartState {
-  return readState(stateFile(part, place), place.build, part.chunk[place.size])
+  const { chunk, chunks } = readState(stateFile(part, place), part.chunk[place.size])
+  const isCounted = ({ build, violations }: FoundIn) => build === place.build || (place.goesOn && violations.length === 0)
+  return { chunk, chunks: Object.fromEntries(Object.entries(chunks).filter(([, found]) => isCounted(found))) }
 }
 
 async function runPart(part: Part, options: RunOptions): Promise<void> {
@@ -102,7 +110,7 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
       })
       running.delete(n)
       if (!options.isStill()) throw new Error('the project was built anew while this ran: run it again')
-      state.chunks[n] = { ...found, count, seconds: (clock.elapsed() - started) / 1_000 }
+      state.chunks[n] = { ...found, count, seconds: (clock.elapsed() - started) / 1_000, build: options.build, commit: options.commit }
       writeJson(stateFile(part, options), state)
       show()
     }
@@ -117,6 +125,8 @@ function sumOf(part: Part, size: Size, chunks: PartState['chunks']): Proven {
   const inOrder = Object.entries(chunks).sort(([a], [b]) => Number(a) - Number(b)).map(([, found]) => found)
   const figures: Record<string, number> = {}
   for (const [name, value] of inOrder.flatMap((found) => Object.entries(found.figures ?? {}))) figures[name] = (figures[name] ?? 0) + value
+  const commits: Record<string, number> = {}
+  for (const { commit, count } of inOrder) commits[commit] = (commits[commit] ?? 0) + count
   const { name, title, unit } = part
   return {
     name,
@@ -128,5 +138,6 @@ function sumOf(part: Part, size: Size, chunks: PartState['chunks']): Proven {
     violations: inOrder.flatMap((found) => found.violations),
     figures,
     rows: inOrder.flatMap((found) => found.rows ?? []),
+    commits,
   }
 }

@@ -4,8 +4,6 @@ import type { Found } from './part.ts'
 
 /** What is known of a part so far, in a file of its own. */
 export interface PartState {
-  /** The code that it was proven of. */
-  readonly build: string
   /** How many in a chunk; with another number the chunks are others. */
   readonly chunk: number
   /** By the number of the chunk. */
@@ -15,15 +13,18 @@ export interface PartState {
 export interface FoundIn extends Found {
   count: number
   seconds: number
+  /** The code that it was found in, and its commit. */
+  build: string
+  commit: string
 }
 
-/** What the file holds, when it is of the same code and cut in the same way; otherwise nothing is known yet. */
-export function readState(file: string, build: string, chunk: number): PartState {
-  const nothing = { build, chunk, chunks: {} }
+/** What the file holds, when it is cut in the same way; otherwise nothing is known yet. */
+export function readState(file: string, chunk: number): PartState {
+  const nothing = { chunk, chunks: {} }
   if (!existsSync(file)) return nothing
   try {
     const state = JSON.parse(readFileSync(file, 'utf8')) as PartState
-    return state.build === build && state.chunk === chunk ? state : nothing
+    return state.chunk === chunk ? state : nothing
   } catch {
     return nothing
   }

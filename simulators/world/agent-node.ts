@@ -61,14 +61,14 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
   let agent: Agent | undefined
   let served: AgentServer | undefined
   let wasInTouch = true
-  /** Was answered the time, and has not written it down: should it end now, the next one knows nothing of it. */
+  /** Was answered the time; should it end before that is written down, the next one knows nothing of it. */
   let toldTime: Process | undefined
 
   const watcher: DiskWatcher = {
     beforeCommit: () => maybeDie('before a commit'),
     afterCommit(connection) {
-      if (toldTime?.isAlive) wasInTouch = true
-      toldTime = undefined
+      // It may have refused the answer: the key that signed it may be revoked.
+      if (toldTime?.isAlive && agent?.clock.now().trust === 'signed') wasInTouch = true
       parts.onCommit?.(connection)
       maybeDie('after a commit')
     },

@@ -32,12 +32,14 @@ function part(change: Partial<Part> = {}): Part & { ran: number[] } {
     ...change,
   }
 }
-const run = (parts: Part[], change: { build?: string; signal?: AbortSignal; jobs?: number; isStill?: boolean; shown?: number[] } = {}) =>
+const run = (parts: Part[], change: { build?: string; goesOn?: boolean; signal?: AbortSignal; jobs?: number; isStill?: boolean; shown?: number[] } = {}) =>
   runParts({
     parts,
     size: 'ci',
     folder,
     build: change.build ?? 'b1',
+    commit: `commit of ${change.build ?? 'b1'}`,
+    goesOn: change.goesOn ?? false,
     isStill: () => change.isStill ?? true,
     jobs: change.jobs ?? 2,
     clock: realPlatform().clock,
@@ -71,6 +73,13 @@ describe('npm run prove', () => {
     expect(third.ran).toEqual([])
     await run([third], { jobs: 1, build: 'b2' })
     expect(third.ran).toEqual([0, 10, 20])
+  })
+
+  it('goes on after a change of the code when it is told to: what did not hold is done again', async () => {
+    await run([part({ name: 'on' })], { jobs: 1 })
+    const again = part({ name: 'on' })
+    expect((await run([again], { jobs: 1, build: 'b2', goesOn: true }))[0]).toMatchObject({ done: 25, violations: ['thing 13'], commits: { 'commit of b1': 15, 'commit of b2': 10 } })
+    expect(again.ran).toEqual([10])
   })
 
   it('ends when a proof cannot be made, and keeps the ones that were', async () => {
@@ -110,27 +119,25 @@ describe('npm run prove', () => {
 describe('the report of it', () => {
   const report: Report = {
     at: '2026-11-21T04:00:00.000Z',
-    build: 'b1',
-    commit: 'abc1234',
     machine: { cpu: 'A processor', cores: 2, system: 'linux', node: 'v20.20.2' },
     parts: [
-      { name: 'safety', title: 'Worlds', unit: 'worlds', of: 10, done: 10, seconds: 30, violations: [], figures: { virtualHours: 12.4 }, rows: [], size: 'night' },
-      { name: 'bugs', title: 'Bugs', unit: 'bugs', of: 2, done: 2, seconds: 9_000, violations: ['b was not found'], figures: {}, rows: [{ bug: 'a', what: 'x', worlds: 3, invariant: 'I1' }, { bug: 'b', what: 'y', worlds: 0, invariant: '' }], size: 'ci' },
-      { name: 'redeem', title: 'Cuts', unit: 'calls', of: 6, done: 0, seconds: 0, violations: [], figures: {}, rows: [], skipped: 'no strace', size: 'ci' },
-      { name: 'kills', title: 'Kills', unit: 'kills', of: 5_000, done: 700, seconds: 300, violations: [], figures: {}, rows: [], size: 'night' },
+      { name: 'safety', title: 'Worlds', unit: 'worlds', of: 10, done: 10, seconds: 30, violations: [], figures: { virtualHours: 12.4 }, rows: [], commits: { abc1234: 6, def5678: 4 }, size: 'night' },
+      { name: 'bugs', title: 'Bugs', unit: 'bugs', of: 2, done: 2, seconds: 9_000, violations: ['b was not found'], figures: {}, rows: [{ bug: 'a', what: 'x', worlds: 3, invariant: 'I1' }, { bug: 'b', what: 'y', worlds: 0, invariant: '' }], commits: { abc1234: 2 }, size: 'ci' },
+      { name: 'redeem', title: 'Cuts', unit: 'calls', of: 6, done: 0, seconds: 0, violations: [], figures: {}, rows: [], commits: {}, skipped: 'no strace', size: 'ci' },
+      { name: 'kills', title: 'Kills', unit: 'kills', of: 5_000, done: 700, seconds: 300, violations: [], figures: {}, rows: [], commits: { def5678: 700 }, size: 'night' },
     ],
   }
 
   it('tells figures, what did not hold, and what was left out', () => {
     expect(figuresTable(report)).toMatchInlineSnapshot(`
-      "2026-11-21, commit abc1234, A processor, 2 cores, Node v20.20.2.
+      "2026-11-21, A processor, 2 cores, Node v20.20.2.
 
-      | proof | size | how much | result | time of all processes |
-      |---|---|---|---|---|
-      | Worlds | night | 10 worlds, 12 virtual hours | all held | 30 s |
-      | Bugs | ci | 2 bugs | **1 did not hold** | 2.5 h |
-      | Cuts | ci | – | left out: no strace | 0 s |
-      | Kills | night | 700 of 5,000 kills | all held so far, 14 % | 5 min |
+      | proof | size | how much | result | time of all processes | commit |
+      |---|---|---|---|---|---|
+      | Worlds | night | 10 worlds, 12 virtual hours | all held | 30 s | abc1234 (60 %), def5678 (40 %) |
+      | Bugs | ci | 2 bugs | **1 did not hold** | 2.5 h | abc1234 |
+      | Cuts | ci | – | left out: no strace | 0 s |  |
+      | Kills | night | 700 of 5,000 kills | all held so far, 14 % | 5 min | def5678 |
 
       - bugs: b was not found"
     `)
@@ -138,13 +145,13 @@ describe('the report of it', () => {
     expect(bugsTable(report)).toContain('| b | y | **not found** |')
   })
 
-  it('takes of each part the run that went furthest, and none of other code', () => {
+  it('takes of each part the run that went furthest, unless something did not hold in a newer one', () => {
     const [worlds] = report.parts
     if (!worlds) throw new Error('no part')
-    const of = (change: Partial<Report>, done: number): Report => ({ ...report, parts: [{ ...worlds, done }], ...change })
+    const of = (hour: number, done: number, violations: string[] = []): Report => ({ ...report, at: `2026-11-21T0${hour}:00:00.000Z`, parts: [{ ...worlds, done, violations }] })
     const doneOf = (...reports: [Report, ...Report[]]) => furthest(reports).parts.map(({ done }) => done)
-    expect(doneOf(of({}, 3), of({ at: '2026-11-21T05:00:00.000Z' }, 2))).toEqual([3])
-    expect(doneOf(of({ build: 'b0' }, 3), of({ at: '2026-11-21T05:00:00.000Z' }, 2))).toEqual([2])
+    expect(doneOf(of(4, 3), of(5, 2))).toEqual([3])
+    expect(doneOf(of(4, 3), of(5, 2, ['seed 2']))).toEqual([2])
   })
 
   it('is what docs/reliability.md shows', () => {

@@ -208,7 +208,7 @@ onEveryDatabase('signing keys', (kind) => {
       return states('token')
     }
     const before = await states('token')
-    const [doomed = ''] = Object.keys(before).filter((kid) => before[kid] === 'active')
+    const doomed = Object.keys(before).find((kid) => before[kid] === 'active') ?? ''
     const { iat: _, ...set } = await keySet()
     const root = loadKeyFiles(shop.cloud.keyFolder, secretFiles, platform.random).root.signer
     const signed = (by: Signer, change: Partial<KeySetClaims> = {}) => {
