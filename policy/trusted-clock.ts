@@ -72,9 +72,9 @@ export function offerSignedTime(
   const { nowMs } = trustedNow(state, clock)
   const mark = { highWaterMs: time.ms, epoch: time.epoch }
   if (time.ms <= nowMs + STEP_LIMIT_MS) {
-    // A late copy of a true document must not set us back; an answer to our own question may.
-    const ms = time.answersChallenge ? time.ms : Math.max(time.ms, nowMs)
-    return { state: anchoredAt(mark, ms, 'signed', clock), verdict: 'accepted' }
+    // A late copy of a true document must not set us back, nor vouch for what we have instead; an answer to our own question may do both.
+    if (time.answersChallenge || time.ms >= nowMs) return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
+    return { state: anchoredAt(mark, nowMs, state.trust, clock), verdict: 'accepted' }
   }
   const { doubted } = state
   if (doubted && clock.elapsed() - doubted.elapsedMs >= SECOND_ANSWER_AFTER_MS) {

@@ -151,14 +151,16 @@ export function connect(parts: ConnectionParts): Connection {
     },
   })
 
-  /** Signed time that cannot be an old copy, as it answers our own nonce. Without an answer it is asked again with the next look. */
+  /** Signed time that cannot be an old copy, as it answers our own nonce. Without a good answer it is asked again with the next look. */
   async function askTime(): Promise<void> {
     const nonce = Buffer.from(platform.random.bytes(16)).toString('base64url')
     const answer = await http.get(`time?nonce=${nonce}`, CALL_MS)
     const time = answer.kind === 'answered' ? answer.body['time'] : undefined
     const taken = typeof time === 'string' ? trust.acceptTime(time, nonce) : undefined
-    if (taken) timeDueAt = platform.clock.elapsed() + (taken.taken ? ASK_TIME_MS : ASK_DOUBTED_MS)
-    if (taken && !taken.taken && taken.why === 'refused') parts.onRefused(`time: ${taken.detail}`)
+    if (taken?.taken) timeDueAt = platform.clock.elapsed() + ASK_TIME_MS
+    if (!taken || taken.taken || taken.why === 'known') return
+    if (taken.isDoubted) timeDueAt = platform.clock.elapsed() + ASK_DOUBTED_MS
+    parts.onRefused(`time: ${taken.detail}`)
   }
 
   async function bindDevices(): Promise<void> {

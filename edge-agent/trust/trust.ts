@@ -58,8 +58,8 @@ export type Acceptance =
   | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'items' | 'time' }
   /** Known already, or not newer: nothing to say. */
   | { taken: false; why: 'known' }
-  /** Something is wrong with it: to be reported. */
-  | { taken: false; why: 'refused'; detail: string }
+  /** Something is wrong with it: to be reported. `isDoubted`: a time that a second one may confirm. */
+  | { taken: false; why: 'refused'; detail: string; isDoubted?: true }
 
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
@@ -286,7 +286,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       const opened = openAs(jws, DOCUMENT_KINDS.time, keys, nonce, TimeClaims, undefined)
       if (!opened.ok) return opened.refusal
       const verdict = clock.offer({ ms: opened.claims.timeMs, epoch: opened.claims.timeEpoch, answersChallenge: true })
-      if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours' }
+      if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours', isDoubted: true }
       return { taken: true, kind: 'time' }
     },
     isImporting(receiptExp) {

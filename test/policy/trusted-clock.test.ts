@@ -80,6 +80,19 @@ describe('the trusted clock', () => {
     expect(trustedNow(afterBoot(state, world.clock), world.clock)).toEqual({ nowMs: START, trust: 'none' })
   })
 
+  it('is vouched for after a reboot by what says the same or later, or answers its own question; not by a document of before', async () => {
+    const { world, state } = started()
+    world.reboot()
+    world.setWall(START + 1_440 * MINUTE)
+    const booted = afterBoot(state, world.clock)
+    const heard = offerSignedTime(booted, world.clock, fresh(START + MINUTE))
+    expect(heard).toMatchObject({ verdict: 'accepted', state: { highWaterMs: START + MINUTE } })
+    expect(trustedNow(heard.state, world.clock)).toEqual({ nowMs: START + 1_440 * MINUTE, trust: 'rtc' })
+    expect(trustedNow(offerSignedTime(heard.state, world.clock, fresh(START + 1_441 * MINUTE)).state, world.clock).trust).toBe('signed')
+    const asked = offerSignedTime(heard.state, world.clock, answer(START + 2 * MINUTE))
+    expect(trustedNow(asked.state, world.clock)).toEqual({ nowMs: START + 2 * MINUTE, trust: 'signed' })
+  })
+
   it('is lowered by a new time epoch of the root alone', () => {
     const { world, state } = started()
     const poisoned = startTrustedClock(answer(START + 1e12), world.clock)
