@@ -61,6 +61,8 @@ export type Acceptance =
   /** Something is wrong with it: to be reported. `isDoubted`: a time that a second one may confirm. */
   | { taken: false; why: 'refused'; detail: string; isDoubted?: true }
 
+/** One request of the cloud may still look at what another has just changed: it takes so long at most, s. */
+const BESIDE_S = 5
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
 
@@ -174,8 +176,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       const [have, named] = [storedHead(kind), fresh[kind]]
       if (!have) continue
       const order = compareVersions(named, have)
-      // Made before the policy that we have, and overtaken by it on its way: old news, and no rollback.
-      if (order < 0 && kind === 'policy' && policy && Math.floor(fresh.timeMs / 1_000) <= policy.iat) return { taken: false, why: 'known' }
+      // Made before the policy that we have, or beside it, and overtaken by it on its way: old news, and no rollback.
+      if (order < 0 && kind === 'policy' && policy && fresh.timeMs / 1_000 < policy.iat + BESIDE_S) return { taken: false, why: 'known' }
       // A cloud that was restored from a backup says so, and may know less than we do.
       if (order < 0 && fresh.cloudGeneration <= generation) return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
       if (order === 0 && named.hash !== have.hash) return refused(`the freshness names another content of ${kind} ${named.epoch}.${named.ver}`)

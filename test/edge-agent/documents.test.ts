@@ -16,6 +16,7 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
       held[kind]++
       return { taken: true, kind }
     },
+    forgottenRevocations: [],
     get takenBackSeq() {
       return held.deny >= takesBackAt ? held.deny : 0
     },

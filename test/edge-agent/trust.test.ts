@@ -214,7 +214,7 @@ describe('what an agent believes', () => {
     world.sleep(500)
     expect(trust.accept(policy({ ver: 2 }))).toMatchObject({ taken: true })
     expect(trust.accept(overtaken)).toEqual({ taken: false, why: 'known' })
-    world.sleep(2_000)
+    world.sleep(6_000)
     expect(trust.accept(fresh())).toMatchObject({ why: 'refused', detail: expect.stringContaining('older than 0.2') })
   })
 
@@ -251,7 +251,7 @@ describe('what an agent believes', () => {
         world.sleep(1_000)
         expect(trust.accept(fresh(heads(2, {}, 4)))).toMatchObject({ taken: true })
       }
-      world.sleep(1_000)
+      world.sleep(6_000)
       const before = { have: trust.have(), stage: trust.stage(), now: clock.now() }
       expect(trust.accept(document())).toMatchObject({ taken: false, why: 'refused', detail: expect.stringMatching(detail) })
       expect({ have: trust.have(), stage: trust.stage(), now: clock.now() }).toEqual(before)
