@@ -87,7 +87,8 @@ export function virtualPlatform(options: { seed?: number; startMs?: number } = {
     const until = now + ms
     await letPromisesSettle()
     while (await runNext(until)) continue
-    now = until
+    // Who slept on the way is later already: time never goes back.
+    now = Math.max(now, until)
   }
 
   async function settle<T>(promise: Promise<T>, limitMs = 3_600_000): Promise<T> {
