@@ -195,7 +195,7 @@ onEveryDatabase('analytics', (kind) => {
 
   /** All closings of a store together are all its purchases, by what their receipts say. */
   async function closeAndCompare(storeId: string): Promise<void> {
-    shop.forward(DAY)
+    shop.nextDay()
     const closing = await shop.ok('closeStoreDay', { storeId })
     expect((await shop.call('closeStoreDay', { storeId })).body).toMatchObject({ code: 'already-exists' })
     expect((await shop.call('closeStoreDay', { storeId, date: shop.today() })).body).toMatchObject({ reason: 'day_not_over' })
@@ -233,26 +233,26 @@ onEveryDatabase('analytics', (kind) => {
 
   it('closings stay as they are when a purchase is taken back later', async () => {
     const { storeId } = shop
-    shop.forward(DAY)
+    shop.nextDay()
     await shop.call('closeStoreDay', { storeId })
     const day = shop.today()
     const { sessionId } = await shop.ok('checkIn', { storeId })
     const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ name: 'Hemd', priceUnit: 1_190, quantity: 1, vat: 19 }] })
     await shop.ok('completeTestCheckout', { transactionId })
-    shop.forward(DAY)
+    shop.nextDay()
     const before = await shop.ok('closeStoreDay', { storeId })
     expect(before).toMatchObject({ receiptCount: 1, refundCount: 0, totalCent: 1_190, vatBreakdown: { 19: { net: 1_000, tax: 190 } }, date: day })
     await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })
     const { reports } = await shop.ok('fetchAnalytics', { storeId, from: day, to: day })
     expect(reports[0].scanAndGo).toMatchObject({ sessions: 1, completedCheckouts: 0, abandonedRate: 100, revenueCent: 0, itemsScanned: 0 })
-    shop.forward(DAY)
+    shop.nextDay()
     expect(await shop.ok('closeStoreDay', { storeId })).toMatchObject({ number: before.number + 1, receiptCount: 0, refundCount: 1, totalCent: -1_190, vatBreakdown: { 19: { net: -1_000, tax: -190 } } })
     const { closings } = await shop.ok('fetchClosings', { storeId, limit: 1, cursor: String(before.number + 1) })
     expect(closings[0].totalCent).toBe(1_190)
   })
 
   it('two who close a day at once make one closing', async () => {
-    shop.forward(DAY)
+    shop.nextDay()
     const answers = await Promise.all(Array.from({ length: 4 }, () => shop.call('closeStoreDay', { storeId: shop.otherStoreId })))
     expect(answers.map((a) => a.status).sort()).toEqual([200, 409, 409, 409])
   })

@@ -4,9 +4,14 @@ import type { DatabaseKind } from './databases.ts'
 import { movablePlatform } from './movable-platform.ts'
 import { openShop, type Shop } from './shop.ts'
 
+const DAY = 24 * 3_600_000
+const QUARTER_HOUR = 15 * 60_000
+
 /** The sandbox of an account that has everything, on a clock that a test can put forward. */
 export interface PrimeShop extends Shop {
   forward(ms: number): void
+  /** A day later, and never in the minutes after midnight in which the day before is not over yet. */
+  nextDay(): void
   today(): string
 }
 
@@ -15,6 +20,7 @@ export async function openPrimeShop(kind: DatabaseKind): Promise<PrimeShop> {
   const shop = await openShop(kind, { platform })
   const key = await shop.cloud.key('secret', 'test', { account: 'Deichgold', package: 'PRIME' })
   const { stores } = await shop.cloud.ok(key, 'fetchStores')
+  const today = () => dayOf(platform.clock.wall())
   const ok: Shop['ok'] = (operation, body, headers) => shop.cloud.ok(key, operation, body, headers)
   return {
     ...shop,
@@ -24,6 +30,10 @@ export async function openPrimeShop(kind: DatabaseKind): Promise<PrimeShop> {
     ok,
     call: (operation, body, headers) => shop.cloud.call(key, operation, body, headers),
     forward,
-    today: () => dayOf(platform.clock.wall()),
+    nextDay() {
+      forward(DAY)
+      if (dayOf(platform.clock.wall() - QUARTER_HOUR) !== today()) forward(QUARTER_HOUR)
+    },
+    today,
   }
 }

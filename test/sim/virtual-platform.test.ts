@@ -1,0 +1,17 @@
+import { describe, expect, it } from 'vitest'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+
+describe('virtual time', () => {
+  it('does not go back when the machine sleeps while time is moved, and what fell due runs with the next move', async () => {
+    const platform = virtualPlatform()
+    const startMs = platform.clock.elapsed()
+    let ran = 0
+    platform.timers.after(240_000, () => void ran++)
+    const moved = platform.advance(1_000)
+    platform.sleep(300_000)
+    await moved
+    expect([platform.clock.elapsed() - startMs, ran]).toEqual([300_000, 0])
+    await platform.advance(1_000)
+    expect([platform.clock.elapsed() - startMs, ran]).toEqual([301_000, 1])
+  })
+})
