@@ -3,7 +3,7 @@ import { fewestTroubles } from '../simulators/world/campaign.ts'
 import { runSeed } from '../simulators/world/run-seed.ts'
 import type { Trouble } from '../simulators/world/troubles.ts'
 import { describeSeed } from './sim-texts.ts'
-import { openShop, runWorker, type RanSeed } from './sim-worker.ts'
+import { openShops, runWorker, type RanSeed } from './sim-worker.ts'
 
 export interface Many {
   readonly seeds: number
@@ -88,12 +88,12 @@ export async function runMany({ seeds, first, liveness, jobs, troubles, json }: 
 }
 
 async function showSmallest(seed: number, liveness: boolean, troubles: Trouble[] | undefined): Promise<void> {
-  const shop = await openShop()
+  const shops = openShops()
   try {
-    const again = await runSeed(shop, { seed, liveness, keepLines: LAST_LINES, ...(troubles && { troubles }) })
-    const smallest = await fewestTroubles(shop, again, liveness, LAST_LINES)
+    const again = await runSeed(shops, { seed, liveness, keepLines: LAST_LINES, ...(troubles && { troubles }) })
+    const smallest = await fewestTroubles(shops, again, liveness, LAST_LINES)
     process.stdout.write(`\n${describeSeed(smallest)}with the fewest troubles (--troubles ${smallest.troubles.join(',') || 'none'}):\n${smallest.lines.join('\n')}\n`)
   } finally {
-    shop.remove()
+    await shops.remove()
   }
 }

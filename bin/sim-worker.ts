@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { campaign } from '../simulators/world/campaign.ts'
-import { makeShop, type Shop } from '../simulators/world/genesis.ts'
+import { shopsIn, type Shops } from '../simulators/world/shops.ts'
 import { signQuickly } from '../simulators/world/quick-signatures.ts'
 import type { Trouble } from '../simulators/world/troubles.ts'
 import { renderPlainly } from './plain-pages.ts'
@@ -56,18 +56,18 @@ export function prepareToSimulate(): void {
   signQuickly()
 }
 
-/** The shop of the worlds. */
-export async function openShop(): Promise<Shop> {
+/** The shops of the worlds. */
+export function openShops(): Shops {
   prepareToSimulate()
-  return makeShop(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+  return shopsIn(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
 }
 
 /** The worker itself: runs its worlds and writes a line for each. */
 export async function work({ first, seeds, step, liveness, untilFirst, troubles }: WorkerOptions): Promise<void> {
-  const shop = await openShop()
+  const shops = openShops()
   const began = process.cpuUsage()
   try {
-    await campaign(shop, {
+    await campaign(shops, {
       firstSeed: first,
       seeds,
       step,
@@ -83,7 +83,7 @@ export async function work({ first, seeds, step, liveness, untilFirst, troubles 
       },
     })
   } finally {
-    shop.remove()
+    await shops.remove()
   }
 }
 

@@ -6,7 +6,7 @@ import { huntBugs } from './sim-bugs.ts'
 import { showDay } from './sim-day.ts'
 import { runMany } from './sim-many.ts'
 import { describeSeed } from './sim-texts.ts'
-import { openShop, work } from './sim-worker.ts'
+import { openShops, work } from './sim-worker.ts'
 
 const HELP = `Runs the real cloud and real agents in simulated worlds, where everything fails that can, and checks what must always hold.
 
@@ -74,14 +74,14 @@ async function main(): Promise<boolean> {
 }
 
 async function showSeed({ seed, liveness, trace, troubles }: { seed: number; liveness: boolean; trace: boolean; troubles: Trouble[] | undefined }): Promise<boolean> {
-  const shop = await openShop()
+  const shops = openShops()
   try {
-    const result = await runSeed(shop, { seed, liveness, keepLines: trace ? ALL_LINES : LAST_LINES, ...(troubles && { troubles }) })
+    const result = await runSeed(shops, { seed, liveness, keepLines: trace ? ALL_LINES : LAST_LINES, ...(troubles && { troubles }) })
     if (trace) process.stdout.write(`${result.lines.join('\n')}\n`)
     process.stdout.write(describeSeed(result))
     return result.violations.length === 0
   } finally {
-    shop.remove()
+    await shops.remove()
   }
 }
 

@@ -1,22 +1,8 @@
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { PspAnswer, PspDesk, PspDialect, PspNotification, SimulatedRefund, SimulatedSession } from './psp-desk.ts'
-import { ADYEN } from './psps/adyen.ts'
-import { CUSTOM } from './psps/custom.ts'
-import { KLARNA } from './psps/klarna.ts'
-import { MOLLIE } from './psps/mollie.ts'
-import { PAYPAL } from './psps/paypal.ts'
-import { STRIPE } from './psps/stripe.ts'
-import { SUMUP } from './psps/sumup.ts'
-import { WORLDLINE } from './psps/worldline.ts'
+import { pspBooks, type PspBooksOptions } from './psp-books.ts'
+import type { PspAnswer, PspNotification, SimulatedRefund, SimulatedSession } from './psp-desk.ts'
 
-/**
- * A payment service provider that takes no money, over real HTTP. It speaks as one of these; their files name the public
- * documentation that they were written from. Like real ones it answers the same idempotency key the same way, and does a thing once.
- */
-const DIALECTS = { custom: CUSTOM, stripe: STRIPE, mollie: MOLLIE, adyen: ADYEN, paypal: PAYPAL, klarna: KLARNA, sumup: SUMUP, worldline: WORLDLINE } satisfies Record<string, PspDialect>
-export type PspName = keyof typeof DIALECTS
-export const PSP_NAMES = Object.keys(DIALECTS) as PspName[]
-
+/** A payment service provider that takes no money, over real HTTP: its books are psp-books.ts. */
 export interface SimulatedPsp {
   readonly baseUrl: string
   readonly sessions: ReadonlyMap<string, SimulatedSession>
@@ -52,15 +38,9 @@ export interface PspSwitches {
   copies: number
 }
 
-export interface PspOptions {
-  readonly dialect: PspName
-  /** What it signs notifications with, and what requests must bear; by default an example. */
-  readonly secret?: string
-  readonly apiKey?: string
+export interface PspOptions extends PspBooksOptions {
   /** Where notifications go. */
   notifyUrl(): string
-  /** For signatures, ms since 1970. */
-  nowMs(): number
   readonly host?: string
   /** By default a free one. */
   readonly port?: number
@@ -70,13 +50,12 @@ export interface PspOptions {
 
 /** A provider on a port of this machine. `/pay/{session}` is the shopper's page: `?do=pay`, `cancel` or `expire`. */
 export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
-  const dialect: PspDialect = DIALECTS[options.dialect]
   const requests: string[] = []
-  const answered = new Map<string, PspAnswer>()
   const kept: PspNotification[] = []
   const held = new Set<ServerResponse>()
   const switches: PspSwitches = { hang: false, hangAfterwards: false, status: undefined, keep: false, copies: 1 }
-  const { desk, sessions, refunds } = newDesk(options)
+  const books = pspBooks(options)
+  const { sessions, refunds } = books
 
   function serve(incoming: IncomingMessage, response: ServerResponse, body: string): void {
     const { pathname: path, searchParams: query } = new URL(incoming.url ?? '/', 'http://psp')
@@ -85,20 +64,10 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
     requests.push(`${method} ${path}`)
     if (switches.hang) return void held.add(response)
     const asked = { method, path, query, headers: incoming.headers, body }
-    const answer = answerTo(asked)
+    const answer = switches.status === undefined ? books.answer(asked) : books.refusal(switches.status)
     if (switches.hangAfterwards && method !== 'GET' && answer.isQuick !== true) return void held.add(response)
     options.onRequest?.(`${method} ${path} ${answer.status}`)
     send(response, answer)
-  }
-
-  function answerTo(asked: Parameters<PspDialect['answer']>[0]): PspAnswer {
-    if (switches.status !== undefined) return { status: switches.status, body: dialect.errorOf(switches.status) }
-    if (!dialect.isAllowed(asked, desk)) return { status: 401, body: dialect.errorOf(401) }
-    const key = dialect.keyHeader === undefined ? '' : String(asked.headers[dialect.keyHeader] ?? '')
-    const known = key === '' ? undefined : answered.get(`${asked.path} ${key}`)
-    const answer = known ?? dialect.answer(asked, key, desk)
-    if (key !== '') answered.set(`${asked.path} ${key}`, answer)
-    return answer
   }
 
   async function servePage(sessionId: string, wish: string | null, response: ServerResponse): Promise<void> {
@@ -126,23 +95,17 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
     server.listen(options.port ?? 0, options.host ?? '127.0.0.1', resolve)
   })
   const address = server.address()
-  desk.baseUrl = `http://${options.host ?? '127.0.0.1'}:${typeof address === 'object' && address ? address.port : 0}`
+  books.moveTo(`http://${options.host ?? '127.0.0.1'}:${typeof address === 'object' && address ? address.port : 0}`)
 
   const psp: SimulatedPsp = {
-    baseUrl: desk.baseUrl,
+    baseUrl: books.baseUrl,
     sessions,
     refunds,
     requests,
     switches,
-    config: () => dialect.configOf(desk),
+    config: () => books.config(),
     async end(sessionId, status, amountCent) {
-      const session = sessions.get(sessionId)
-      if (!session) throw new Error(`no session ${sessionId}`)
-      if (status === 'paid') {
-        session.paidCent = amountCent ?? session.amountCent
-        if (session.status !== 'paid') session.status = dialect.capturesLater ? 'approved' : 'paid'
-      } else session.status = status
-      const notification = dialect.notificationOf(session, desk)
+      const notification = books.end(sessionId, status, amountCent)
       if (!notification) return []
       if (!switches.keep) return deliver(notification)
       kept.push(notification)
@@ -154,18 +117,12 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
       return statuses
     },
     forge(sessionId) {
-      const session = sessions.get(sessionId)
-      if (!session) throw new Error(`no session ${sessionId}`)
-      const paid: SimulatedSession = { ...session, status: 'paid', paidCent: session.amountCent }
-      const notification = dialect.notificationOf(paid, { ...desk, secret: desk.secret.replace(/.$/, (last) => (last === '0' ? '1' : '0')) })
+      const notification = books.forge(sessionId)
       return notification ? post(options.notifyUrl(), notification.body, notification.headers) : Promise.resolve(400)
     },
     async failRefund(refundId) {
-      const refund = refunds.find((each) => each.id === refundId)
-      const session = refund && sessions.get(refund.sessionId)
-      if (!refund || !session || !dialect.refundNotificationOf) return undefined
-      refund.status = 'failed'
-      return deliver(dialect.refundNotificationOf(refund, session, desk))
+      const notification = books.failRefund(refundId)
+      return notification && deliver(notification)
     },
     release() {
       for (const response of held) response.destroy()
@@ -177,37 +134,6 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
     },
   }
   return psp
-}
-
-function newDesk({ dialect, nowMs, secret = DIALECTS[dialect].example.secret, apiKey = DIALECTS[dialect].example.apiKey }: PspOptions) {
-  const sessions = new Map<string, SimulatedSession>()
-  const refunds: SimulatedRefund[] = []
-  let count = 0
-  const desk: PspDesk & { baseUrl: string } = {
-    baseUrl: '',
-    secret,
-    apiKey,
-    sessions,
-    refunds,
-    nowMs,
-    next: () => ++count,
-    open(wish) {
-      const session: SimulatedSession = { charge: '', ...wish, status: 'open', paidCent: 0 }
-      sessions.set(session.id, session)
-      return session
-    },
-    capture(session) {
-      session.status = 'paid'
-    },
-    giveBack(session, amountCent, { id, key }) {
-      const gone = refunds.filter((refund) => refund.sessionId === session?.id && refund.status === 'done').reduce((sum, refund) => sum + refund.amountCent, 0)
-      if (session?.status !== 'paid' || !(amountCent > 0) || gone + amountCent > session.paidCent) return undefined
-      const refund: SimulatedRefund = { id, sessionId: session.id, amountCent, key, status: 'done' }
-      refunds.push(refund)
-      return refund
-    },
-  }
-  return { desk, sessions, refunds }
 }
 
 function send(response: ServerResponse, { status, body, headers }: PspAnswer): void {

@@ -1,5 +1,5 @@
-import type { Shop } from './genesis.ts'
 import { runSeed, type SeedOptions, type SeedResult } from './run-seed.ts'
+import type { Shops } from './shops.ts'
 import type { Trouble } from './troubles.ts'
 
 /** Many worlds, one after the other. */
@@ -29,13 +29,13 @@ export interface CampaignResult {
 }
 
 /** Runs worlds with consecutive seeds. */
-export async function campaign(shop: Shop, options: CampaignOptions): Promise<CampaignResult> {
+export async function campaign(shops: Shops, options: CampaignOptions): Promise<CampaignResult> {
   const failed: SeedResult[] = []
   const unlike: number[] = []
   let [count, ranTwice, steps, virtualMs] = [0, 0, 0, 0]
   for (let seed = options.firstSeed; count < options.seeds; seed += options.step ?? 1) {
     const world: SeedOptions = { seed, liveness: options.liveness, ...(options.troubles && { troubles: options.troubles }) }
-    const result = await runSeed(shop, world)
+    const result = await runSeed(shops, world)
     count++
     steps += result.steps
     virtualMs += result.virtualMs
@@ -43,7 +43,7 @@ export async function campaign(shop: Shop, options: CampaignOptions): Promise<Ca
     const isTwice = options.twiceEvery > 0 && count % options.twiceEvery === 1 % options.twiceEvery
     if (isTwice) {
       ranTwice++
-      if ((await runSeed(shop, world)).hash !== result.hash) unlike.push(seed)
+      if ((await runSeed(shops, world)).hash !== result.hash) unlike.push(seed)
     }
     options.onSeed?.(result, { ranTwice: isTwice, isUnlike: unlike.at(-1) === seed })
     if (options.untilFirst && (failed.length > 0 || unlike.length > 0)) break
@@ -52,10 +52,10 @@ export async function campaign(shop: Shop, options: CampaignOptions): Promise<Ca
 }
 
 /** The fewest kinds of trouble with which a failed seed still fails in the same way, and how it went then. */
-export async function fewestTroubles(shop: Shop, failed: SeedResult, liveness: boolean, keepLines: number): Promise<SeedResult> {
+export async function fewestTroubles(shops: Shops, failed: SeedResult, liveness: boolean, keepLines: number): Promise<SeedResult> {
   const wanted = failed.violations[0]?.invariant
   const again = async (troubles: readonly Trouble[]) => {
-    const result = await runSeed(shop, { seed: failed.seed, liveness, troubles, keepLines })
+    const result = await runSeed(shops, { seed: failed.seed, liveness, troubles, keepLines })
     return result.violations[0]?.invariant === wanted ? result : undefined
   }
   let best = failed

@@ -56,8 +56,14 @@ interface Watch {
   heads: Statement<[], { ledger_id: string; last_seq: number }>
 }
 
+export interface CloudListeners {
+  onGrant?(db: Connection, nonce: string): void
+  /** A purchase has become paid. */
+  onPaid?(db: Connection, purchaseId: string): void
+}
+
 /** An oracle for the cloud; `reads` made anew for every connection. */
-export function cloudOracle(core: Core, onGrant: (db: Connection, nonce: string) => void = () => undefined): CloudOracle {
+export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = () => undefined }: CloudListeners = {}): CloudOracle {
   const tokenEnds = new Map<string, number>()
   /** What whoever shows a token is told of. */
   const events = new Set<string>()
@@ -128,6 +134,7 @@ export function cloudOracle(core: Core, onGrant: (db: Connection, nonce: string)
         const wrong = forbidden(change)
         if (wrong !== undefined) core.violate('I15', wrong)
         const cancelled = change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
+        if (change.kind === 'purchase' && change.became === 'SUCCESS') onPaid(db, change.id)
         if (cancelled) denied.set(cancelled.cti, cancelled.deny_seq)
         core.trace.note('cloud', `${change.kind} ${change.id.slice(-16)}: ${change.was} → ${change.became}`)
       }

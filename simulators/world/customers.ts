@@ -5,6 +5,7 @@ import type { Core } from './core.ts'
 import type { Shop } from './genesis.ts'
 import type { Json, Merchant } from './merchant.ts'
 import type { Pace } from './pace.ts'
+import type { Till } from './till.ts'
 
 /**
  *   basket ─ check in ─ check out ─ pay ─┬─ station · token at the station · detacher · device without agent ─┬─ gate
@@ -42,11 +43,12 @@ export interface CustomerParts {
   pace: Pace
   /** People show the same receipt at both agents, tag by tag: where it matters which of them is asked. */
   isTrying: boolean
+  till: Till
   restores(): number
 }
 
 /** The people of one world. */
-export function customers({ core, shop, merchant, stranger, agents, pace, isTrying, restores }: CustomerParts): Customers {
+export function customers({ core, shop, merchant, stranger, agents, pace, isTrying, till, restores }: CustomerParts): Customers {
   const world = core.chance.fork('customers')
   const paid = new Set<string>()
   const cancelled = new Set<string>()
@@ -72,18 +74,17 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
     const purchaseId = String(started.body['transactionId'])
     await linger(chance)
     if (chance.happens(0.1)) {
-      await merchant.call('completeTestCheckout', { transactionId: purchaseId, result: 'declined' })
+      await till.decline(started.body, chance)
       // Nobody has paid: whoever asks all the same gets nothing (I7).
       await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.station })
       // And nobody pays what has ended (I15).
-      await merchant.call('completeTestCheckout', { transactionId: purchaseId })
+      await till.pay(started.body, chance)
       return undefined
     }
     // Some are impatient, and ask before they have paid.
     if (chance.happens(0.2)) await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.alone })
     const before = restores()
-    const done = await merchant.call('completeTestCheckout', { transactionId: purchaseId })
-    if (!done?.ok) return undefined
+    if (!(await till.pay(started.body, chance))) return undefined
     if (restores() === before) paid.add(purchaseId)
     const receipt = await merchant.call('generateReceiptQR', { purchaseId })
     return receipt?.ok ? { name, purchaseId, receipt: String(receipt.body['url']), epcs: tagged, units, chance } : undefined
@@ -139,6 +140,7 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
       const bought = await buy(name, chance)
       if (!bought) return
       if (chance.happens(0.3)) await changePolicy(chance)
+      if (shop.isLive && chance.happens(0.2)) await merchant.call('refundPayment', { purchaseId: bought.purchaseId, amount: chance.between(1, 900) / 100 })
       const uses = chance.between(1, 3)
       for (let n = 0; n < uses; n++) {
         await linger(chance)
@@ -162,9 +164,9 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
       const product = chance.one(shop.products)
       const session = await merchant.call('checkIn', { storeId: shop.storeId })
       const started = session?.ok ? await merchant.call('startCheckout', { sessionId: session.body['sessionId'], items: [{ ean: product.ean, quantity: 1 }] }) : undefined
+      const isPaid = started?.ok === true && (await till.pay(started.body, chance, { isProbe: true }))
       const purchaseId = started?.ok ? started.body['transactionId'] : undefined
-      const done = await merchant.call('completeTestCheckout', { transactionId: purchaseId })
-      const receipt = done?.ok ? await merchant.call('generateReceiptQR', { purchaseId }) : undefined
+      const receipt = isPaid ? await merchant.call('generateReceiptQR', { purchaseId }) : undefined
       if (!receipt?.ok) return 'nothing can be bought'
       const answer = await devices.ask(agents[0], { deviceId: shop.devices.station, action: 'deactivate_label', receipt: String(receipt.body['url']), identifiers: {} })
       return answer?.outcome === 'confirmed' ? undefined : `a paid label is not deactivated: ${answer?.reason ?? answer?.outcome ?? 'no answer'}`

@@ -7,6 +7,7 @@ import type { Core } from './core.ts'
 import type { Customers } from './customers.ts'
 import type { Shop } from './genesis.ts'
 import type { LedgerOracle } from './ledger-oracle.ts'
+import type { MoneyOracle } from './money-oracle.ts'
 import type { Receiver } from './receiver.ts'
 
 /** What is looked at when a world has come to rest. */
@@ -17,6 +18,8 @@ export interface EndParts {
   ledgers: ReadonlyMap<string, LedgerOracle>
   people: Pick<Customers, 'paid' | 'cancelled' | 'told'>
   receiver: Receiver
+  /** Of a live shop. */
+  money: MoneyOracle | undefined
   shop: Shop
 }
 
@@ -60,6 +63,8 @@ export function isSettled(parts: EndParts): string | undefined {
   // Of those that are not in this world none will ever come: for them it waits just so long.
   const awaited = waits.find(({ agentId }) => isAwaited || agents.some(({ identity }) => identity.agentId === agentId))
   if (awaited) return `the restored cloud waits for ${awaited.name}`
+  const money = parts.money?.unsettled(db, nowMs)
+  if (money !== undefined) return money
   const unplanned = db.prepare<[number], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE seq IS NULL AND at_ms < ?').get(nowMs - LATE_MS)?.n ?? 0
   if (unplanned > 0) return `${unplanned} events were never planned`
   const late = db.prepare<[number], { n: number }>("SELECT COUNT(*) AS n FROM webhook_delivery WHERE status = 'pending' AND due_ms < ?").get(nowMs - LATE_MS)?.n ?? 0
@@ -104,8 +109,9 @@ export function checkEnd(parts: EndParts): void {
   const known = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM outbox_event WHERE event_id = ?')
   for (const id of parts.receiver.posted) if (known.get(id)?.n !== 1) core.violate('I12', `${id} was posted and is no event`)
   // Everybody checks in once and checks out once, however often they had to ask.
-  const doubled = db.prepare<[], { session_id: string; n: number }>('SELECT session_id, COUNT(*) AS n FROM purchase GROUP BY session_id HAVING COUNT(*) > 1').all()
+  const doubled = db.prepare<[], { session_id: string; n: number }>("SELECT session_id, COUNT(*) AS n FROM purchase WHERE status <> 'CANCELLED' GROUP BY session_id HAVING COUNT(*) > 1").all()
   for (const { session_id: session, n } of doubled) core.violate('I10', `one checkout of session ${session} made ${n} purchases`)
+  parts.money?.check(db)
   checkConservation(parts, db)
 }
 

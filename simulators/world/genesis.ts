@@ -1,7 +1,5 @@
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { ensureAccount } from '../../cloud/accounts/accounts.ts'
-import { createApiKey } from '../../cloud/accounts/api-keys.ts'
 import { loadKeyFiles, type KeyFiles } from '../../cloud/authority/key-files.ts'
 import { openConnection } from '../../cloud/persistence/sqlite.ts'
 import { readConfig, type AgentConfig } from '../../edge-agent/config.ts'
@@ -12,6 +10,7 @@ import { agentNode, ITEMS, LEDGER } from './agent-node.ts'
 import { chanceOf } from './chance.ts'
 import { CLOUD_DATABASE, CLOUD_ORIGIN, cloudNode, type CloudNode } from './cloud-node.ts'
 import type { Core } from './core.ts'
+import { callAs, found, type Until } from './founding.ts'
 import { request } from './http.ts'
 import { newLan } from './lan.ts'
 import { scheduler } from './scheduler.ts'
@@ -38,12 +37,16 @@ export interface Shop {
   readonly agents: readonly { readonly identity: Identity; readonly config: AgentConfig }[]
   readonly devices: { readonly station: string; readonly gate: string; readonly detacher: string; readonly alone: string }
   readonly products: readonly { readonly ean: string; readonly price: number }[]
+  /** Paid through a provider; else the sandbox, where no money moves. */
+  readonly isLive: boolean
+  /** Who may look at baskets before they are paid. */
+  readonly operatorId: string
   remove(): void
 }
 
 const GENESIS_SEED = 20_261_120
 const GENESIS_MS = Date.UTC(2026, 10, 20, 9)
-const WEBHOOK_URL = 'http://receiver.sim/untag'
+const WEBHOOK_URL = 'https://receiver.sim/untag'
 
 type Json = Record<string, unknown>
 
@@ -71,7 +74,7 @@ export function configOf(deviceIds: readonly { deviceId: string; isGate: boolean
 }
 
 /** Makes the shop in a new folder below `parent`. Takes a second or two. */
-export async function makeShop(parent: string, layout: Layout = TWO_AGENTS): Promise<Shop> {
+export async function makeShop(parent: string, { layout = TWO_AGENTS, isLive = false }: { layout?: Layout; isLive?: boolean } = {}): Promise<Shop> {
   const folder = mkdtempSync(join(parent, 'untag-world-'))
   const chance = chanceOf(GENESIS_SEED)
   const clock = scheduler(GENESIS_MS, chance.fork('scheduler'))
@@ -88,7 +91,7 @@ export async function makeShop(parent: string, layout: Layout = TWO_AGENTS): Pro
   const files = new Map<string, string>()
   const keyFiles = loadKeyFiles('', { read: (file) => files.get(file), write: (file, text) => void files.set(file, text) }, chance.fork('keys'))
   const cloud = cloudNode({ core, keyFiles, outgoing: { send: () => Promise.reject(new Error('nobody is told yet')) } })
-  const until = async <T>(work: Promise<T>): Promise<T> => {
+  const until: Until = async (work) => {
     let isDone = false
     const done = () => void (isDone = true)
     work.then(done, done)
@@ -97,15 +100,12 @@ export async function makeShop(parent: string, layout: Layout = TWO_AGENTS): Pro
   }
 
   await until(cloud.start())
-  const [key, foreignKey] = await until(makeAccounts(cloud))
-  await until(makeSmall(cloud))
+  const { key, storeId, foreignKey, foreignStoreId } = await found(cloud, until, isLive)
   const call = (by: string, operation: string, body: Json = {}) => until(callAs(cloud, by, operation, body))
-  const { stores } = (await call(key, 'fetchStores')) as { stores: { storeId: string; securityTagMode: string }[] }
-  const { stores: foreign } = (await call(foreignKey, 'fetchStores')) as { stores: { storeId: string }[] }
-  const storeId = stores.find((s) => s.securityTagMode === 'rfid')?.storeId ?? ''
   const { devices } = (await call(key, 'fetchDevices', { storeId })) as { devices: { deviceId: string; deviceType: string }[] }
   const deviceOf = (type: string) => devices.find((d) => d.deviceType === type)?.deviceId ?? ''
   const { deviceId: alone } = (await call(key, 'registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Ohne Agent', workflowType: 'staff_assisted' })) as { deviceId: string }
+  const { operatorId } = (await call(key, 'registerOperator', { storeId, name: 'Frau Petersen' })) as { operatorId: string }
   const { products } = (await call(key, 'fetchProducts', { storeId, limit: 500, category: 'bekleidung' })) as { products: { ean: string; price: number }[] }
   await call(key, 'registerWebhook', { url: WEBHOOK_URL, events: ['checkout.completed', 'securityTag.deactivated'], storeId })
   const named = { station: deviceOf('pos_deactivator'), gate: deviceOf('exit_gate'), detacher: deviceOf('self_checkout_detacher'), alone }
@@ -140,8 +140,10 @@ export async function makeShop(parent: string, layout: Layout = TWO_AGENTS): Pro
     keyFiles,
     key,
     foreignKey,
-    foreignStoreId: foreign[0]?.storeId ?? '',
+    foreignStoreId,
     storeId,
+    isLive,
+    operatorId,
     agents,
     devices: named,
     products: products.filter((p) => p.price > 20 && p.price < 150).sort((a, b) => (a.ean < b.ean ? -1 : 1)),
@@ -149,36 +151,7 @@ export async function makeShop(parent: string, layout: Layout = TWO_AGENTS): Pro
   }
 }
 
-async function makeAccounts({ running }: CloudNode): Promise<[string, string]> {
-  if (!running) throw new Error('the cloud is not up')
-  const { database, process } = running
-  const keyOf = (name: string) =>
-    database.write(async (db) => {
-      const { accountId } = await ensureAccount(db, name, 'GROW', process.platform)
-      return (await createApiKey(db, { accountId, kind: 'secret', mode: 'test', name: 'world' }, process.platform)).key
-    })
-  return [await keyOf('Hafenkante'), await keyOf('Fremdhandel')]
-}
-
-/** The sandbox has more on its shelves than a world looks at, and all of it would be copied, checked and told in each. */
-async function makeSmall({ running }: CloudNode): Promise<void> {
-  await running?.database.write(async (db) => {
-    await db.deleteFrom('protected_item').execute()
-    await db.deleteFrom('product_word').execute()
-    const sold = db.selectFrom('product').select('product_id').where('category', 'like', 'bekleidung%')
-    await db.deleteFrom('store_product').where('product_id', 'not in', sold).execute()
-    await db.deleteFrom('product').where('product_id', 'not in', sold).execute()
-  })
-}
-
-async function callAs(cloud: CloudNode, key: string, operation: string, body: Json): Promise<Json> {
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-  const answer = await cloud.answer({ url: `${CLOUD_ORIGIN}/api/v1/${operation}`, method: 'POST', headers, body: JSON.stringify(body) })
-  if (answer.status !== 200) throw new Error(`${operation} answered ${answer.status}: ${answer.text}`)
-  return JSON.parse(answer.text) as Json
-}
-
-async function enrolAt(cloud: CloudNode, core: Core, until: <T>(work: Promise<T>) => Promise<T>, { name, code, folder }: { name: string; code: string; folder: string }): Promise<Identity> {
+async function enrolAt(cloud: CloudNode, core: Core, until: Until, { name, code, folder }: { name: string; code: string; folder: string }): Promise<Identity> {
   const { platform } = cloud.process ?? {}
   if (!platform) throw new Error('the cloud is not up')
   const wire = newWire(`${name} enrols`, core)

@@ -11,13 +11,17 @@ import type { Core, Violation } from './core.ts'
 import { customers } from './customers.ts'
 import { isDiskFault } from './disk.ts'
 import { checkEnd, isForked, isSettled, type EndParts } from './end-checks.ts'
-import type { Shop } from './genesis.ts'
+import { PSP_NAMES } from '../services/psp-books.ts'
 import { homeOracle, receiptEnd } from './home-oracle.ts'
 import { newLan } from './lan.ts'
 import { ledgerOracle, type LedgerOracle } from './ledger-oracle.ts'
-import { merchant } from './merchant.ts'
+import { merchant, type Called } from './merchant.ts'
+import { moneyOracle } from './money-oracle.ts'
+import { provider, type Provider } from './provider.ts'
 import { receiver } from './receiver.ts'
 import { scheduler } from './scheduler.ts'
+import type { Shops } from './shops.ts'
+import { liveTill, testTill } from './till.ts'
 import { paceOf } from './pace.ts'
 import { newTrace } from './trace.ts'
 import { makeTroubles, troublesOf, type Trouble } from './troubles.ts'
@@ -54,10 +58,12 @@ const WARM_UP_MS = 4_000
 const HEALED_WITHIN_MS = 30 * MINUTE_MS
 
 /** Runs one world: the same seed, the same world. The first violation ends it. */
-export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedResult> {
+export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedResult> {
   const { seed, liveness } = options
   const chance = chanceOf(seed)
   const plan = chance.fork('plan')
+  const kinds = options.troubles ?? troublesOf(plan)
+  const shop = await shops.of(kinds.includes('provider'))
   const violations: Violation[] = []
   const clock = scheduler(shop.startMs, chance.fork('scheduler'))
   const trace = newTrace(() => clock.nowMs, shop.startMs, options.keepLines ?? 60)
@@ -73,7 +79,6 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     },
     crashRate: 0,
   }
-  const kinds = options.troubles ?? troublesOf(plan)
   const pace = paceOf(plan, liveness)
   const isOver = () => violations.length > 0
 
@@ -91,7 +96,9 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
   }
 
   const saved = backups(() => ({ core, cloud, cloudWatch, people, answers, receiver: posts, homes, ledgers, isClockWrong: kinds.includes('cloud-clock') }))
-  const cloudWatch = cloudOracle(core, saved.granted)
+  const psp = shop.isLive ? provider(core, plan.one(PSP_NAMES), shop, () => cloud) : undefined
+  const money = psp && moneyOracle(core, psp)
+  const cloudWatch = cloudOracle(core, { onGrant: saved.granted, ...(money && { onPaid: money.paid }) })
   const answers = answerOracle(core)
   const posts = receiver(core, () => disturbances)
   const startCloud = () => {
@@ -105,7 +112,7 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
   const cloud = cloudNode({
     core,
     keyFiles: shop.keyFiles,
-    outgoing: posts.outgoing,
+    outgoing: { send: (asked, signal) => (psp && asked.url.startsWith(psp.books.baseUrl) ? psp : posts).outgoing.send(asked, signal) },
     template: shop.templates.cloud,
     onCommit: cloudWatch.committed,
     onAnswer: answers.answered,
@@ -168,18 +175,28 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
   const shopWire = newWire('shop', core)
   const parts = { core, server: cloud, wire: shopWire }
   const manager = merchant({ ...parts, name: 'manager', apiKey: shop.key })
+  const program = merchant({ ...parts, name: 'merchant', apiKey: shop.key })
   const people = customers({
     core,
     shop,
-    merchant: merchant({ ...parts, name: 'merchant', apiKey: shop.key }),
+    merchant: program,
+    till: psp ? liveTill(core, shop, program, psp) : testTill(program),
     stranger: merchant({ ...parts, name: 'stranger', apiKey: shop.foreignKey }),
     agents,
     pace,
     isTrying: kinds.includes('home') || kinds.includes('restore') || kinds.includes('rollback'),
     restores: () => saved.restores,
   })
-  const end: EndParts = { core, cloud, agents, ledgers, people, receiver: posts, shop }
+  const end: EndParts = { core, cloud, agents, ledgers, people, receiver: posts, money, shop }
   trace.note('world', `${count} agents, ${pace.name}, troubles: ${kinds.join(', ') || 'none'}`)
+
+  /** The shop's manager says how it is paid. */
+  async function configure({ name, books }: Provider): Promise<void> {
+    let answer: Called | undefined
+    void manager.call('configurePSP', { storeId: shop.storeId, provider: name, config: books.config() }).then((called) => void (answer = called))
+    await clock.run(clock.nowMs + MINUTE_MS, () => isOver() || answer !== undefined)
+    if (answer?.ok !== true) core.violate('fault', `the provider ${name} is not taken: ${JSON.stringify(answer)}`)
+  }
 
   /** On a good day everything works, whatever was before. */
   async function probe(): Promise<void> {
@@ -197,7 +214,8 @@ export async function runSeed(shop: Shop, options: SeedOptions): Promise<SeedRes
     startCloud()
     for (const node of agents) node.start()
     await clock.run(clock.nowMs + WARM_UP_MS, isOver)
-    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, backUpCloud: saved.make, copyAgent: saved.copyAgent, onRevoked: answers.forget, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
+    if (psp) await configure(psp)
+    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, provider: psp, backUpCloud: saved.make, copyAgent: saved.copyAgent, onRevoked: answers.forget, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
     let inside = pace.visitors
     for (let n = 0; n < pace.visitors; n++) {
       clock.after(plan.between(1, pace.comeWithinMs), () => {

@@ -9,15 +9,22 @@ import { keyTroubles } from './key-troubles.ts'
 import type { Lan } from './lan.ts'
 import type { Merchant } from './merchant.ts'
 import type { Pace } from './pace.ts'
+import type { Provider } from './provider.ts'
 import type { Receiver } from './receiver.ts'
 import { FINE_WEATHER, type Wire } from './wire.ts'
 
 /** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
-export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys'] as const
+export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys', 'provider'] as const
 export type Trouble = (typeof TROUBLES)[number]
 
 /** Kinds that few worlds have, and mostly one of them only: they would make all of them longer. */
-const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys'])
+const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys', 'provider'])
+
+/**
+ * When cloud and agent are both put back nobody knows any more what was used; and what a lost cloud has paid out only its
+ * provider knows (docs/backup.md).
+ */
+const NEVER_TOGETHER: readonly (readonly Trouble[])[] = [['restore', 'rollback'], ['restore', 'provider']]
 
 /** What a world is made of. */
 export interface Surroundings {
@@ -31,6 +38,8 @@ export interface Surroundings {
   shop: Shop
   actuators: Actuators
   receiver: Receiver
+  /** Of a live shop. */
+  provider: Provider | undefined
   /** Makes a backup of the cloud; what it answers puts the cloud back to it. */
   backUpCloud(): () => void
   /** Copies the disk of an agent; what it answers puts the agent back to that. */
@@ -61,16 +70,15 @@ export function troublesOf(chance: Chance): Trouble[] {
   if (!chance.happens(RARE_WORLDS)) return common
   const first = chance.one([...RARE])
   const second = chance.happens(SECOND_RARE) ? chance.one([...RARE]) : first
-  // When cloud and agent are both put back nobody knows any more what was used.
-  const bothForget = first !== second && [first, second].every((kind) => kind === 'restore' || kind === 'rollback')
-  return [...common, ...new Set(bothForget ? [first] : [first, second])]
+  const isNever = NEVER_TOGETHER.some((pair) => pair.includes(first) && pair.includes(second) && first !== second)
+  return [...common, ...new Set(isNever ? [first] : [first, second])]
 }
 
 /** Starts to make trouble, as often and for as long as the pace says. */
 export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { troubleEveryMs, troubleLastsMs }: Pace): Troubles {
   const { core, cloud, agents, actuators, receiver } = world
   const chance = core.chance.fork('troubles')
-  const wires = [...agents.map((a) => a.wire), world.shopWire, world.lan.wire]
+  const wires = [...agents.map((a) => a.wire), world.shopWire, world.lan.wire, ...(world.provider ? [world.provider.wire] : [])]
   const keys = keyTroubles(world, chance)
   let isOver = false
   let isBackedUp = false
@@ -146,6 +154,13 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
     receiver() {
       receiver.trouble = chance.next()
       forAWhile(() => void (receiver.trouble = 0))
+    },
+    provider() {
+      const { provider } = world
+      if (!provider) return
+      note('the payment service provider has troubles')
+      provider.trouble = chance.next()
+      forAWhile(() => void (provider.trouble = 0))
     },
     lan() {
       note('the agents do not reach each other')
@@ -224,6 +239,7 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
       }
       actuators.trouble = 0
       receiver.trouble = 0
+      world.provider?.heal()
     },
   }
 }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { PSP_NAMES } from '../../simulators/services/psp.ts'
+import { PSP_NAMES } from '../../simulators/services/psp-books.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { openPaidStore, PRODUCT, type PaidStore } from '../support/paid-store.ts'

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { PROVIDERS } from '../../cloud/payments/providers.ts'
 import { ProviderFault } from '../../cloud/payments/provider.ts'
-import { PSP_NAMES, simulatedPsp } from '../../simulators/services/psp.ts'
+import { simulatedPsp } from '../../simulators/services/psp.ts'
+import { PSP_NAMES } from '../../simulators/services/psp-books.ts'
 
 /** Whatever a stranger sends: a provider that was not asked, or knows of nothing, makes nothing of it. */
 describe.each(PSP_NAMES)('what strangers send in the name of %s', (name) => {

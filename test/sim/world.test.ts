@@ -1,11 +1,11 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { campaign, fewestTroubles } from '../../simulators/world/campaign.ts'
 import { chanceOf } from '../../simulators/world/chance.ts'
 import { BUGS } from '../../simulators/world/bug-bank.ts'
-import { makeShop, type Shop } from '../../simulators/world/genesis.ts'
+import { shopsIn } from '../../simulators/world/shops.ts'
 import { runSeed } from '../../simulators/world/run-seed.ts'
 import { scheduler } from '../../simulators/world/scheduler.ts'
 import { runSim } from '../support/sim-process.ts'
@@ -16,42 +16,44 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** A few worlds for every change; `npm run sim` runs as many as there is time for. */
 describe('simulated worlds', () => {
-  let shop: Shop
-  beforeAll(async () => {
-    shop = await makeShop(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
-  })
-  afterAll(() => shop.remove())
+  const shops = shopsIn(existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
+  afterAll(() => shops.remove())
 
   it('are the same when they run twice, and others with another seed', { timeout: 120_000 }, async () => {
-    const [first, again, other] = [await runSeed(shop, { seed: 3, liveness: false }), await runSeed(shop, { seed: 3, liveness: false }), await runSeed(shop, { seed: 4, liveness: false })]
+    const [first, again, other] = [await runSeed(shops, { seed: 3, liveness: false }), await runSeed(shops, { seed: 3, liveness: false }), await runSeed(shops, { seed: 4, liveness: false })]
     expect(again.hash).toBe(first.hash)
     expect(again.steps).toBe(first.steps)
     expect(other.hash).not.toBe(first.hash)
   })
 
   it('hold what must hold whatever goes wrong', { timeout: 300_000 }, async () => {
-    const { failed, unlike, seeds } = await campaign(shop, { firstSeed: 1_000, seeds: 5, liveness: false, twiceEvery: 0, untilFirst: true })
+    const { failed, unlike, seeds } = await campaign(shops, { firstSeed: 1_000, seeds: 5, liveness: false, twiceEvery: 0, untilFirst: true })
     expect(failed.flatMap((f) => f.violations)).toEqual([])
     expect(unlike).toEqual([])
     expect(seeds).toBe(5)
   })
 
   it('come right by themselves once all is well', { timeout: 300_000 }, async () => {
-    const { failed } = await campaign(shop, { firstSeed: 2_000, seeds: 2, liveness: true, twiceEvery: 0, untilFirst: true })
+    const { failed } = await campaign(shops, { firstSeed: 2_000, seeds: 2, liveness: true, twiceEvery: 0, untilFirst: true })
+    expect(failed.flatMap((f) => f.violations)).toEqual([])
+  })
+
+  it('sell what was paid, or give the money back, whatever goes wrong with the provider', { timeout: 300_000 }, async () => {
+    const { failed } = await campaign(shops, { firstSeed: 3_000, seeds: 3, liveness: true, twiceEvery: 0, untilFirst: true, troubles: ['provider', 'cloud-crash', 'weather'] })
     expect(failed.flatMap((f) => f.violations)).toEqual([])
   })
 
   it('go on working while nothing goes wrong', { timeout: 120_000 }, async () => {
-    const { violations, lines } = await runSeed(shop, { seed: 5, liveness: true, troubles: [], keepLines: 100_000 })
+    const { violations, lines } = await runSeed(shops, { seed: 5, liveness: true, troubles: [], keepLines: 100_000 })
     expect(violations).toEqual([])
     expect(lines.some((line) => /deactivate_label: yes, confirmed/.test(line))).toBe(true)
   })
 
   it('tell a failure with the fewest troubles that bring it about', { timeout: 300_000 }, async () => {
-    const result = await runSeed(shop, { seed: 6, liveness: false, troubles: ['broker', 'devices'] })
+    const result = await runSeed(shops, { seed: 6, liveness: false, troubles: ['broker', 'devices'] })
     const failed = { ...result, violations: [{ invariant: 'I1' as const, detail: 'made up', atMs: 0 }] }
     // Nothing fails in truth, so nothing can be left out.
-    expect((await fewestTroubles(shop, failed, false, 10)).troubles).toEqual(['broker', 'devices'])
+    expect((await fewestTroubles(shops, failed, false, 10)).troubles).toEqual(['broker', 'devices'])
   })
 })
 

@@ -1,5 +1,6 @@
 import { listen } from '../../bin/http-server.ts'
-import { simulatedPsp, type PspName, type SimulatedPsp } from '../../simulators/services/psp.ts'
+import { simulatedPsp, type SimulatedPsp } from '../../simulators/services/psp.ts'
+import type { PspName } from '../../simulators/services/psp-books.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { startTestCloud, type Json, type TestCloud } from './cloud.ts'
 import type { DatabaseKind } from './databases.ts'

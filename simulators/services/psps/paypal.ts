@@ -10,7 +10,17 @@ import { idIn, JSON_TYPE, jsonOf, type PspAnswer, type PspDesk, type PspDialect,
 
 const CLIENT = 'AeA1QIZXiflr1_-untag'
 const TOKEN = 'A21AAFEpH4PsADK7qSS7pSRsgzfENtu'
-const KEYS = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+let keys: ReturnType<typeof newKeys> | undefined
+
+function newKeys() {
+  return generateKeyPairSync('rsa', { modulusLength: 2_048 })
+}
+
+/** Made when they are needed: it takes a while. */
+function keysOf() {
+  keys ??= newKeys()
+  return keys
+}
 
 interface Wish {
   intent: string
@@ -52,7 +62,7 @@ function signed(event_type: string, resource_type: string, resource: object, des
   const id = `69cd13f0-d67a-11e5-baa3-${String(desk.next()).padStart(12, '0')}`
   const time = new Date(desk.nowMs()).toISOString()
   const body = JSON.stringify({ id: `WH-${id.slice(-6)}`, event_version: '1.0', create_time: time, resource_type, event_type, resource })
-  const signature = createSign('RSA-SHA256').update(`${id}|${time}|${desk.secret}|${crc32(body)}`).sign(KEYS.privateKey, 'base64')
+  const signature = createSign('RSA-SHA256').update(`${id}|${time}|${desk.secret}|${crc32(body)}`).sign(keysOf().privateKey, 'base64')
   const transmission = { 'paypal-transmission-id': id, 'paypal-transmission-time': time, 'paypal-transmission-sig': signature, 'paypal-auth-algo': 'SHA256withRSA' }
   return { body, headers: { ...JSON_TYPE, ...transmission, 'paypal-cert-url': 'https://api.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77' } }
 }
@@ -68,7 +78,7 @@ interface Question {
 function isGenuine(body: string, { secret }: PspDesk): boolean {
   const { transmission_id: id, transmission_time: time, transmission_sig: signature = '', webhook_id: webhookId, webhook_event: event } = jsonOf<Question>(body)
   const text = `${id}|${time}|${webhookId}|${crc32(JSON.stringify(event))}`
-  return webhookId === secret && createVerify('RSA-SHA256').update(text).verify(KEYS.publicKey, signature, 'base64')
+  return webhookId === secret && createVerify('RSA-SHA256').update(text).verify(keysOf().publicKey, signature, 'base64')
 }
 
 export const PAYPAL: PspDialect = {
