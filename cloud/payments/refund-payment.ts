@@ -3,18 +3,21 @@ import { invalid, notFound, precondition } from '../operations/failure.ts'
 import { centsOf, Euros, eurosOf, Id, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { assertOperator } from '../protection/store-operator.ts'
 import { cancelPurchase } from '../scan-and-go/cancel-purchase.ts'
 import { depositsOn } from '../scan-and-go/deposit.ts'
 import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'
 import { toPurchase, type WholePurchase } from '../scan-and-go/present.ts'
 import { Purchase } from '../scan-and-go/schema.ts'
 import { appliedPaymentOf, findRefund, refundsOf } from './queries.ts'
-import { insertRefund, remainingCent, returnedLines, reviveRefund } from './refunds.ts'
+import { insertRefund, releaseRefund, remainingCent, returnedLines, reviveRefund } from './refunds.ts'
 import { returnItems } from './return-items.ts'
 import { emitRefunded } from './refunded.ts'
 import { runnerOf } from './runner.ts'
 import { sendRefund } from './send-refund.ts'
 import { settleRefund } from './settle-refund.ts'
+import { settleWhole } from './settle-whole.ts'
 
 const LINES_LIMIT = 500
 
@@ -25,6 +28,7 @@ const Request = z.strictObject({
   amount: Euros.refine((euros) => euros > 0, 'must be over 0').optional().describe('EUR; with `itemLineIds` instead of what those lines cost.'),
   itemLineIds: z.array(Id).min(1).max(LINES_LIMIT).optional().describe('Lines whose items came back.'),
   reason: text(300).optional().describe('An internal note.'),
+  confirmedBy: Id.optional().describe('An operator of the store who has the goods in hand, or the tag still on them: the whole goes back now, without waiting for authorizations that are out and agents that are away.'),
 })
 
 export const refundPayment = operation({
@@ -33,7 +37,7 @@ export const refundPayment = operation({
   minimumPackage: 'GROW',
   summary: 'Gives a payment back, in whole or in part.',
   description:
-    'Whole (neither `amount` nor `itemLineIds`): as `markPurchaseCancelled`. With `itemLineIds`: those items become `returned` and nothing is released for them any more; the purchase stays. ' +
+    'Whole (neither `amount` nor `itemLineIds`): as `markPurchaseCancelled`; it waits until nothing can be released for it any more, unless staff confirm (`confirmedBy`). With `itemLineIds`: those items become `returned` and nothing is released for them any more; the purchase stays. ' +
     'With `amount` alone only money moves. A refund that the provider does not take at once is tried again for hours (`pending`); repeating a `failed` one tries again, and never pays twice.',
   refusals: ['purchase_not_refundable', 'already_refunded', 'refund_too_high', 'purchase_not_cancellable'],
   changes: true,
@@ -70,11 +74,28 @@ function shown(refund: RefundRow) {
 /** The refund that this request asks for; undefined where the whole of it is done without a provider. */
 async function beginRefund(call: Call, whole: WholePurchase, input: z.output<typeof Request>): Promise<RefundRow | undefined> {
   const { purchase } = whole
-  const refunds = await refundsOf(call.db, purchase.purchase_id)
-  if (purchase.status === 'CANCELLED') return refundAgain(call, whole, refunds)
-  if (input.amount !== undefined || input.itemLineIds !== undefined) return refundPart(call, whole, refunds, input)
-  await cancelPurchaseOnce(call, whole, input.reason)
+  const isPart = input.amount !== undefined || input.itemLineIds !== undefined
+  if (input.confirmedBy !== undefined) {
+    if (isPart) throw invalid('confirmedBy', 'is for the whole: a part does not wait')
+    await assertOperator(call, input.confirmedBy, purchase.store_id)
+  }
+  if (purchase.status === 'CANCELLED') {
+    const isDone = input.confirmedBy !== undefined && (await letGo(call, purchase)) === 'done'
+    return isDone ? undefined : refundAgain(call, whole, await refundsOf(call.db, purchase.purchase_id))
+  }
+  if (isPart) return refundPart(call, whole, await refundsOf(call.db, purchase.purchase_id), input)
+  const cancelled = await cancelPurchaseOnce(call, whole, input.reason)
+  if (input.confirmedBy !== undefined) await letGo(call, cancelled)
   return (await refundsOf(call.db, purchase.purchase_id)).findLast((row) => row.kind === 'whole' && row.state !== 'failed')
+}
+
+/** Staff vouch for the goods: what waits, waits no longer. `done`: nobody has to send anything. */
+async function letGo(call: Call, purchase: PurchaseRow): Promise<'done' | 'to_send' | 'nothing'> {
+  if (purchase.refund_status !== 'pending') return 'nothing'
+  const state = await releaseRefund(call, purchase)
+  if (state !== 'none') return 'to_send'
+  await settleWhole(call, purchase)
+  return 'done'
 }
 
 async function cancelPurchaseOnce(call: Call, { purchase }: WholePurchase, reason: string | undefined) {

@@ -1,9 +1,10 @@
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { Randomness } from '../../policy/platform.ts'
-import { notFound, precondition } from '../operations/failure.ts'
+import { precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { assertOperator } from '../protection/store-operator.ts'
 import { extendReservations } from '../stock/queries.ts'
 import { endUnpaid } from './end-unpaid.ts'
 import { isTest } from './present.ts'
@@ -40,8 +41,7 @@ export function firstState(reason: ApprovalReason | null, isLive: boolean, nowMs
 
 /** An operator of the store has looked: the payment may begin, or the purchase is over. */
 export async function decideApproval(call: Call, purchase: PurchaseRow, operatorId: string, isApproved: boolean): Promise<PurchaseRow> {
-  const operator = await call.db.selectFrom('operator').select(['store_id', 'removed_ms']).where('operator_id', '=', operatorId).executeTakeFirst()
-  if (operator?.store_id !== purchase.store_id || operator.removed_ms !== null) throw notFound('operator')
+  await assertOperator(call, operatorId, purchase.store_id)
   if (purchase.status !== 'CREATED' || purchase.approval !== 'awaiting') {
     throw precondition('not_awaiting_approval', `a purchase that is ${purchase.status} awaits no approval`)
   }

@@ -39,8 +39,8 @@ const LATE_MS = 60_000
 const PAYMENTS = `SELECT payment_id AS paymentId, p.purchase_id AS purchaseId, provider_ref AS ref, amount_cent AS amountCent, state, applied, due_ms AS dueMs, status
   FROM payment p JOIN purchase u ON u.purchase_id = p.purchase_id`
 
-/** An oracle for the money of a live shop. */
-export function moneyOracle(core: Core, { books }: Pick<Provider, 'books'>): MoneyOracle {
+/** An oracle for the money of a live shop. `isEveryAgentHere`: all that were ever enrolled are in this world. */
+export function moneyOracle(core: Core, { books }: Pick<Provider, 'books'>, isEveryAgentHere: boolean): MoneyOracle {
   const violate = (detail: string) => core.violate('money', detail)
   const takenBy = (ref: string | null) => {
     const session = ref === null ? undefined : books.sessions.get(ref)
@@ -79,7 +79,8 @@ export function moneyOracle(core: Core, { books }: Pick<Provider, 'books'>): Mon
     unsettled(db, nowMs) {
       const count = (sql: string, ...values: number[]) => db.prepare<number[], { n: number }>(sql).get(...values)?.n ?? 0
       const held = count("SELECT COUNT(*) AS n FROM refund WHERE state = 'held'")
-      if (held > 0) return `${held} refunds are held`
+      // It waits for those that never come, until staff confirm.
+      if (held > 0 && isEveryAgentHere) return `${held} refunds are held`
       const refunds = count("SELECT COUNT(*) AS n FROM refund WHERE state = 'due' AND due_ms < ?", nowMs - LATE_MS)
       if (refunds > 0) return `${refunds} refunds are overdue`
       const payments = count("SELECT COUNT(*) AS n FROM payment WHERE state IN ('asking', 'open') AND due_ms < ?", nowMs - LATE_MS)

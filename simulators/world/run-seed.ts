@@ -96,8 +96,10 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   }
 
   const saved = backups(() => ({ core, cloud, cloudWatch, people, answers, receiver: posts, homes, ledgers, isClockWrong: kinds.includes('cloud-clock') }))
+  const isShared = plan.happens(0.7) || kinds.includes('home')
+  const count = isShared ? 2 : 1
   const psp = shop.isLive ? provider(core, plan.one(PSP_NAMES), shop, () => cloud) : undefined
-  const money = psp && moneyOracle(core, psp)
+  const money = psp && moneyOracle(core, psp, count === shop.agents.length)
   const cloudWatch = cloudOracle(core, { onGrant: saved.granted, ...(money && { onPaid: money.paid }) })
   const answers = answerOracle(core)
   const posts = receiver(core, () => disturbances)
@@ -130,8 +132,6 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   })
   const lan = newLan(core)
   const homes = homeOracle(core, ledgers, (cti) => receiptEnd(cloud.disk.reading, cti))
-  const isShared = plan.happens(0.7) || kinds.includes('home')
-  const count = isShared ? 2 : 1
   for (const [n, { identity, config }] of shop.agents.slice(0, count).entries()) {
     const name = `agent-${n + 1}`
     const ledger = ledgerOracle(name, core, {

@@ -108,6 +108,14 @@ onEveryDatabase('moves between agents', (kind) => {
     expect((await tokenFor(theirs, transactionId)).authorizationToken).toBeTypeOf('string')
   })
 
+  it('a cancelled purchase waits for all agents, unless staff confirm', async () => {
+    const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+    expect(await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })).toMatchObject({ refundStatus: 'pending' })
+    const { operatorId: confirmedBy } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
+    expect(await shop.ok('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
+    expect(await shop.call('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({ status: 409, body: { reason: 'already_refunded' } })
+  })
+
   it('moveReceiptHome: the new home waits until all others have the policy and have told every row, or are revoked', async () => {
     const first = await enrolTestAgent(shop, shop.otherStoreId)
     const next = await enrolTestAgent(shop, shop.otherStoreId)

@@ -208,6 +208,29 @@ onEveryDatabase('payments', (kind) => {
     await database.write((db) => db.deleteFrom('agent').execute())
   })
 
+  it('lets a held refund go at once when staff confirm', async () => {
+    const { database } = store.cloud.db
+    const first = await paid()
+    const second = await paid()
+    const nowMs = store.platform.clock.wall()
+    const { tenant } = await database.reads.selectFrom('store').select('tenant').where('store_id', '=', store.storeId).executeTakeFirstOrThrow()
+    const agent = { agent_id: 'agt_1', tenant, store_id: store.storeId, name: 'Kasse', x: 'x', ledger_id: 'l', generation: 1, last_seq: 0, head_hash: '', deny_seq: 0, item_seq: 0, enrolled_ms: nowMs, last_seen_ms: nowMs, revoked_ms: null }
+    await database.write((db) => db.insertInto('agent').values(agent).execute())
+    const { operatorId: confirmedBy } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Frau Petersen' })
+    const { operatorId: gone } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Herr Ohlsen' })
+    await store.ok('removeOperator', { operatorId: gone })
+    await store.ok('markPurchaseCancelled', { purchaseId: first.transactionId })
+    expect((await store.call('refundPayment', { purchaseId: first.transactionId, confirmedBy: gone })).status).toBe(404)
+    expect(await store.call('refundPayment', { purchaseId: second.transactionId, amount: 1, confirmedBy })).toMatchObject({ status: 400, body: { details: [{ path: 'confirmedBy' }] } })
+    // One that was cancelled before, and one that is cancelled with the same word; a second time nothing more happens.
+    for (const { transactionId } of [first, second]) {
+      expect(await store.ok('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refund: { status: 'done' } })
+      expect((await store.call('refundPayment', { purchaseId: transactionId, confirmedBy })).body).toMatchObject({ reason: 'already_refunded' })
+      expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
+    }
+    await database.write((db) => db.deleteFrom('agent').execute())
+  })
+
   it('refunds a part: lines or an amount, never more than was paid', async () => {
     const started = await paid(3)
     const { transactionId } = started
