@@ -1,4 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
+import type { Evidence } from '../../policy/journal.ts'
 import type { Core } from './core.ts'
 import type { Provider } from './provider.ts'
 
@@ -9,6 +10,10 @@ import type { Provider } from './provider.ts'
 export interface MoneyOracle {
   /** A purchase has become paid. */
   paid(db: Connection, purchaseId: string): void
+  /** Staff vouch for the goods of a purchase: its money need not wait. */
+  confirmed(purchaseId: string): void
+  /** An agent has used a right. */
+  used(db: Connection, evidence: Evidence): void
   /** Why money is not settled yet; undefined when it is. `nowMs`: by the cloud's clock. */
   unsettled(db: Connection, nowMs: number): string | undefined
   /** Once all is quiet. */
@@ -39,13 +44,16 @@ const LATE_MS = 60_000
 const PAYMENTS = `SELECT payment_id AS paymentId, p.purchase_id AS purchaseId, provider_ref AS ref, amount_cent AS amountCent, state, applied, due_ms AS dueMs, status
   FROM payment p JOIN purchase u ON u.purchase_id = p.purchase_id`
 
-/** An oracle for the money of a live shop. `isEveryAgentHere`: all that were ever enrolled are in this world. */
-export function moneyOracle(core: Core, { books }: Pick<Provider, 'books'>, isEveryAgentHere: boolean): MoneyOracle {
+/** An oracle for the money of a live shop. `isEveryAgentHere`: all that were ever enrolled are in this world. `isClockSure`: no clock goes wrong, and no agent forgets. */
+export function moneyOracle(core: Core, { books }: Pick<Provider, 'books'>, { isEveryAgentHere, isClockSure }: { isEveryAgentHere: boolean; isClockSure: boolean }): MoneyOracle {
+  const vouchedFor = new Set<string>()
   const violate = (detail: string) => core.violate('money', detail)
   const takenBy = (ref: string | null) => {
     const session = ref === null ? undefined : books.sessions.get(ref)
     return session?.status === 'paid' ? session : undefined
   }
+
+  const goneFrom = (sessionId: string) => books.refunds.filter((refund) => refund.sessionId === sessionId).reduce((sum, { amountCent }) => sum + amountCent, 0)
 
   function checkPayment(payment: Payment, refunds: readonly Refund[], isReported: boolean): void {
     const session = takenBy(payment.ref)
@@ -57,7 +65,7 @@ export function moneyOracle(core: Core, { books }: Pick<Provider, 'books'>, isEv
     }
     if (!session) return violate(`${paymentId} of ${purchaseId} is taken for paid, and the provider has no money of it`)
     const sumOf = (states: readonly string[]) => refunds.filter(({ state }) => states.includes(state)).reduce((sum, { amountCent }) => sum + amountCent, 0)
-    const gone = books.refunds.filter((refund) => refund.sessionId === session.id).reduce((sum, { amountCent }) => sum + amountCent, 0)
+    const gone = goneFrom(session.id)
     const underWay = refunds.filter(({ state, attempts }) => state === 'due' && attempts > 0).reduce((sum, { amountCent }) => sum + amountCent, 0)
     if (gone < sumOf(['done']) || gone > sumOf(['done']) + underWay) violate(`of ${purchaseId} ${gone} cents went back, and the cloud says ${sumOf(['done'])}, with ${underWay} under way`)
     const failed = refunds.find(({ state }) => state === 'failed')
@@ -75,6 +83,17 @@ export function moneyOracle(core: Core, { books }: Pick<Provider, 'books'>, isEv
       const payment = db.prepare<[string], Payment>(`${PAYMENTS} WHERE p.purchase_id = ? AND applied = 1`).get(purchaseId)
       const session = takenBy(payment?.ref ?? null)
       if (!session || session.paidCent !== payment?.amountCent) violate(`${purchaseId} is taken for paid, and the provider has ${session?.paidCent ?? 'nothing'} instead of ${payment?.amountCent ?? 'a payment'}`)
+    },
+    confirmed: (purchaseId) => void vouchedFor.add(purchaseId),
+    used(db, evidence) {
+      if (evidence.kind !== 'claim' || evidence.operatorId !== undefined || !isClockSure) return
+      const { nonce, source, receipt } = evidence
+      const cti = source === 'receipt' ? nonce : receipt?.cti
+      const purchase = db.prepare<[string, string], { id: string }>('SELECT purchase_id AS id FROM purchase WHERE cti = ? UNION SELECT purchase_id FROM protection_authorization WHERE nonce = ? AND purchase_id IS NOT NULL').get(cti ?? '', nonce)
+      if (!purchase || vouchedFor.has(purchase.id)) return
+      const payment = db.prepare<[string], Payment>(`${PAYMENTS} WHERE p.purchase_id = ? AND applied = 1`).get(purchase.id)
+      const session = takenBy(payment?.ref ?? null)
+      if (session && payment?.status === 'CANCELLED' && goneFrom(session.id) >= session.paidCent) violate(`the money of ${purchase.id} has gone back, and ${nonce} released something for it`)
     },
     unsettled(db, nowMs) {
       const count = (sql: string, ...values: number[]) => db.prepare<number[], { n: number }>(sql).get(...values)?.n ?? 0

@@ -99,7 +99,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   const isShared = plan.happens(0.7) || kinds.includes('home')
   const count = isShared ? 2 : 1
   const psp = shop.isLive ? provider(core, plan.one(PSP_NAMES), shop, () => cloud) : undefined
-  const money = psp && moneyOracle(core, psp, count === shop.agents.length)
+  const money = psp && moneyOracle(core, psp, { isEveryAgentHere: count === shop.agents.length, isClockSure: !kinds.some((kind) => kind === 'agent-clock' || kind === 'cloud-clock' || kind === 'rollback') })
   const cloudWatch = cloudOracle(core, { onGrant: saved.granted, ...(money && { onPaid: money.paid }) })
   const answers = answerOracle(core)
   const posts = receiver(core, () => disturbances)
@@ -137,6 +137,9 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     const ledger = ledgerOracle(name, core, {
       ...cloudWatch,
       lostWith: saved.lostWith,
+      onRow({ body: { evidence } }) {
+        if (money && evidence && cloud.disk.reading) money.used(cloud.disk.reading, evidence)
+      },
       isClockSure: () => !kinds.includes('cloud-clock') && agents[n]?.wasInTouch === true,
     })
     ledgers.set(name, ledger)
@@ -180,6 +183,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     core,
     shop,
     merchant: program,
+    vouch: (purchaseId) => money?.confirmed(purchaseId),
     till: psp ? liveTill(core, shop, program, psp) : testTill(program),
     stranger: merchant({ ...parts, name: 'stranger', apiKey: shop.foreignKey }),
     agents,
