@@ -64,7 +64,7 @@ async function makeSmall({ running }: CloudNode): Promise<void> {
   })
 }
 
-/** What a merchant does to open a shop, as docs/quick-start.md has it. */
+/** What a merchant and the operator of the cloud do to open a shop, and to fit it out. */
 async function goLive(cloud: CloudNode, until: Until, sandbox: Founded): Promise<Founded> {
   const admin = await until(keyOf(cloud, 'Operator', 'admin', 'live'))
   const call = (key: string | undefined, operation: string, body: Json) => until(callAs(cloud, key, operation, body))
