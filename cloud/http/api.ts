@@ -8,8 +8,8 @@ import type { Operation, Services } from '../operations/operation.ts'
 import { perform } from '../operations/perform.ts'
 import { performStream } from '../operations/perform-stream.ts'
 import type { Report } from '../operations/perform-steps.ts'
-import { WriterBusy } from '../persistence/group-commit.ts'
 import type { Database } from '../persistence/database.ts'
+import { asFailure } from './as-failure.ts'
 import { authenticate } from './authentication.ts'
 import { readJsonBody } from './body.ts'
 import { clientAddress } from './client-address.ts'
@@ -122,13 +122,4 @@ function pickCaller(caller: KeyCaller | AgentCaller | undefined, operation: Oper
   if (operation.callers.includes(caller.kind)) return caller
   const reason = `${caller.kind}_not_allowed`
   throw new Failure('permission-denied', `${operation.name} cannot be called with ${caller.kind === 'agent' ? "an agent's login" : `a ${caller.kind} key`}`, { reason })
-}
-
-function asFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error
-  if (error instanceof WriterBusy) return new Failure('unavailable', 'too many requests wait; try again', { retryAfter: 1 })
-  const code = (error as { code?: string } | null)?.code
-  if (code === '40001' || code === '40P01') return new Failure('unavailable', 'too many requests about the same thing; try again', { retryAfter: 1 })
-  if (code === 'SQLITE_FULL') return new Failure('unavailable', 'the disk is full', { reason: 'disk_full', retryAfter: 30 })
-  return new Failure('internal', 'internal error')
 }

@@ -4,11 +4,12 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import type { TimeClaims } from '../../policy/documents/store-documents.ts'
 import { newId } from '../../policy/ids.ts'
-import { Failure } from '../operations/failure.ts'
+import { ERROR_STATUS, Failure } from '../operations/failure.ts'
 import type { Operation, Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import { readPublicReceipt } from '../receipts/operations.ts'
 import { receiptText } from '../receipts/receipt-text.ts'
+import { asFailure } from './as-failure.ts'
 import { apiHandler } from './api.ts'
 import { assistanceRoutes } from './assistance.ts'
 import { checkoutRoutes } from './checkout.ts'
@@ -55,14 +56,16 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   assistanceRoutes(app, database, services, PAGE_HEADERS)
   app.notFound((c) => refuse(c, new Failure('not-found', 'there is nothing at this address; the API reference is at /docs')))
   app.onError((error, c) => {
-    services.log.error({ err: error, path: c.req.path }, 'a page failed')
-    return refuse(c, new Failure('internal', 'internal error'))
+    const failure = asFailure(error)
+    if (failure.code === 'internal') services.log.error({ err: error, path: c.req.path }, 'a page failed')
+    return refuse(c, failure)
   })
 
   function refuse(c: Context, failure: Failure): Response {
-    const status = failure.code === 'internal' ? 500 : failure.code === 'resource-exhausted' ? 429 : failure.code === 'unavailable' ? 503 : 404
     const requestId = newId('req', platform)
-    return c.json({ error: failure.message, code: failure.code, requestId }, status, { 'x-request-id': requestId })
+    const { retryAfter } = failure.extras
+    const headers = { 'x-request-id': requestId, ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }) }
+    return c.json({ error: failure.message, code: failure.code, requestId }, ERROR_STATUS[failure.code], headers)
   }
 
   function isTooFast(c: Context): boolean {

@@ -21,7 +21,7 @@ const BODY_LIMIT = 256 * 1024
 
 /**
  * What payment providers tell us: `{base_url}/notify/{provider}/{storeId}` (decisions §8). A notification that is not genuine is
- * 400 and leaves no trace; one that says nothing new is 200; one that could not be noted is 500, so that it is sent again.
+ * 400 and leaves no trace; one that says nothing new is 200; one that could not be noted is 5xx, so that it is sent again.
  */
 export function notificationRoutes(app: Hono, base: string, database: Database, services: Services, isTooFast: (c: Context) => boolean): void {
   app.post(`${base}/notify/:provider/:storeId`, async (c) => {

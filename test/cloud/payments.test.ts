@@ -208,6 +208,19 @@ onEveryDatabase('payments', (kind) => {
     await database.write((db) => db.deleteFrom('agent').execute())
   })
 
+  it('a notification that a full disk leaves no room for is 503, and good when it comes again', async () => {
+    const { database } = store.cloud.db
+    const started = await store.start()
+    const sessionId = await store.sessionOf(started.transactionId)
+    const write = database.write
+    database.write = () => Promise.reject(Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' }))
+    expect(await store.psp.end(sessionId, 'paid')).toEqual([503])
+    database.write = write
+    expect(await store.statusOf(started.transactionId)).toBe('PENDING_PAYMENT')
+    expect(await store.psp.end(sessionId, 'paid')).toEqual([200])
+    expect(await store.statusOf(started.transactionId)).toBe('SUCCESS')
+  })
+
   it('lets a held refund go at once when staff confirm', async () => {
     const { database } = store.cloud.db
     const first = await paid()
