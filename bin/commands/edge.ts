@@ -48,7 +48,7 @@ export async function enrolAgent(settings: { cloud: string; code: string; data: 
   try {
     const known = readIdentity(data, secretFiles)
     if (known && !settings.replace) throw new Error(`${data} holds agent ${known.agentId} already: choose another folder with --data, or replace that agent with --replace`)
-    const enrolled = await enrol({ ...settings, platform, fetch })
+    const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch })
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
     if (known) {
       takeOver(join(data, 'ledger.db'), known, enrolled.identity, enrolled.documents)

@@ -6,13 +6,10 @@ import { operation, type Call } from '../operations/operation.ts'
 import { nextOf } from '../operations/paging.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { homeGoneFrom } from '../protection/bind-device.ts'
-import { storeDocumentChanged } from '../protection/device-operations.ts'
-import { waitNoMoreFor } from '../protection/home-move.ts'
-import { callOffMovesTo } from '../protection/move-device.ts'
 import { acknowledgeAbout } from '../protection/exceptions.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
-import { endFork, forkSubject, listAgents, stateOf, writeRevoked } from './agent-queries.ts'
+import { endFork, forkSubject, listAgents, stateOf } from './agent-queries.ts'
+import { revoke } from './revoke-agent.ts'
 import { findAgent } from './sessions.ts'
 
 const DEFAULT_PAGE = 100
@@ -120,15 +117,4 @@ async function ownAgent(call: Call, agentId: string): Promise<{ agent: AgentRow;
   const agent = await findAgent(call.db, agentId)
   if (agent?.tenant !== knownCaller(call.caller).tenant) throw notFound('agent')
   return { agent, store: await ownStoreOf(call, agent.store_id, 'agent') }
-}
-
-async function revoke(call: Call, agent: AgentRow, store: StoreRow): Promise<AgentRow> {
-  await writeRevoked(call.db, agent.agent_id, call.nowMs)
-  await callOffMovesTo(call, agent.agent_id)
-  await waitNoMoreFor(call, agent.agent_id)
-  await homeGoneFrom(call, store, agent.agent_id)
-  await storeDocumentChanged(call, store.store_id)
-  call.changed(agent.agent_id)
-  call.afterCommit(() => call.services.agents.agentRevoked(agent.agent_id))
-  return { ...agent, revoked_ms: call.nowMs }
 }

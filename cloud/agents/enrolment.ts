@@ -12,6 +12,7 @@ import type { Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import type { AgentRow, EnrolmentCodeRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { formerOf, type Replacement } from './succession.ts'
 
 /**
  * `XXXX-XXXX-XXXX-FFFF-FFFF-FFFF-FFFF`: 60 random bits that the agent shows, and 80 bits of the root's
@@ -44,6 +45,7 @@ export interface EnrolmentRequest {
   publicJwk: { kty: 'OKP'; crv: 'Ed25519'; x: string }
   proof: string
   name?: string | undefined
+  replaces?: Replacement | undefined
 }
 
 /** The agent that this code and key make; the same code with the same key again is the same agent. */
@@ -67,7 +69,8 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
   }
   if (code.agent_id !== null) return sameAgent(call, code, x)
   if (await isKeyTaken(call.db, x, '')) throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
-  return makeAgent(call, code, request, proof.ledger)
+  const former = request.replaces && (await formerOf(call, code, request.replaces, proof.ledger))
+  return makeAgent(call, code, request, { ledger: proof.ledger, replaces: former?.agent_id ?? null })
 }
 
 /** Signed by the new key for this code; one of another time comes of a clock nobody has set, as machines without a battery have. */
@@ -86,7 +89,7 @@ async function sameAgent({ db }: Call, code: EnrolmentCodeRow, x: string): Promi
   return agent
 }
 
-async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentRequest, ledger: string): Promise<AgentRow> {
+async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentRequest, { ledger, replaces }: { ledger: string; replaces: string | null }): Promise<AgentRow> {
   const agent: AgentRow = {
     agent_id: newId('agt', call.services.platform),
     tenant: code.tenant,
@@ -108,6 +111,8 @@ async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentR
     fork_ms: null,
     state: null,
     resync: null,
+    replaces,
+    replaced_by: null,
   }
   await call.db.insertInto('agent').values(agent).execute()
   await raiseDocumentVersion(call.db, code.store_id)

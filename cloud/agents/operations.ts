@@ -25,6 +25,7 @@ import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
 import { greetLedger } from './greet-ledger.ts'
 import { noteSeen } from './agent-queries.ts'
+import { succeed } from './succession.ts'
 import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } from './sessions.ts'
 
 export const createEnrolmentCode = operation({
@@ -62,6 +63,10 @@ export const enrolEdgeAgent = operation({
     publicJwk: z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().max(64) }),
     proof: z.string().max(1_024).describe('enrol+jwt: {aud: base URL, codeHash, ledger}.'),
     name: text(120).optional(),
+    replaces: z
+      .strictObject({ agentId: Id, proof: z.string().max(1_024).describe('enrol+jwt of the former’s key, with the same claims.') })
+      .optional()
+      .describe('The agent whose ledger it goes on with: when it first logs in, devices, home and what was left to tell are its own, and the former is revoked.'),
   }),
   response: z.strictObject({
     ...Success,
@@ -116,6 +121,7 @@ export const agentLogin = operation({
     // Who does not exist gets a challenge too: the answer tells nobody which agents there are.
     if (assertion === undefined) return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
     const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
+    await succeed(call, agent)
     const ledger = await greetLedger(call, agent, claims, openedMs)
     await noteSeen(call.db, agentId, call.nowMs)
     const { accessToken, expiresMs } = await openLogin(call.db, agentId, random, call.nowMs)

@@ -21,6 +21,7 @@ import { REFUNDS_UNDER_WAY } from './migrations/0018-refunds-under-way.ts'
 import { RECONCILIATION } from './migrations/0020-reconciliation.ts'
 import { KEYS_AND_HOMES } from './migrations/0021-keys-and-homes.ts'
 import { RESTORES } from './migrations/0022-restores.ts'
+import { SUCCESSORS } from './migrations/0024-successors.ts'
 import { VOIDS_AND_MOVES } from './migrations/0023-voids-and-moves.ts'
 import type { Migration } from './migrations/migration.ts'
 
@@ -47,7 +48,7 @@ const MIGRATIONS: readonly Migration[] = [
   RECONCILIATION,
   KEYS_AND_HOMES,
   RESTORES,
-  VOIDS_AND_MOVES,
+  VOIDS_AND_MOVES, SUCCESSORS,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

@@ -2,7 +2,7 @@ import { precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { DeviceRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { raiseDocumentVersion } from '../stores/queries.ts'
+import { findStore, raiseDocumentVersion } from '../stores/queries.ts'
 import { beginHomeMove } from './home-move.ts'
 import { policyOf } from './policy.ts'
 
@@ -33,6 +33,14 @@ async function makeHome({ db }: Call, store: StoreRow, agentId: string): Promise
   const policy = policyOf(store)
   const moved = JSON.stringify({ ...policy, home: agentId, homeEpoch: policy.homeEpoch + 1 })
   await db.updateTable('store').set({ policy: moved }).where('store_id', '=', store.store_id).execute()
+}
+
+/** The home of before is gone, and this agent goes on with its ledger. */
+export async function takeHomeFrom(call: Call, storeId: string, agentId: string): Promise<void> {
+  const store = await findStore(call.db, storeId)
+  if (!store) return
+  await beginHomeMove(call, store, agentId)
+  await makeHome(call, store, agentId)
 }
 
 /** An agent is gone: where it was the home, receipts are redeemed at the cloud until another reports an exit gate. */

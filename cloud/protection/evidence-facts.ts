@@ -21,6 +21,8 @@ export interface EvidenceFacts {
   device(deviceId: string): Promise<DeviceRow | undefined>
   /** The agents of a store. */
   agentsOf(storeId: string): Promise<readonly string[]>
+  /** Whether what was given to `owner` is this witness's to tell: its own, or of one whose ledger it goes on with. */
+  isOwn(owner: string | null, witness: { agentId: string | null; storeId: string }): Promise<boolean>
 }
 
 export type ReceiptPurchase = Pick<PurchaseRow, 'purchase_id' | 'tenant' | 'store_id' | 'status' | 'cti' | 'receipt_exp'>
@@ -33,7 +35,7 @@ const purchasesWith = preparedForMany((db, ctis) =>
 const unitsWith = preparedForMany((db, ids) =>
   db.selectFrom('purchase_unit').select(['purchase_id', 'line_id', 'unit_no', 'receipt_index']).where('purchase_id', 'in', ids),
 )
-const agentsWith = prepared((db, p: { storeId: string }) => db.selectFrom('agent').select('agent_id').where('store_id', '=', p.storeId))
+const agentsWith = prepared((db, p: { storeId: string }) => db.selectFrom('agent').select(['agent_id', 'replaced_by']).where('store_id', '=', p.storeId))
 
 /** Facts of this transaction. */
 export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
@@ -41,7 +43,7 @@ export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
   const purchases = new Map<string, ReceiptPurchase | undefined>()
   const units = new Map<string, FactUnit[]>()
   const devices = new Map<string, DeviceRow | undefined>()
-  const agents = new Map<string, readonly string[]>()
+  const agents = new Map<string, ReadonlyMap<string, string | null>>()
 
   async function readAuthorizations(nonces: Iterable<string>): Promise<void> {
     const asked = [...nonces].filter((nonce) => !authorizations.has(nonce))
@@ -59,6 +61,13 @@ export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
     const asked = [...purchaseIds].filter((id) => !units.has(id))
     for (const id of asked) units.set(id, [])
     for (const row of await unitsWith(db, asked)) units.get(row.purchase_id)?.push(row)
+  }
+
+  /** The agents of a store, each with the one that goes on with its ledger. */
+  async function successors(storeId: string): Promise<ReadonlyMap<string, string | null>> {
+    const known = agents.get(storeId) ?? new Map((await agentsWith(db, { storeId })).map((row) => [row.agent_id, row.replaced_by]))
+    agents.set(storeId, known)
+    return known
   }
 
   return {
@@ -86,10 +95,15 @@ export function evidenceFacts(db: Db, tenant: string): EvidenceFacts {
       if (!devices.has(deviceId)) devices.set(deviceId, await findDevice(db, tenant, deviceId))
       return devices.get(deviceId)
     },
-    async agentsOf(storeId) {
-      const known = agents.get(storeId) ?? (await agentsWith(db, { storeId })).map((row) => row.agent_id)
-      agents.set(storeId, known)
-      return known
+    agentsOf: async (storeId) => [...(await successors(storeId)).keys()],
+    async isOwn(owner, { agentId, storeId }) {
+      if (owner === agentId) return true
+      if (owner === null || agentId === null) return false
+      const known = await successors(storeId)
+      // Bounded by the agents of the store, should two name each other.
+      let next: string | null = owner
+      for (let n = 0; n < known.size && next !== null && next !== agentId; n++) next = known.get(next) ?? null
+      return next === agentId
     },
   }
 }

@@ -41,7 +41,7 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   const row = await findAuthorization(db, claim.nonce)
   if (!row && claim.receipt && scope.services.authority.cloudGeneration > 1) return applyForgotten(scope, witness, claim, claim.receipt)
   if (row?.tenant !== tenant) return false
-  if (row.agent_id !== witness.agentId || claim.ordinals.some((ordinal) => ordinal >= row.count)) {
+  if (!(await scope.facts.isOwn(row.agent_id, witness)) || claim.ordinals.some((ordinal) => ordinal >= row.count)) {
     await raise(scope, witness, 'foreign_evidence', claim.nonce, `a claim of a token that is not this agent's`, claim)
     return true
   }
@@ -209,7 +209,8 @@ async function tellOthers({ facts, due }: EvidenceScope, witness: Witness, purch
 export async function applyOutcome(scope: EvidenceScope, witness: Witness, redemptionId: string, outcome: Outcome, nonce?: string): Promise<boolean> {
   const rows = (await scope.uses.ofId(redemptionId)).filter((row) => nonce === undefined || row.nonce === nonce)
   if (rows.length === 0) return false
-  const own = rows.filter((row) => row.agent_id === witness.agentId)
+  const own: RedemptionRow[] = []
+  for (const row of rows) if (await scope.facts.isOwn(row.agent_id, witness)) own.push(row)
   const [first] = own
   if (!first) {
     await raiseException(scope, { storeId: witness.storeId, kind: 'foreign_evidence', subject: redemptionId, detail: `an outcome of a claim that is not this agent's` })
@@ -278,7 +279,7 @@ export async function settleRedemptions(scope: EvidenceScope, witness: Witness, 
 export async function applyVoid(scope: EvidenceScope, witness: Witness, nonce: string): Promise<boolean> {
   const row = await findAuthorization(scope.db, nonce)
   if (row?.tenant !== scope.tenant) return false
-  if (row.agent_id !== witness.agentId) {
+  if (!(await scope.facts.isOwn(row.agent_id, witness))) {
     await raiseException(scope, { storeId: witness.storeId, kind: 'foreign_evidence', subject: nonce, detail: `a token was voided that is not this agent's` })
     return true
   }

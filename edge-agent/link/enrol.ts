@@ -19,9 +19,12 @@ const ENROL_WITHIN_MS = 10_000
 const RANDOM_CHARACTERS = 12
 const ROOT_BYTES = 10
 
-/** Enrols this agent with a code from `createEnrolmentCode`, and checks that the cloud is the one the code was made at. */
-export async function enrol(options: { cloud: string; code: string; name?: string; platform: Platform; fetch: Fetch }): Promise<Enrolled> {
-  const { platform, fetch } = options
+/**
+ * Enrols this agent with a code from `createEnrolmentCode`, and checks that the cloud is the one the code was made at. `former`: the
+ * agent whose ledger it goes on with, which vouches for it with its key.
+ */
+export async function enrol(options: { cloud: string; code: string; name?: string; former?: Identity; platform: Platform; fetch: Fetch }): Promise<Enrolled> {
+  const { platform, fetch, former } = options
   const cloud = options.cloud.replace(/\/+$/, '')
   const code = normaliseEnrolmentCode(options.code)
   const root = crockford.decode(code.slice(RANDOM_CHARACTERS))
@@ -32,7 +35,8 @@ export async function enrol(options: { cloud: string; code: string; name?: strin
   const iat = Math.floor(platform.clock.wall() / 1_000)
   const claims: EnrolmentClaims = { aud: cloud, iat, exp: iat + 300, codeHash: enrolmentCodeHash(code), ledger: ledgerId }
   const proof = signDocument(DOCUMENT_KINDS.enrolment, claims, signer(x, secret))
-  const body = { code: options.code, publicJwk: publicJwk(x), proof, ...(options.name !== undefined && { name: options.name }) }
+  const replaces = former && { agentId: former.agentId, proof: signDocument(DOCUMENT_KINDS.enrolment, claims, signer(former.x, Buffer.from(former.secret, 'base64url'))) }
+  const body = { code: options.code, publicJwk: publicJwk(x), proof, ...(replaces && { replaces }), ...(options.name !== undefined && { name: options.name }) }
   const answer = await httpClient(cloud, fetch, platform).post('enrolEdgeAgent', body, { timeoutMs: ENROL_WITHIN_MS })
   if (answer.kind === 'unreachable') return { ok: false, why: `nobody answers at ${cloud}: check the address and the network` }
   if (answer.kind === 'refused') return { ok: false, why: answer.message }

@@ -1,6 +1,9 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentConfig } from '../../edge-agent/config.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
+import { takeOver } from '../../edge-agent/link/take-over.ts'
 import { startAgent, type Agent } from '../../edge-agent/runtime.ts'
 import type { Log } from '../../edge-agent/log.ts'
 import type { Identity } from '../../edge-agent/trust/identity.ts'
@@ -27,6 +30,8 @@ export interface AgentNode {
   stop(): Promise<void>
   /** Ends, and goes on from this old copy of its disk. */
   putBack(copy: string): void
+  /** Ends, and goes on under another identity (`untag edge enrol --replace`). */
+  replace(next: Identity, documents: readonly string[]): void
   /** It was in touch with the cloud since its machine booted. */
   readonly wasInTouch: boolean
   /** The process has an effect outside: it may die there. */
@@ -46,6 +51,8 @@ export interface AgentNodeParts {
   onCommit?: DiskWatcher['afterCommit']
   onStart?(node: AgentNode): void
   onEnded?(): void
+  /** The ledger goes on under another identity. */
+  onReplaced?(): void
 }
 
 export const LEDGER = 'ledger.db'
@@ -181,6 +188,18 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
       crash({ powerCut: false })
       disk.restore(copy)
       wasInTouch = false
+    },
+    replace(next, documents) {
+      crash({ powerCut: false })
+      const file = join(disk.folder, LEDGER)
+      const { process } = computer
+      if (!process) throw new Error(`${name} has never run`)
+      takeOver(file, kept, next, documents)
+      for (const suffix of ['', '-wal', '-shm']) rmSync(join(disk.folder, ITEMS + suffix), { force: true })
+      keepFirstDocuments(file, next, documents, process.platform)
+      kept = next
+      wasInTouch = false
+      parts.onReplaced?.()
     },
     async stop() {
       const current = agent

@@ -23,6 +23,8 @@ export interface LedgerOracle {
   readonly anew: number
   /** The next process finds an old copy of the ledger, which ends with this row. */
   putBack(head: number): void
+  /** The next process finds the same ledger under another identity. */
+  takenOver(): void
   /** Everything up to this number was acknowledged, as the agent has it on its disk. */
   readonly acked: number
   /** Claims that have no outcome. */
@@ -77,6 +79,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
   let generation = 1
   let anew = 0
   let putBackTo: number | undefined
+  let isTakenOver = false
   /** It was put back, and has heard so from the cloud, at this true time. */
   let knowsSinceMs: number | undefined
   const used = new Map<string, UsedRight[]>()
@@ -101,6 +104,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       policy: connection.prepare<[], { epoch: number; ver: number }>("SELECT epoch, ver FROM document WHERE kind = 'policy'"),
     }
     const kept = connection.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq').all()
+    if (isTakenOver) goOn(kept)
     if (putBackTo !== undefined) forget(kept.filter(({ seq }) => seq <= (putBackTo ?? 0)))
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const first = kept[0]?.seq ?? 1
@@ -113,6 +117,19 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
   function begin(kept: readonly Row[]): void {
     anew++
     rows.splice(0, rows.length, ...kept.map(({ seq, hash, body }) => ({ seq, hash, body: JSON.parse(body) as JournalBody })))
+  }
+
+  /** Another identity, the same ledger: what was used stays used, and what the cloud had not acknowledged is told under new numbers. */
+  function goOn(kept: readonly Row[]): void {
+    isTakenOver = false
+    former.push(...rows.filter((row) => row.seq <= acked))
+    const bodies = new Set(kept.map(({ body }) => body))
+    const lost = rows.find((row) => row.seq > acked && !bodies.has(JSON.stringify(row.body)))
+    if (lost) core.violate('I4', `${name}: row ${lost.seq} was not acknowledged and is gone under the new identity`)
+    const known = new Set(rows.map(({ body }) => JSON.stringify(body)))
+    begin(kept.filter(({ body }) => known.has(body)))
+    generation = 1
+    ;[denySeq, version, heard, acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
   }
 
   /** What the copy does not have it may use again, until it hears from the cloud what it was. */
@@ -182,6 +199,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       return anew
     },
     putBack: (head) => void (putBackTo = head),
+    takenOver: () => void (isTakenOver = true),
     get unsettled() {
       return [...unsettled]
     },

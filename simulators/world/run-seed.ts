@@ -12,6 +12,7 @@ import { customers } from './customers.ts'
 import { isDiskFault } from './disk.ts'
 import { checkEnd, isForked, isSettled, type EndParts } from './end-checks.ts'
 import { PSP_NAMES } from '../services/psp-books.ts'
+import { enrolments } from './enrolments.ts'
 import { homeOracle, receiptEnd } from './home-oracle.ts'
 import { newLan } from './lan.ts'
 import { ledgerOracle, type LedgerOracle } from './ledger-oracle.ts'
@@ -171,6 +172,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
         },
         onStart: ledger.processEnded,
         onEnded: () => inMind(name, start),
+        onReplaced: ledger.takenOver,
       }),
     )
   }
@@ -179,6 +181,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   const parts = { core, server: cloud, wire: shopWire }
   const manager = merchant({ ...parts, name: 'manager', apiKey: shop.key })
   const program = merchant({ ...parts, name: 'merchant', apiKey: shop.key })
+  const replaced = enrolments({ core, cloud, manager, shop, agents })
   const people = customers({
     core,
     shop,
@@ -219,7 +222,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     for (const node of agents) node.start()
     await clock.run(clock.nowMs + WARM_UP_MS, isOver)
     if (psp) await configure(psp)
-    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, provider: psp, backUpCloud: saved.make, copyAgent: saved.copyAgent, onRevoked: answers.forget, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
+    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, provider: psp, enrolments: replaced, backUpCloud: saved.make, copyAgent: saved.copyAgent, onRevoked: answers.forget, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
     let inside = pace.visitors
     for (let n = 0; n < pace.visitors; n++) {
       clock.after(plan.between(1, pace.comeWithinMs), () => {
@@ -239,13 +242,13 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
         if (isOver()) return true
         if (clock.nowMs < lookAt) return false
         lookAt = clock.nowMs + 5_000
-        return isForked(cloud) || isSettled(end) === undefined
+        return isForked(cloud) || (replaced.underWay ?? isSettled(end)) === undefined
       }
       await clock.run(clock.nowMs + WARM_UP_MS, isOver)
       await clock.run(clock.nowMs + HEALED_WITHIN_MS, settled)
       // Of two copies one must be taken away and enrolled anew: that is for people, and no agent comes right by itself before.
       const isLeft = isOver() || isForked(cloud)
-      const why = isLeft ? undefined : isSettled(end)
+      const why = isLeft ? undefined : (replaced.underWay ?? isSettled(end))
       if (why !== undefined) core.violate('liveness', `half an hour after all was well: ${why}`)
       if (!isLeft && !isOver()) checkEnd(end)
       if (!isLeft && !isOver()) await probe()

@@ -5,6 +5,7 @@ import type { CloudNode } from './cloud-node.ts'
 import type { Core } from './core.ts'
 import { isDiskFault } from './disk.ts'
 import type { Shop } from './genesis.ts'
+import type { Enrolments } from './enrolments.ts'
 import { keyTroubles } from './key-troubles.ts'
 import type { Lan } from './lan.ts'
 import type { Merchant } from './merchant.ts'
@@ -14,17 +15,17 @@ import type { Receiver } from './receiver.ts'
 import { FINE_WEATHER, type Wire } from './wire.ts'
 
 /** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
-export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys', 'provider'] as const
+export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol'] as const
 export type Trouble = (typeof TROUBLES)[number]
 
 /** Kinds that few worlds have, and mostly one of them only: they would make all of them longer. */
-const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys', 'provider'])
+const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol'])
 
 /**
  * When cloud and agent are both put back nobody knows any more what was used; and what a lost cloud has paid out only its
  * provider knows (docs/backup.md).
  */
-const NEVER_TOGETHER: readonly (readonly Trouble[])[] = [['restore', 'rollback'], ['restore', 'provider']]
+const NEVER_TOGETHER: readonly (readonly Trouble[])[] = [['restore', 'rollback'], ['restore', 'provider'], ['restore', 'enrol'], ['rollback', 'enrol']]
 
 /** What a world is made of. */
 export interface Surroundings {
@@ -40,6 +41,7 @@ export interface Surroundings {
   receiver: Receiver
   /** Of a live shop. */
   provider: Provider | undefined
+  enrolments: Enrolments
   /** Makes a backup of the cloud; what it answers puts the cloud back to it. */
   backUpCloud(): () => void
   /** Copies the disk of an agent; what it answers puts the agent back to that. */
@@ -84,6 +86,7 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
   let isBackedUp = false
   /** Once in a world: whoever does it twice within minutes has two copies. */
   let isRolledBack = false
+  let isEnrolled = false
 
   const note = (what: string) => core.trace.note('trouble', what)
   const forAWhile = (undo: () => void) => void core.scheduler.after(chance.between(100, troubleLastsMs), () => {
@@ -180,6 +183,11 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
         restore()
         isBackedUp = false
       })
+    },
+    enrol() {
+      if (isEnrolled) return
+      isEnrolled = true
+      world.enrolments.enrolAnew(chance.one(agents))
     },
     keys: () => (chance.happens(0.6) ? keys.rotateSigningKey() : keys.rotateAgentKey()),
     rollback() {

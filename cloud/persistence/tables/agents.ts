@@ -25,6 +25,10 @@ export interface AgentRow {
   state: string | null
   /** The cloud was restored, and this agent has not told everything again: `awaited` or `due`. */
   resync: string | null
+  /** The agent whose ledger it says that it goes on with: so when it first logs in. */
+  replaces: string | null
+  /** The agent that goes on with its ledger. */
+  replaced_by: string | null
 }
 
 export interface HomeMoveRow {

@@ -1,0 +1,20 @@
+import type { Call } from '../operations/operation.ts'
+import type { AgentRow } from '../persistence/tables/agents.ts'
+import type { StoreRow } from '../persistence/tables/stores.ts'
+import { homeGoneFrom } from '../protection/bind-device.ts'
+import { storeDocumentChanged } from '../protection/device-operations.ts'
+import { waitNoMoreFor } from '../protection/home-move.ts'
+import { callOffMovesTo } from '../protection/move-device.ts'
+import { writeRevoked } from './agent-queries.ts'
+
+/** Ends an agent for good; answers it as it is then. */
+export async function revoke(call: Call, agent: AgentRow, store: StoreRow): Promise<AgentRow> {
+  await writeRevoked(call.db, agent.agent_id, call.nowMs)
+  await callOffMovesTo(call, agent.agent_id)
+  await waitNoMoreFor(call, agent.agent_id)
+  await homeGoneFrom(call, store, agent.agent_id)
+  await storeDocumentChanged(call, store.store_id)
+  call.changed(agent.agent_id)
+  call.afterCommit(() => call.services.agents.agentRevoked(agent.agent_id))
+  return { ...agent, revoked_ms: call.nowMs }
+}

@@ -1,0 +1,52 @@
+import { EnrolmentClaims } from '../../policy/documents/agent-messages.ts'
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { openDocument } from '../../policy/documents/signed-document.ts'
+import type { Call } from '../operations/operation.ts'
+import type { AgentRow, EnrolmentCodeRow } from '../persistence/tables/agents.ts'
+import { takeHomeFrom } from '../protection/bind-device.ts'
+import { policyOf } from '../protection/policy.ts'
+import { findStore } from '../stores/queries.ts'
+import { agentKeys } from './agent-keys.ts'
+import { revoke } from './revoke-agent.ts'
+import { findAgent } from './sessions.ts'
+
+/**
+ *   enrolled, with the word of the former's key ─ first login ─▶ the former is revoked; its devices, the home and what it
+ *                                                               still has to tell are the new one's
+ *
+ * An agent that was enrolled anew on its machine goes on with the same ledger. Until it has come the former counts: the answer
+ * to an enrolment may be lost. Revoked meanwhile, it has vouched for the new one all the same.
+ */
+export interface Replacement {
+  agentId: string
+  /** enrol+jwt of the former's key, about the same code and the new ledger. */
+  proof: string
+}
+
+/** The agent of the same store whose key speaks for this enrolment; undefined where none does: a restored cloud may not know it. */
+export async function formerOf(call: Call, code: EnrolmentCodeRow, { agentId, proof }: Replacement, ledger: string): Promise<AgentRow | undefined> {
+  const former = await findAgent(call.db, agentId)
+  if (former?.tenant !== code.tenant || former.store_id !== code.store_id || former.revoked_ms !== null) return undefined
+  const now = Math.floor(call.services.platform.clock.wall() / 1_000)
+  const opened = openDocument<EnrolmentClaims>(proof, DOCUMENT_KINDS.enrolment, { keys: agentKeys(former), audience: call.services.config.baseUrl, now })
+  const claims = opened.ok ? EnrolmentClaims.safeParse(opened.claims) : undefined
+  return claims?.success && claims.data.codeHash === code.code_hash && claims.data.ledger === ledger ? former : undefined
+}
+
+/** The agent has logged in: whose place it takes is over. */
+export async function succeed(call: Call, agent: AgentRow): Promise<void> {
+  if (agent.replaces === null) return
+  const former = await findAgent(call.db, agent.replaces)
+  const store = await findStore(call.db, agent.store_id)
+  if (!former || !store || former.replaced_by !== null) return
+  const { db } = call
+  const { agent_id: agentId } = agent
+  await db.updateTable('agent').set({ replaced_by: agentId }).where('agent_id', '=', former.agent_id).execute()
+  // Somebody was quicker: its devices are free, and come with the first report.
+  if (former.revoked_ms !== null) return
+  const wasHome = policyOf(store).home === former.agent_id
+  await db.updateTable('device').set({ agent_id: agentId }).where('agent_id', '=', former.agent_id).execute()
+  await revoke(call, former, store)
+  if (wasHome) await takeHomeFrom(call, agent.store_id, agentId)
+  call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))
+}
