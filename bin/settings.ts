@@ -130,7 +130,7 @@ export const EDGE_ENROL_OPTIONS = {
   code: text({ flag: 'code', env: 'UNTAG_ENROL_CODE', help: 'code from createEnrolmentCode' }, 'CODE', undefined),
   data: dataDir('var/edge'),
   name: text({ flag: 'name', env: 'UNTAG_AGENT_NAME', help: 'what this agent is called' }, 'TEXT', undefined),
-  replace: flag({ flag: 'replace', env: 'UNTAG_ENROL_REPLACE', help: 'in the place of the agent that is there: what it has used up stays used' }),
+  replace: flag({ flag: 'replace', env: 'UNTAG_ENROL_REPLACE', help: 'in the place of the agent that is there, which ends: what it has used up stays used, its devices and the home go along' }),
 }
 
 export const EDGE_PAIR_OPTIONS = {

@@ -227,6 +227,19 @@ export const BUGS: readonly Bug[] = [
     troubles: ['rollback', 'partition'],
   },
   {
+    name: 'anew-and-silent',
+    what: 'what the cloud had not acknowledged is not told under the new identity',
+    changes: [change('edge-agent/link/take-over.js', 'journal.restart(next.generation);', "db.exec('DELETE FROM journal');\n            journal.restart(next.generation);")],
+    troubles: ['enrol', 'partition'],
+  },
+  {
+    name: 'anew-and-unheard',
+    what: 'what an agent has used up before it was enrolled anew is taken for another’s word',
+    changes: [change('cloud/protection/evidence-facts.js', 'if (owner === null || agentId === null)', 'if (owner !== agentId)')],
+    troubles: ['enrol', 'partition'],
+    liveness: true,
+  },
+  {
     name: 'late-money-kept',
     what: 'money that arrives for a purchase that is over does not go back',
     changes: [change('cloud/payments/apply-notice.js', "await insertRefund(call, { purchase, payment, kind: 'late'", "if (nowMs < 0)\n        await insertRefund(call, { purchase, payment, kind: 'late'")],

@@ -191,7 +191,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     stranger: merchant({ ...parts, name: 'stranger', apiKey: shop.foreignKey }),
     agents,
     pace,
-    isTrying: kinds.includes('home') || kinds.includes('restore') || kinds.includes('rollback'),
+    isTrying: kinds.some((kind) => kind === 'home' || kind === 'restore' || kind === 'rollback' || kind === 'enrol'),
     restores: () => saved.restores,
   })
   const end: EndParts = { core, cloud, agents, ledgers, people, receiver: posts, money, shop }

@@ -22,8 +22,8 @@ export type Trouble = (typeof TROUBLES)[number]
 const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol'])
 
 /**
- * When cloud and agent are both put back nobody knows any more what was used; and what a lost cloud has paid out only its
- * provider knows (docs/backup.md).
+ * When cloud and agent are both put back nobody knows any more what was used; what a lost cloud has paid out only its provider
+ * knows; and an agent that it does not know people enrol once more (docs/backup.md).
  */
 const NEVER_TOGETHER: readonly (readonly Trouble[])[] = [['restore', 'rollback'], ['restore', 'provider'], ['restore', 'enrol'], ['rollback', 'enrol']]
 

@@ -8,11 +8,9 @@ import { changeRoot } from '../../cloud/authority/known-root.ts'
 import type { Tenant } from '../../cloud/operations/caller.ts'
 import type { Db } from '../../cloud/persistence/database.ts'
 import { noteRestore } from '../../cloud/restore/note-restore.ts'
-import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
-import { takeOver } from '../../edge-agent/link/take-over.ts'
 import { watchKeys } from '../../edge-agent/trust/watch-keys.ts'
-import { readIdentity, writeIdentity } from '../../edge-agent/trust/identity.ts'
 import type { Json } from '../support/cloud.ts'
+import { replaceAgent } from '../support/replace-agent.ts'
 import { LANES, openStore, type TestStore } from '../support/store.ts'
 
 let store: TestStore
@@ -152,24 +150,6 @@ it('numbers go on above all that were given: agents take policy, denials and ite
   expect(await raised('refused_document')).toEqual([])
 })
 
-/** As `untag edge enrol --replace` does it. */
-async function replaceAgent(): Promise<void> {
-  store.network(true)
-  const { code } = await ok('createEnrolmentCode', { storeId: store.shop.storeId })
-  const enrolled = await store.drive(enrol({ cloud: store.shop.cloud.baseUrl, code, platform: store.world, fetch: store.fetch }))
-  if (!enrolled.ok) throw new Error(enrolled.why)
-  await store.restart(() => {
-    const former = readIdentity(store.dataDir, secretFiles)
-    if (!former) throw new Error('no agent')
-    const ledger = join(store.dataDir, 'ledger.db')
-    takeOver(ledger, former, enrolled.identity, enrolled.documents)
-    for (const suffix of ['', '-wal', '-shm']) rmSync(join(store.dataDir, `items.db${suffix}`), { force: true })
-    keepFirstDocuments(ledger, enrolled.identity, enrolled.documents, store.world)
-    writeIdentity(store.dataDir, enrolled.identity, secretFiles)
-  })
-  await synced()
-}
-
 it('what the cloud lost and the agent has forgotten by its age is a gap that somebody is told of, and what follows arrives', async () => {
   store = await openStore()
   const [forgotten, kept, later] = [await buy(), await buy(), await buy()]
@@ -216,7 +196,7 @@ it('an agent that the restored cloud does not know takes over what it has used u
     await db.updateTable('device').set({ agent_id: null }).execute()
     await db.deleteFrom('agent').execute()
   })
-  await replaceAgent()
+  await replaceAgent(store)
   expect(await status(used.purchase)).toBe('deactivated')
   expect(store.agent.ledger.journal.head.seq).toBeGreaterThanOrEqual(head.seq)
   expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
@@ -253,7 +233,7 @@ it('another root: agents refuse it and say so, until they are enrolled anew', as
   // Its devices are free at once, by a new version of the policy.
   const { document_version: version } = await db.database.reads.selectFrom('store').select('document_version').where('store_id', '=', store.shop.storeId).executeTakeFirstOrThrow()
   expect(version).toBeGreaterThan(store.agent.trust.policy?.ver ?? 0)
-  await replaceAgent()
+  await replaceAgent(store)
   expect(store.agent.trust.have().keys?.[0]).toBeGreaterThan(before?.[0] ?? 0)
   expect(store.agent.trust.policy?.agents).toMatchObject([{ agentId: store.agent.identity.agentId }])
   await network(false)

@@ -1,0 +1,30 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { secretFiles } from '../../bin/secret-files.ts'
+import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
+import { takeOver } from '../../edge-agent/link/take-over.ts'
+import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
+import type { TestStore } from './store.ts'
+
+/** Ends the agent and enrols it anew on its machine, as `untag edge enrol --replace` does; answers its new identity. */
+export async function replaceAgent(store: TestStore, meanwhile: (former: Identity) => Promise<unknown> = async () => undefined): Promise<Identity> {
+  let made: Identity | undefined
+  await store.restart(async () => {
+    store.network(true)
+    const former = readIdentity(store.dataDir, secretFiles)
+    if (!former) throw new Error('no agent')
+    const { code } = await store.drive(store.shop.ok('createEnrolmentCode', { storeId: store.shop.storeId }))
+    const enrolled = await store.drive(enrol({ cloud: store.shop.cloud.baseUrl, code, former, platform: store.world, fetch: store.fetch }))
+    if (!enrolled.ok) throw new Error(enrolled.why)
+    await meanwhile(former)
+    const ledger = join(store.dataDir, 'ledger.db')
+    takeOver(ledger, former, enrolled.identity, enrolled.documents)
+    for (const suffix of ['', '-wal', '-shm']) rmSync(join(store.dataDir, `items.db${suffix}`), { force: true })
+    keepFirstDocuments(ledger, enrolled.identity, enrolled.documents, store.world)
+    writeIdentity(store.dataDir, enrolled.identity, secretFiles)
+    made = enrolled.identity
+  })
+  await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0 && !store.agent.trust.isBehind)
+  if (!made) throw new Error('the agent was not enrolled')
+  return made
+}
