@@ -33,6 +33,12 @@ export async function formerOf(call: Call, code: EnrolmentCodeRow, { agentId, pr
   return claims?.success && claims.data.codeHash === code.code_hash && claims.data.ledger === ledger ? former : undefined
 }
 
+/** Enrolments in the same place that nobody came of, as when an answer was lost: refunds and homes need not wait for them. */
+function attemptsBeside({ db }: Call, { agent_id, store_id, replaces }: AgentRow): Promise<AgentRow[]> {
+  const others = db.selectFrom('agent').selectAll().where('store_id', '=', store_id).where('replaces', '=', replaces).where('agent_id', '<>', agent_id)
+  return others.where('revoked_ms', 'is', null).whereRef('last_seen_ms', '=', 'enrolled_ms').execute()
+}
+
 /** The agent has logged in: whose place it takes is over. */
 export async function succeed(call: Call, agent: AgentRow): Promise<void> {
   if (agent.replaces === null) return
@@ -42,6 +48,7 @@ export async function succeed(call: Call, agent: AgentRow): Promise<void> {
   const { db } = call
   const { agent_id: agentId } = agent
   await db.updateTable('agent').set({ replaced_by: agentId }).where('agent_id', '=', former.agent_id).execute()
+  for (const attempt of await attemptsBeside(call, agent)) await revoke(call, attempt, store)
   // Somebody was quicker: its devices are free, and come with the first report.
   if (former.revoked_ms !== null) return
   const wasHome = policyOf(store).home === former.agent_id

@@ -9,8 +9,8 @@ import type { Merchant } from './merchant.ts'
 /**
  *   new code ─▶ enrol, over a bad line, again and again ─▶ the ledger goes on under the new identity ─▶ the former is revoked
  *
- * Somebody enrols an agent anew on its machine, as `untag edge enrol --replace` does, and then revokes whom nobody is: those
- * whose enrolment was not answered, and at times the former, which would end by itself.
+ * Somebody enrols an agent anew on its machine, as `untag edge enrol --replace` does. Its former, and the attempts that were not
+ * answered, end by themselves when it has come; at times somebody revokes them before.
  */
 export interface Enrolments {
   enrolAnew(node: AgentNode): void
@@ -64,11 +64,11 @@ export function enrolments({ core, cloud, manager, shop, agents }: EnrolmentPart
     return enrolled.ok ? enrolled : undefined
   }
 
-  /** Everybody who was enrolled and is nobody of this store; `former` ones end by themselves when the new has come. */
-  async function revokeOthers(withFormer: boolean): Promise<true | undefined> {
+  /** Everybody who was enrolled and is nobody of this store. */
+  async function revokeOthers(): Promise<true | undefined> {
     const list = await manager.call('fetchAgents', { storeId: shop.storeId })
     if (!list?.ok) return undefined
-    const known = new Set([...shop.agents.map(({ identity }) => identity.agentId), ...agents.map(({ identity }) => identity.agentId)].filter((id) => !withFormer || !former.has(id)))
+    const known = new Set([...shop.agents.map(({ identity }) => identity.agentId), ...agents.map(({ identity }) => identity.agentId)].filter((id) => !former.has(id)))
     for (const { agentId, state } of list.body['agents'] as { agentId: string; state: string }[]) {
       if (state === 'revoked' || known.has(agentId)) continue
       if (!(await manager.call('revokeAgent', { agentId }))?.ok) return undefined
@@ -81,8 +81,7 @@ export function enrolments({ core, cloud, manager, shop, agents }: EnrolmentPart
     if (!enrolled) return
     former.add(node.identity.agentId)
     node.replace(enrolled.identity, enrolled.documents)
-    const withFormer = chance.happens(0.4)
-    await until(() => revokeOthers(withFormer))
+    if (chance.happens(0.4)) await until(revokeOthers)
   }
 
   return {

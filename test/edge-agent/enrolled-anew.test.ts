@@ -66,13 +66,18 @@ it('until the new one has come the former goes on; a key that is not its own vou
     const enrolled = await store.drive(enrol({ cloud: shop.cloud.baseUrl, code: await codeNow(), former, platform: world, fetch }))
     if (!enrolled.ok) throw new Error(enrolled.why)
     const row = await shop.cloud.db.database.reads.selectFrom('agent').select('replaces').where('agent_id', '=', enrolled.identity.agentId).executeTakeFirst()
-    return row?.replaces
+    return { agentId: enrolled.identity.agentId, replaces: row?.replaces }
   }
-  expect(await claimed(forged)).toBe(null)
-  expect(await claimed({ ...identity, agentId: 'agt_unknown' })).toBe(null)
-  expect(await claimed(identity)).toBe(identity.agentId)
+  expect(await claimed(forged)).toMatchObject({ replaces: null })
+  expect(await claimed({ ...identity, agentId: 'agt_unknown' })).toMatchObject({ replaces: null })
+  const attempt = await claimed(identity)
+  expect(attempt).toMatchObject({ replaces: identity.agentId })
   // Its answer was lost, let us say: nothing has happened.
   const { purchase } = await buy()
   expect(await withToken(await tokenFor(purchase))).toMatchObject({ authorized: true, offline: false })
   expect((await agents()).map(([, state]) => state)).toEqual(['active', 'active', 'active', 'active'])
+  // Nobody came of that attempt; the others are somebody else's.
+  await replaceAgent(store)
+  const revoked = (await agents()).flatMap(([agentId, state]) => (state === 'revoked' ? [agentId] : []))
+  expect(revoked.toSorted()).toEqual([identity.agentId, attempt.agentId].toSorted())
 })
