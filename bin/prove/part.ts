@@ -39,5 +39,7 @@ export interface Part {
   readonly side: 'by side' | 'alone'
   /** Why it cannot be done on this machine. */
   impossible?(): string | undefined
+  /** Whether what was found before is about the same, where the list of what is tried may have changed since. */
+  isAbout?(found: Found, chunk: Pick<Chunk, 'from'>): boolean
   run(chunk: Chunk): Promise<Found>
 }

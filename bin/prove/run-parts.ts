@@ -75,8 +75,11 @@ export function stateFile(part: Part, { folder, size }: Pick<Place, 'folder' | '
 
 function stateOf(part: Part, place: Place): PartState {
   const { chunk, chunks } = readState(stateFile(part, place), part.chunk[place.size])
-  const isCounted = ({ build, violations }: FoundIn) => build === place.build || (place.goesOn && violations.length === 0)
-  return { chunk, chunks: Object.fromEntries(Object.entries(chunks).filter(([, found]) => isCounted(found))) }
+  const isCounted = (n: number, found: FoundIn) => {
+    const isWhole = found.count === Math.min(chunk, part.of[place.size] - n * chunk) && part.isAbout?.(found, { from: n * chunk }) !== false
+    return found.build === place.build || (place.goesOn && found.violations.length === 0 && isWhole)
+  }
+  return { chunk, chunks: Object.fromEntries(Object.entries(chunks).filter(([n, found]) => isCounted(Number(n), found))) }
 }
 
 async function runPart(part: Part, options: RunOptions): Promise<void> {

@@ -74,6 +74,7 @@ export const bugs = (root: string): Part => ({
   of: { ci: BUGS.length, night: BUGS.length },
   chunk: { ci: 4, night: 4 },
   side: 'alone',
+  isAbout: ({ rows = [] }, { from }) => rows.every(({ bug }, i) => bug === BUGS[from + i]?.name),
   async run({ from, count, signal, onProgress }) {
     const wanted = BUGS.slice(from, from + count)
     const { bugs: hunted } = await sim<BugsRecord>(root, ['--bugs', '--seeds', String(BUG_SEEDS), '--only', wanted.map((b) => b.name).join(',')], signal)

@@ -48,6 +48,16 @@ const run = (parts: Part[], change: { build?: string; goesOn?: boolean; signal?:
   })
 
 describe('npm run prove', () => {
+  it('counts nothing of before that was about something else, as when a bug was put into the middle of the list', async () => {
+    const held = { run: ({ from, count }: { from: number; count: number }) => Promise.resolve({ violations: [], rows: [{ from, count }] }) }
+    await run([part({ name: 'list', of: { ci: 23, night: 23 }, ...held })])
+    const asked: number[] = []
+    const other = part({ name: 'list', of: { ci: 24, night: 24 }, isAbout: (_, { from }) => from !== 10, run: ({ from, count }) => (asked.push(from), held.run({ from, count })) })
+    // The last chunk is longer, the one in the middle another one.
+    const [proven] = await run([other], { jobs: 1, build: 'b2', goesOn: true })
+    expect([asked, proven?.done, proven?.rows]).toEqual([[10, 20], 24, [{ from: 0, count: 10 }, { from: 10, count: 10 }, { from: 20, count: 4 }]])
+  })
+
   it('counts what was done, adds up the figures and keeps what did not hold', async () => {
     const shown: number[] = []
     const [proven] = await run([part({ name: 'whole' })], { shown })
