@@ -19,13 +19,24 @@ export interface Schema<T> {
   safeParse(value: unknown): { success: true; data: T } | { success: false }
 }
 
-export type OpenedAs<T> = { ok: true; claims: T } | { ok: false; refusal: { taken: false; why: 'refused'; detail: string } }
+/** Something is wrong with a document: to be reported. */
+export interface Refusal {
+  taken: false
+  why: 'refused'
+  detail: string
+}
+
+export function refused(detail: string): Refusal {
+  return { taken: false, why: 'refused', detail }
+}
+
+export type OpenedAs<T> = { ok: true; claims: T } | { ok: false; refusal: Refusal }
 
 /** Opens a document of this kind and checks its claims. `now` in seconds; undefined: its times are not judged here. */
 export function openAs<T extends object>(jws: string, kind: DocumentKind, keys: KeyRing, audience: string, schema: Schema<T>, now: number | undefined): OpenedAs<T> {
   const opened = openDocument<T>(jws, kind, { keys, audience, ...(now !== undefined && { now }) })
-  if (!opened.ok) return { ok: false, refusal: { taken: false, why: 'refused', detail: `${kind.typ}: ${opened.fault} (${opened.detail})` } }
-  if (!schema.safeParse(opened.claims).success) return { ok: false, refusal: { taken: false, why: 'refused', detail: `${kind.typ}: claims_invalid` } }
+  if (!opened.ok) return { ok: false, refusal: refused(`${kind.typ}: ${opened.fault} (${opened.detail})`) }
+  if (!schema.safeParse(opened.claims).success) return { ok: false, refusal: refused(`${kind.typ}: claims_invalid`) }
   // The claims as signed: hashes are over their own order of fields.
   return { ok: true, claims: opened.claims as T }
 }

@@ -2,24 +2,17 @@ import { ItemsClaims } from '../../policy/documents/item-documents.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyId, keyRing, type KeyRing, type VerificationKey } from '../../policy/documents/keys.ts'
 import { claimedKeyId } from '../../policy/documents/signed-document.ts'
-import {
-  compareVersions,
-  contentHash,
-  DenyClaims,
-  FreshClaims,
-  KeySetClaims,
-  PolicyClaims,
-  TimeClaims,
-  type DenyEntry,
-} from '../../policy/documents/store-documents.ts'
+import { compareVersions, contentHash, DenyClaims, FreshClaims, KeySetClaims, PolicyClaims } from '../../policy/documents/store-documents.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { policyStage, type PolicyStage } from '../../policy/store-policy.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from './clock.ts'
 import type { Identity } from './identity.ts'
-import { openAs, openStored, stillVerifying, typOf } from './open-as.ts'
+import { openDenials } from './denials.ts'
+import { openAs, openStored, refused, stillVerifying, typOf } from './open-as.ts'
 import { revokedKeys } from './revoked-keys.ts'
+import { timeAnswers } from './time-answers.ts'
 
 /**
  *   root ──▶ key set ──▶ policy · fresh · deny · items
@@ -63,12 +56,13 @@ export type Acceptance =
 
 /** One request of the cloud may still look at what another has just changed: it takes so long at most, s. */
 const BESIDE_S = 5
+const KNOWN = { taken: false, why: 'known' } as const
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
 
 /** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
-  const { marks, commits, claims, cloudGeneration } = ledger
+  const { marks, commits, cloudGeneration } = ledger
   const root = keyRing([{ kid: keyId(identity.rootX), alg: 'EdDSA', x: identity.rootX, use: 'root', iss: 'root', state: 'active' }])
   let keys: KeyRing = new Map<string, VerificationKey>()
   let policy: PolicyClaims | undefined
@@ -78,6 +72,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   let lastContactMs = Number(marks.get(LAST_CONTACT) ?? 0)
   let heads: FreshClaims | undefined
   const revoked = revokedKeys(marks, commits)
+  const answers = timeAnswers(revoked.kept)
+  const denials = openDenials(ledger)
   let keysEndS: number | undefined
   let headsKey: string | undefined
 
@@ -122,10 +118,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     if (!have) return undefined
     const order = compareVersions(claims, have)
     if (order > 0) return undefined
-    if (order < 0) return { taken: false, why: 'refused', detail: `${kind} ${claims.epoch}.${claims.ver} is older than ${have.epoch}.${have.ver}` }
-    return contentHash(claims) === have.hash
-      ? { taken: false, why: 'known' }
-      : { taken: false, why: 'refused', detail: `${kind} ${claims.ver} says something else than before` }
+    if (order < 0) return refused(`${kind} ${claims.epoch}.${claims.ver} is older than ${have.epoch}.${have.ver}`)
+    return contentHash(claims) === have.hash ? KNOWN : refused(`${kind} ${claims.ver} says something else than before`)
   }
 
   function store(kind: 'keys' | 'policy', jws: string, claims: { epoch: number; ver: number; iat: number; exp: number }): void {
@@ -134,7 +128,10 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
 
   function acceptKeys(jws: string): Acceptance {
     const opened = openAs(jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims, nowSeconds())
-    if (!opened.ok) return opened.refusal
+    if (!opened.ok) {
+      keepForTime(jws)
+      return opened.refusal
+    }
     const known = isNewer('keys', opened.claims)
     if (known) return known
     const former = stored('keys')
@@ -144,7 +141,15 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       if (former && before) revoked.follow({ jws: former.jws, keys: before.keys }, opened.claims)
     })
     useKeys(opened.claims)
+    answers.forget()
     return { taken: true, kind: 'keys' }
+  }
+
+  /** A clock that rests on no signature may be what is wrong, and not the key set that it speaks against. */
+  function keepForTime(jws: string): void {
+    if (clock.now().trust === 'signed') return
+    const claims = openStored(jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims)
+    if (claims && !isNewer('keys', claims)) answers.keep(claims)
   }
 
   function acceptPolicy(jws: string): Acceptance {
@@ -177,7 +182,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       if (!have) continue
       const order = compareVersions(named, have)
       // Made before the policy that we have, or beside it, and overtaken by it on its way: old news, and no rollback.
-      if (order < 0 && kind === 'policy' && policy && fresh.timeMs / 1_000 < policy.iat + BESIDE_S) return { taken: false, why: 'known' }
+      if (order < 0 && kind === 'policy' && policy && fresh.timeMs / 1_000 < policy.iat + BESIDE_S) return KNOWN
       // A cloud that was restored from a backup says so, and may know less than we do.
       if (order < 0 && fresh.cloudGeneration <= generation) return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
       if (order === 0 && named.hash !== have.hash) return refused(`the freshness names another content of ${kind} ${named.epoch}.${named.ver}`)
@@ -192,7 +197,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     const { claims: fresh } = opened
     // Two of one millisecond may still differ in the items.
     if (heads?.timeMs === fresh.timeMs) items?.hearHead(fresh.items, fresh.timeMs)
-    if (heads && fresh.timeMs <= heads.timeMs) return { taken: false, why: 'known' }
+    if (heads && fresh.timeMs <= heads.timeMs) return KNOWN
     const contradicts = contradiction(fresh)
     if (contradicts) return contradicts
     // The disk is flushed once for all that follows.
@@ -201,8 +206,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
 
   function takeFresh(fresh: FreshClaims, key: string | undefined): Acceptance {
     const verdict = clock.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
-    if (verdict === 'ignored') return { taken: false, why: 'known' }
-    if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours' }
+    if (verdict === 'ignored') return KNOWN
+    if (verdict === 'doubted') return refused('its time lies far ahead of ours')
     heads = fresh
     headsKey = key
     items?.hearHead(fresh.items, fresh.timeMs)
@@ -220,42 +225,21 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     commits.now(() => marks.set(LAST_FRESH, String(confirmedMs)))
   }
 
-  /** Set by what was denied since the start: at the start the cloud hears all anyway. */
-  let takenBackSeq = 0
-
-  function denySeq(): number {
-    return Number(marks.recall('deny_seq') ?? 0)
-  }
-
   function acceptDeny(jws: string): Acceptance {
     const opened = openAs(jws, DOCUMENT_KINDS.deny, keys, identity.storeId, DenyClaims, nowSeconds())
     if (!opened.ok) return opened.refusal
-    const { claims: page } = opened
-    // Taken in order: a page that leaves a hole waits until the ones before it were fetched.
-    if (page.after > denySeq() || page.ver <= denySeq()) return { taken: false, why: 'known' }
-    commits.now(() => {
-      for (const entry of page.entries) takeEntry(entry)
-      marks.set('deny_seq', String(page.ver))
-    })
-    if (page.entries.some(({ kind }) => kind !== 'right')) takenBackSeq = page.ver
-    return { taken: true, kind: 'deny' }
-  }
-
-  function takeEntry(entry: DenyEntry): void {
-    if (entry.kind === 'nonce') claims.deny(entry.nonce, entry.until)
-    else if (entry.kind === 'receipt') claims.deny(entry.cti, entry.until)
-    else claims.useElsewhere(entry.cti, entry.rightClass, entry.ordinals, entry.until)
+    return denials.take(opened.claims) ? { taken: true, kind: 'deny' } : KNOWN
   }
 
   function acceptItems(jws: string): Acceptance {
-    if (!items) return { taken: false, why: 'known' }
+    if (!items) return KNOWN
     const opened = openAs(jws, DOCUMENT_KINDS.items, keys, identity.storeId, ItemsClaims, nowSeconds())
     if (!opened.ok) return opened.refusal
     const verdict = items.take(opened.claims)
     // The page may be what was missing when the freshness was heard.
     if (heads) items.hearHead(heads.items, heads.timeMs)
     if (verdict === 'taken') return { taken: true, kind: 'items' }
-    return verdict === 'rollback' ? { taken: false, why: 'refused', detail: `items of epoch ${opened.claims.epoch} are over` } : { taken: false, why: 'known' }
+    return verdict === 'rollback' ? refused(`items of epoch ${opened.claims.epoch} are over`) : KNOWN
   }
 
   const byTyp: Record<string, (jws: string) => Acceptance> = {
@@ -275,25 +259,25 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     },
     have() {
       const [k, p] = [storedHead('keys'), storedHead('policy')]
-      return { ...(k && { keys: [k.epoch, k.ver] }), ...(p && { policy: [p.epoch, p.ver] }), deny: [0, denySeq()], ...(items && { items: items.have() }) }
+      return { ...(k && { keys: [k.epoch, k.ver] }), ...(p && { policy: [p.epoch, p.ver] }), deny: [0, denials.seq], ...(items && { items: items.have() }) }
     },
     get forgottenRevocations() {
       return revoked.forgotten
     },
     accept(jws) {
       const take = Object.hasOwn(byTyp, typOf(jws)) ? byTyp[typOf(jws)] : undefined
-      return take ? take(jws) : { taken: false, why: 'refused', detail: 'not a document for agents' }
+      return take ? take(jws) : refused('not a document for agents')
     },
     acceptTime(jws, nonce) {
-      const opened = openAs(jws, DOCUMENT_KINDS.time, keys, nonce, TimeClaims, undefined)
+      const opened = answers.open(jws, nonce, keys)
       if (!opened.ok) return opened.refusal
       const verdict = clock.offer({ ms: opened.claims.timeMs, epoch: opened.claims.timeEpoch, answersChallenge: true })
-      if (verdict === 'doubted') return { taken: false, why: 'refused', detail: 'its time lies far ahead of ours', isDoubted: true }
+      if (verdict === 'doubted') return { ...refused('its time lies far ahead of ours'), isDoubted: true }
       return { taken: true, kind: 'time' }
     },
     isImporting(receiptExp) {
       const move = policy?.homeMove
-      return move !== undefined && denySeq() < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
+      return move !== undefined && denials.seq < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
     },
     stage: () => policyStage((clock.now().nowMs - confirmedMs) / 1_000),
     get keysEndS() {
@@ -303,16 +287,12 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       return lastContactMs
     },
     get takenBackSeq() {
-      return takenBackSeq
+      return denials.takenBackSeq
     },
     get isBehind() {
       if (!heads) return false
       const [k, p] = [storedHead('keys'), storedHead('policy')]
-      return !k || !p || !policy || compareVersions(heads.keys, k) > 0 || compareVersions(heads.policy, p) > 0 || heads.deny.ver > denySeq() || items?.isBehind === true
+      return !k || !p || !policy || compareVersions(heads.keys, k) > 0 || compareVersions(heads.policy, p) > 0 || heads.deny.ver > denials.seq || items?.isBehind === true
     },
   }
-}
-
-function refused(detail: string): Acceptance {
-  return { taken: false, why: 'refused', detail }
 }

@@ -134,7 +134,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'denials-counted-not-taken',
     what: 'a page of denials is marked as taken without its entries',
-    changes: [change('edge-agent/trust/trust.js', '                takeEntry(entry);', '                void entry;')],
+    changes: [change('edge-agent/trust/denials.js', '                    takeEntry(entry);', '                void entry;')],
   },
   {
     name: 'full-disk-ends-process',
@@ -194,7 +194,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'home-moves-empty-handed',
     what: 'a new home honours receipts from before the move before it knows what was used of them',
-    changes: [change('edge-agent/trust/trust.js', 'return move !== undefined && denySeq() < move.denySeq', 'return move === null && denySeq() < move.denySeq')],
+    changes: [change('edge-agent/trust/trust.js', 'return move !== undefined && denials.seq < move.denySeq', 'return move === null && denials.seq < move.denySeq')],
     troubles: ['home', 'devices'],
   },
   {

@@ -192,6 +192,69 @@ describe('what an agent believes', () => {
     expect(trust.acceptTime(time('n2'), 'n1')).toMatchObject({ taken: false, why: 'refused' })
   })
 
+  describe('with a real-time clock years ahead', () => {
+    const YEARS = 2 * 365 * 24 * HOUR
+    const newKey = testKey('freshness', { seed: 42, iss: 'installation' })
+    const next = (change: Partial<KeySetClaims> = {}) => keySet({ ver: 2, keys: [token, receipt, policyKey, newKey].map((k) => k.record), ...change })
+    const time = (by: TestKey, ms = world.clock.wall()) => signDocument(DOCUMENT_KINDS.time, { aud: 'n', iat: iat(), exp: iat() + 60, timeMs: ms, timeEpoch: 0 }, by.signer)
+    /** Signed while the wall clock was right; accepted once it is not. */
+    const bootAhead = <T>(signed: () => T): T => {
+      all()
+      world.sleep(HOUR)
+      const documents = signed()
+      world.setWall(world.clock.wall() + YEARS)
+      world.reboot()
+      reopen()
+      expect(clock.now().trust).toBe('rtc')
+      return documents
+    }
+
+    it('checks the time with a newer key set that its clock speaks against, and takes that then', () => {
+      const now = world.clock.wall() + HOUR
+      const [keys, answer] = bootAhead(() => [next(), time(newKey)] as const)
+      expect(trust.acceptTime(answer, 'n')).toMatchObject({ detail: expect.stringContaining('unknown_key') })
+      expect(trust.accept(keys)).toMatchObject({ why: 'refused', detail: expect.stringContaining('expired') })
+      expect(trust.acceptTime(answer, 'n')).toEqual({ taken: true, kind: 'time' })
+      expect(clock.now()).toEqual({ nowMs: now, trust: 'signed' })
+      expect(trust.accept(keys)).toEqual({ taken: true, kind: 'keys' })
+    })
+
+    it('believes those keys nothing else, and no time outside the life of their set', () => {
+      const [keys, heads, before, after, other] = bootAhead(() => [next(), fresh({}, newKey), time(newKey, world.clock.wall() - 30_000), time(newKey, world.clock.wall() + 86_400_000), time(token)] as const)
+      trust.accept(keys)
+      const now = clock.now()
+      expect(trust.accept(heads)).toMatchObject({ detail: expect.stringContaining('unknown_key') })
+      for (const answer of [before, after, other]) expect(trust.acceptTime(answer, 'n')).toMatchObject({ taken: false, why: 'refused' })
+      expect(clock.now()).toEqual(now)
+    })
+
+    it.each<[string, Partial<KeySetClaims>, TestKey]>([
+      ['the root has not signed', {}, policyKey],
+      ['is no newer than the one that is known', { ver: 1 }, root],
+    ])('keeps no key set that %s', (_name, change, by) => {
+      const [keys, answer] = bootAhead(() => [keySet({ ver: 2, keys: [newKey.record], ...change }, by), time(newKey)] as const)
+      expect(trust.accept(keys)).toMatchObject({ why: 'refused' })
+      expect(trust.acceptTime(answer, 'n')).toMatchObject({ taken: false, why: 'refused' })
+    })
+
+    it('keeps none while its own time rests on a signature', () => {
+      all()
+      const [keys, answer] = [next({ iat: iat() - 200, exp: iat() - 100 }), time(newKey, world.clock.wall() - 150_000)]
+      expect(trust.accept(keys)).toMatchObject({ detail: expect.stringContaining('expired') })
+      expect(trust.acceptTime(answer, 'n')).toMatchObject({ detail: expect.stringContaining('unknown_key') })
+    })
+
+    it('checks nothing with a key that it knows to be revoked, whatever a newer set says of it', () => {
+      const stolen = { ...newKey.record, state: 'revoked' as const }
+      const [keys, answer] = bootAhead(() => {
+        trust.accept(keySet({ ver: 2, keys: [token, receipt, policyKey, freshness].map((k) => k.record).concat(stolen) }))
+        return [next({ ver: 3 }), time(newKey)] as const
+      })
+      expect(trust.accept(keys)).toMatchObject({ detail: expect.stringContaining('expired') })
+      expect(trust.acceptTime(answer, 'n')).toMatchObject({ taken: false, why: 'refused' })
+    })
+  })
+
   it('takes the deny list in order, page by page, and remembers it', () => {
     all()
     const until = iat() + 1_000

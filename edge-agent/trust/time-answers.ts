@@ -1,0 +1,43 @@
+import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
+import { keyRing, type KeyRecord, type KeyRing } from '../../policy/documents/keys.ts'
+import { compareVersions, TimeClaims, type KeySetClaims } from '../../policy/documents/store-documents.ts'
+import { openAs, type OpenedAs } from './open-as.ts'
+
+/**
+ * Answers to our own question for the time, and with which keys they are checked.
+ *
+ * A real-time clock that is years ahead makes every key set look expired: the agent would refuse the very keys with which it
+ * could check the time that sets its clock right. So the newest such set, signed by the root as all are, counts for that one
+ * question, and for times within its own life.
+ */
+export interface TimeAnswers {
+  /** A key set that is newer than ours, and that only our clock speaks against. */
+  keep(keySet: KeySetClaims): void
+  /** A key set was taken: what was kept before is of no more use. */
+  forget(): void
+  open(jws: string, nonce: string, keys: KeyRing): OpenedAs<TimeClaims>
+}
+
+/** `kept` marks those of the keys that are known to be revoked (revoked-keys.ts). */
+export function timeAnswers(kept: (keys: readonly KeyRecord[]) => KeyRecord[]): TimeAnswers {
+  let newer: KeySetClaims | undefined
+
+  const openWith = (jws: string, nonce: string, keys: KeyRing) => openAs(jws, DOCUMENT_KINDS.time, keys, nonce, TimeClaims, undefined)
+
+  return {
+    keep(keySet) {
+      if (!newer || compareVersions(keySet, newer) > 0) newer = keySet
+    },
+    forget() {
+      newer = undefined
+    },
+    open(jws, nonce, keys) {
+      const opened = openWith(jws, nonce, keys)
+      if (opened.ok || !newer) return opened
+      const again = openWith(jws, nonce, keyRing(kept(newer.keys)))
+      if (!again.ok) return opened
+      const seconds = again.claims.timeMs / 1_000
+      return seconds >= newer.iat && seconds < newer.exp ? again : opened
+    },
+  }
+}
