@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, release } from 'node:os'
+import { availableParallelism, cpus } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -8,9 +8,9 @@ import { realPlatform } from './platform.ts'
 import { SIZES, type Size } from './prove/part.ts'
 import { partsOf } from './prove/parts.ts'
 import { progressLine } from './prove/progress-line.ts'
-import { furthest, withTables, type Report } from './prove/report.ts'
+import { asKept, furthest, withTables, type Report } from './prove/report.ts'
 import { knownOf, runParts, stateFile, type Place } from './prove/run-parts.ts'
-import { writeJson } from './prove/state.ts'
+import { sumOf, writeJson } from './prove/state.ts'
 
 /** The project; this runs as dist/bin/prove.js. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -28,7 +28,8 @@ const HELP = `Tries to break every promise, and says how often it tried.
   --part    only these of ${PARTS.map((p) => p.name).join(', ')}
   --jobs    how much runs side by side (${availableParallelism()}: the cores of this machine)
   --fresh   does not go on from where the last run was stopped
-  --go-on   goes on also after a change of the code: what held before it counts, on its commit, and what did not is done again
+  --go-on   goes on also after a change of the code, and on another machine from docs/reliability-report.json: what held before
+            counts, on its commit, and what did not is done again
   --report  writes what the last runs found, of each part the one that went furthest, into docs/reliability-report.json and
             its tables into docs/reliability.md
 
@@ -58,7 +59,7 @@ async function main(): Promise<number> {
   const jobs = Number(values.jobs)
   if (!Number.isInteger(jobs) || jobs < 1 || jobs > 64) throw new Error('--jobs is a whole number from 1 to 64')
   if (values.fresh && values['go-on']) throw new Error('--fresh begins anew, --go-on does not: name one of them')
-  return prove({ size, folder: STATE, build: buildOf(), commit: commitOf(), goesOn: values['go-on'] }, values.part?.split(','), jobs, values.fresh)
+  return prove({ size, folder: STATE, build: buildOf(), commit: commitOf(), machine: machine(), goesOn: values['go-on'], kept: keptReport()?.parts ?? [] }, values.part?.split(','), jobs, values.fresh)
 }
 
 async function prove(place: Place, only: readonly string[] | undefined, jobs: number, fresh: boolean): Promise<number> {
@@ -74,7 +75,7 @@ async function prove(place: Place, only: readonly string[] | undefined, jobs: nu
   process.on('SIGTERM', stop)
   try {
     const proven = await runParts({ ...place, isStill: () => buildOf() === place.build, parts, jobs, clock, signal: controller.signal, progress: progressLine(process.stderr, clock) })
-    return proven.every(({ violations }) => violations.length === 0) ? 0 : 1
+    return proven.every((part) => sumOf(part).violations.length === 0) ? 0 : 1
   } catch (error) {
     if (!controller.signal.aborted) throw error
     process.stderr.write('\nstopped; the same command goes on from here\n')
@@ -86,20 +87,27 @@ async function prove(place: Place, only: readonly string[] | undefined, jobs: nu
 
 /** All parts, those too that were not asked for or are not finished. */
 function reportOf(place: Place): Report {
-  const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, system: `${process.platform} ${release()} ${process.arch}`, node: process.version }
-  return { at: new Date().toISOString(), machine, parts: PARTS.map((part) => ({ ...knownOf(part, place), size: place.size })) }
+  return { at: new Date().toISOString(), parts: PARTS.map((part) => ({ ...knownOf(part, place), size: place.size })) }
+}
+
+function machine(): string {
+  return `${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} cores, Node ${process.version}`
 }
 
 function reportFile(size: Size): string {
   return join(STATE, `report-${size}.json`)
 }
 
-/** Where no run was made here, the tables are written from the report that is kept. */
+function keptReport(): Report | undefined {
+  return existsSync(KEPT_REPORT) ? (JSON.parse(readFileSync(KEPT_REPORT, 'utf8')) as Report) : undefined
+}
+
+/** What was run here and what is kept of before, here or elsewhere. */
 function writeReport(): number {
-  const made = SIZES.map(reportFile).filter((file) => existsSync(file))
-  const [first, ...more] = (made.length > 0 ? made : [KEPT_REPORT]).map((file) => JSON.parse(readFileSync(file, 'utf8')) as Report)
+  const made = SIZES.map(reportFile).filter((file) => existsSync(file)).map((file) => JSON.parse(readFileSync(file, 'utf8')) as Report)
+  const [first, ...more] = [...made, keptReport()].filter((report) => report !== undefined)
   if (!first) return 1
-  const report = furthest([first, ...more])
+  const report = asKept(furthest([first, ...more]))
   writeJson(KEPT_REPORT, report)
   writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), report))
   return 0

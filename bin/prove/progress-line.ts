@@ -1,5 +1,6 @@
 import type { Clock } from '../../policy/platform.ts'
 import type { Progress } from './run-parts.ts'
+import { sumOf } from './state.ts'
 
 /** Without a terminal a line is written so often, ms. */
 const LINE_EVERY_MS = 30_000
@@ -16,7 +17,8 @@ export function progressLine(out: { isTTY?: boolean; write(text: string): void }
       const wrong = violations > 0 ? `, ${violations} did not hold` : ''
       out.write(`${part.name.padEnd(12)} ${done.toLocaleString('en')} of ${of.toLocaleString('en')} ${part.unit}, ${Math.floor((100 * done) / of)} %${left}${wrong}${end}`)
     },
-    end({ name, unit, done, violations, skipped }) {
+    end({ name, unit, skipped, ...state }) {
+      const { done, violations } = sumOf(state)
       const result = skipped === undefined ? `${done.toLocaleString('en')} ${unit}, ${violations.length === 0 ? 'all held' : `${violations.length} DID NOT HOLD`}` : `left out: ${skipped}`
       out.write(`${name.padEnd(12)} ${result}${out.isTTY === true ? '\u001b[K' : ''}\n`)
       for (const text of violations.slice(0, 10)) out.write(`  ${text}\n`)

@@ -1,11 +1,11 @@
 import type { Size } from './part.ts'
 import type { Proven } from './run-parts.ts'
+import { sumOf, type Sum } from './state.ts'
 
-/** What runs of `npm run prove` found, as it is kept in docs/reliability-report.json. */
+/** What runs of `npm run prove` found, as it is kept in docs/reliability-report.json: a run that is told to go on does so from there. */
 export interface Report {
   /** When the last of them ended, ISO 8601. */
   at: string
-  machine: { cpu: string; cores: number; system: string; node: string }
   parts: SizedProven[]
 }
 
@@ -16,10 +16,16 @@ export type SizedProven = Proven & { size: Size }
 export function furthest(reports: readonly [Report, ...Report[]]): Report {
   const sorted = reports.toSorted((a, b) => (a.at < b.at ? 1 : -1)) as [Report, ...Report[]]
   const furthestOf = (name: string) => {
-    const runs = sorted.flatMap(({ parts }) => parts.filter((part) => part.name === name))
-    return runs.reduce((best, part) => (best.violations.length === 0 && part.done > best.done ? part : best))
+    const runs = sorted.flatMap(({ parts }) => parts.filter((part) => part.name === name)).map((part) => ({ part, sum: sumOf(part) }))
+    return runs.reduce((best, run) => (best.sum.violations.length === 0 && run.sum.done > best.sum.done ? run : best)).part
   }
   return { ...sorted[0], parts: sorted[0].parts.map(({ name }) => furthestOf(name)) }
+}
+
+/** The report without what says nothing elsewhere: hashes of the code as it was built. */
+export function asKept(report: Report): Report {
+  const chunksOf = ({ chunks }: Proven) => Object.fromEntries(Object.entries(chunks).map(([n, { build: _build, ...found }]) => [n, found]))
+  return { ...report, parts: report.parts.map((part) => ({ ...part, chunks: chunksOf(part) })) }
 }
 
 const number = (n: number) => Math.round(n).toLocaleString('en')
@@ -32,12 +38,12 @@ function time(seconds: number): string {
 /** A name such as `virtualHours` in words. */
 const words = (name: string) => name.replaceAll(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`)
 
-function figuresOf({ done, of, unit, figures }: Proven): string {
+function figuresOf({ of, unit }: Proven, { done, figures }: Sum): string {
   const count = done === of ? `${number(done)} ${unit}` : `${number(done)} of ${number(of)} ${unit}`
   return [count, ...Object.entries(figures).map(([name, value]) => `${number(value)} ${words(name)}`)].join(', ')
 }
 
-function resultOf({ name, skipped, violations, done, of }: Proven): string {
+function resultOf({ name, skipped, of }: Proven, { violations, done }: Sum): string {
   if (skipped !== undefined) return `left out: ${skipped}`
   if (violations.length > 0) return `**${number(violations.length)} did not hold**`
   if (done === 0) return 'not run'
@@ -46,23 +52,26 @@ function resultOf({ name, skipped, violations, done, of }: Proven): string {
 }
 
 /** One that was stopped, and went on after a change of the code, has several. */
-function commitsOf({ commits, done }: Proven): string {
+function commitsOf({ commits, done }: Sum): string {
   const all = Object.entries(commits)
   return all.map(([commit, count]) => (all.length > 1 ? `${commit} (${Math.round((100 * count) / done)} %)` : commit)).join(', ')
 }
 
 /** The figures of a run as a table. */
-export function figuresTable({ at, machine, parts }: Report): string {
-  const rows = parts.map((part) => `| ${part.title} | ${part.size} | ${part.skipped === undefined ? figuresOf(part) : '–'} | ${resultOf(part)} | ${time(part.seconds)} | ${commitsOf(part)} |`)
-  const failures = parts.flatMap((part) => part.violations.map((text) => `- ${part.name}: ${text}`))
-  const head = `${at.slice(0, 10)}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}.`
+export function figuresTable({ at, parts }: Report): string {
+  const summed = parts.map((part) => ({ part, sum: sumOf(part) }))
+  const rows = summed.map(({ part, sum }) => `| ${part.title} | ${part.size} | ${part.skipped === undefined ? figuresOf(part, sum) : '–'} | ${resultOf(part, sum)} | ${time(sum.seconds)} | ${commitsOf(sum)} |`)
+  const failures = summed.flatMap(({ part, sum }) => sum.violations.map((text) => `- ${part.name}: ${text}`))
+  const machines = new Set(parts.flatMap(({ chunks }) => Object.values(chunks).map(({ machine }) => machine)))
+  const head = `${[at.slice(0, 10), ...machines].join('; ')}.`
   const table = ['| proof | size | how much | result | time of all processes | commit |', '|---|---|---|---|---|---|', ...rows].join('\n')
   return [head, table, ...(failures.length > 0 ? [failures.join('\n')] : [])].join('\n\n')
 }
 
 /** Each planted bug and how soon it was found. */
 export function bugsTable({ parts }: Report): string {
-  const rows = parts.find(({ name }) => name === 'bugs')?.rows ?? []
+  const part = parts.find(({ name }) => name === 'bugs')
+  const rows = part ? sumOf(part).rows : []
   if (rows.length === 0) return 'Not run.'
   return ['| bug | what somebody would have done wrong | found after | by |', '|---|---|---|---|', ...rows.map(({ bug, what, worlds, invariant }) => `| ${bug} | ${what} | ${worlds === 0 ? '**not found**' : `${worlds} worlds`} | ${invariant} |`)].join('\n')
 }

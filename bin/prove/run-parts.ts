@@ -1,22 +1,14 @@
 import { join } from 'node:path'
 import type { Clock } from '../../policy/platform.ts'
 import type { Part, Size } from './part.ts'
-import { readState, writeJson, type FoundIn, type PartState } from './state.ts'
+import { readState, sumOf, writeJson, type FoundIn, type PartState } from './state.ts'
 
 /** What became of a part. */
-export interface Proven {
+export interface Proven extends PartState {
   name: string
   title: string
   unit: string
   of: number
-  done: number
-  /** Of all chunks together, those that ran side by side added up. */
-  seconds: number
-  violations: string[]
-  figures: Record<string, number>
-  rows: Readonly<Record<string, string | number>>[]
-  /** How much of it was done on which commit. */
-  commits: Record<string, number>
   /** Why it was left out. */
   skipped?: string
 }
@@ -29,8 +21,12 @@ export interface Place {
   build: string
   /** The commit of that. */
   commit: string
+  /** What this runs on. */
+  machine: string
   /** What held in the code as it was before counts too; what did not is done again. */
   goesOn: boolean
+  /** What earlier runs found, here or elsewhere: what held in them counts with `goesOn`. */
+  kept: readonly (Proven & { size: Size })[]
 }
 
 export interface RunOptions extends Place {
@@ -65,7 +61,8 @@ export async function runParts(options: RunOptions): Promise<Proven[]> {
 /** What this run and earlier ones that count know of a part: nothing at all, it may be. */
 export function knownOf(part: Part, place: Place): Proven {
   const skipped = part.impossible?.()
-  return { ...sumOf(part, place.size, stateOf(part, place).chunks), ...(skipped !== undefined && { skipped }) }
+  const { name, title, unit } = part
+  return { name, title, unit, of: part.of[place.size], ...(skipped !== undefined && { skipped }), ...stateOf(part, place) }
 }
 
 /** The file of a part's state. */
@@ -74,12 +71,14 @@ export function stateFile(part: Part, { folder, size }: Pick<Place, 'folder' | '
 }
 
 function stateOf(part: Part, place: Place): PartState {
-  const { chunk, chunks } = readState(stateFile(part, place), part.chunk[place.size])
+  const chunk = part.chunk[place.size]
   const isCounted = (n: number, found: FoundIn) => {
     const isWhole = found.count === Math.min(chunk, part.of[place.size] - n * chunk) && part.isAbout?.(found, { from: n * chunk }) !== false
     return found.build === place.build || (place.goesOn && found.violations.length === 0 && isWhole)
   }
-  return { chunk, chunks: Object.fromEntries(Object.entries(chunks).filter(([n, found]) => isCounted(Number(n), found))) }
+  const counted = (state: PartState | undefined) => Object.entries(state?.chunk === chunk ? state.chunks : {}).filter(([n, found]) => isCounted(Number(n), found))
+  const kept = place.kept.find(({ name, size }) => name === part.name && size === place.size)
+  return { chunk, chunks: Object.fromEntries([...counted(kept), ...counted(readState(stateFile(part, place)))]) }
 }
 
 async function runPart(part: Part, options: RunOptions): Promise<void> {
@@ -87,11 +86,11 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
   const chunk = part.chunk[size]
   const state = stateOf(part, options)
   const waiting = Array.from({ length: Math.ceil(part.of[size] / chunk) }, (_, n) => n).filter((n) => !state.chunks[n])
-  const before = sumOf(part, size, state.chunks).done
+  const before = sumOf(state).done
   const began = clock.elapsed()
   const running = new Map<number, number>()
   const show = () => {
-    const { done, violations } = sumOf(part, size, state.chunks)
+    const { done, violations } = sumOf(state)
     const now = [...running.values()].reduce((sum, n) => sum + n, done)
     progress.show({ part, done: now, of: part.of[size], violations: violations.length, perSecond: ((now - before) * 1_000) / Math.max(1, clock.elapsed() - began) })
   }
@@ -113,7 +112,7 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
       })
       running.delete(n)
       if (!options.isStill()) throw new Error('the project was built anew while this ran: run it again')
-      state.chunks[n] = { ...found, count, seconds: (clock.elapsed() - started) / 1_000, build: options.build, commit: options.commit }
+      state.chunks[n] = { ...found, count, seconds: (clock.elapsed() - started) / 1_000, build: options.build, commit: options.commit, machine: options.machine }
       writeJson(stateFile(part, options), state)
       show()
     }
@@ -122,25 +121,4 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
   const ends = await Promise.allSettled(Array.from({ length: part.side === 'by side' ? Math.max(1, Math.min(jobs, waiting.length)) : 1 }, worker))
   const failed = ends.find((end) => end.status === 'rejected')
   if (failed) throw failed.reason
-}
-
-function sumOf(part: Part, size: Size, chunks: PartState['chunks']): Proven {
-  const inOrder = Object.entries(chunks).sort(([a], [b]) => Number(a) - Number(b)).map(([, found]) => found)
-  const figures: Record<string, number> = {}
-  for (const [name, value] of inOrder.flatMap((found) => Object.entries(found.figures ?? {}))) figures[name] = (figures[name] ?? 0) + value
-  const commits: Record<string, number> = {}
-  for (const { commit, count } of inOrder) commits[commit] = (commits[commit] ?? 0) + count
-  const { name, title, unit } = part
-  return {
-    name,
-    title,
-    unit,
-    of: part.of[size],
-    done: inOrder.reduce((sum, { count }) => sum + count, 0),
-    seconds: Math.round(inOrder.reduce((sum, { seconds }) => sum + seconds, 0)),
-    violations: inOrder.flatMap((found) => found.violations),
-    figures,
-    rows: inOrder.flatMap((found) => found.rows ?? []),
-    commits,
-  }
 }

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { dirname } from 'node:path'
 import type { Found } from './part.ts'
 
-/** What is known of a part so far, in a file of its own. */
+/** What is known of a part so far. */
 export interface PartState {
   /** How many in a chunk; with another number the chunks are others. */
   readonly chunk: number
@@ -13,20 +13,52 @@ export interface PartState {
 export interface FoundIn extends Found {
   count: number
   seconds: number
-  /** The code that it was found in, and its commit. */
-  build: string
+  /** The code that it was found in: not known of what an earlier report has kept. */
+  build?: string
+  /** The commit of that. */
   commit: string
+  /** What it ran on. */
+  machine: string
 }
 
-/** What the file holds, when it is cut in the same way; otherwise nothing is known yet. */
-export function readState(file: string, chunk: number): PartState {
-  const nothing = { chunk, chunks: {} }
-  if (!existsSync(file)) return nothing
+/** Chunks together. */
+export interface Sum {
+  done: number
+  /** Of all chunks together, those that ran side by side added up. */
+  seconds: number
+  violations: string[]
+  figures: Record<string, number>
+  rows: Readonly<Record<string, string | number>>[]
+  /** How much of it was done on which commit. */
+  commits: Record<string, number>
+}
+
+/** Adds up what the chunks found, in their order. */
+export function sumOf({ chunks }: PartState): Sum {
+  const inOrder = Object.entries(chunks).sort(([a], [b]) => Number(a) - Number(b)).map(([, found]) => found)
+  const add = (to: Record<string, number>, name: string, value: number) => void (to[name] = (to[name] ?? 0) + value)
+  const figures: Record<string, number> = {}
+  const commits: Record<string, number> = {}
+  for (const found of inOrder) {
+    add(commits, found.commit, found.count)
+    for (const [name, value] of Object.entries(found.figures ?? {})) add(figures, name, value)
+  }
+  return {
+    done: inOrder.reduce((sum, { count }) => sum + count, 0),
+    seconds: Math.round(inOrder.reduce((sum, { seconds }) => sum + seconds, 0)),
+    violations: inOrder.flatMap((found) => found.violations),
+    figures,
+    rows: inOrder.flatMap((found) => found.rows ?? []),
+    commits,
+  }
+}
+
+/** What the file holds; undefined when there is none that can be read. */
+export function readState(file: string): PartState | undefined {
   try {
-    const state = JSON.parse(readFileSync(file, 'utf8')) as PartState
-    return state.chunk === chunk ? state : nothing
+    return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as PartState) : undefined
   } catch {
-    return nothing
+    return undefined
   }
 }
 

@@ -26,6 +26,7 @@ export interface Refusal {
   detail: string
 }
 
+/** What an agent answers to a document that it does not take, with the reason. */
 export function refused(detail: string): Refusal {
   return { taken: false, why: 'refused', detail }
 }

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Part } from '../../bin/prove/part.ts'
 import { partsOf } from '../../bin/prove/parts.ts'
-import { bugsTable, figuresTable, furthest, withTables, type Report } from '../../bin/prove/report.ts'
-import { runParts } from '../../bin/prove/run-parts.ts'
+import { asKept, bugsTable, figuresTable, furthest, withTables, type Report } from '../../bin/prove/report.ts'
+import { runParts, type Place } from '../../bin/prove/run-parts.ts'
+import { sumOf } from '../../bin/prove/state.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { BUGS } from '../../simulators/world/bug-bank.ts'
 import { temporaryFolder } from '../support/databases.ts'
@@ -32,20 +33,22 @@ function part(change: Partial<Part> = {}): Part & { ran: number[] } {
     ...change,
   }
 }
-const run = (parts: Part[], change: { build?: string; goesOn?: boolean; signal?: AbortSignal; jobs?: number; isStill?: boolean; shown?: number[] } = {}) =>
+const run = (parts: Part[], change: { build?: string; goesOn?: boolean; kept?: Place['kept']; machine?: string; signal?: AbortSignal; jobs?: number; isStill?: boolean; shown?: number[] } = {}) =>
   runParts({
     parts,
     size: 'ci',
     folder,
     build: change.build ?? 'b1',
     commit: `commit of ${change.build ?? 'b1'}`,
+    machine: change.machine ?? 'a machine',
     goesOn: change.goesOn ?? false,
+    kept: change.kept ?? [],
     isStill: () => change.isStill ?? true,
     jobs: change.jobs ?? 2,
     clock: realPlatform().clock,
     signal: change.signal ?? new AbortController().signal,
     progress: { show: ({ done }) => void change.shown?.push(done), end: () => undefined },
-  })
+  }).then((all) => all.map((proven) => ({ ...proven, ...sumOf(proven) })))
 
 describe('npm run prove', () => {
   it('counts nothing of before that was about something else, as when a bug was put into the middle of the list', async () => {
@@ -92,6 +95,21 @@ describe('npm run prove', () => {
     expect(again.ran).toEqual([10])
   })
 
+  it('goes on elsewhere from the report that was kept, and only when it is told to', async () => {
+    const [proven] = await run([part({ name: 'far' })], { jobs: 1 })
+    if (!proven) throw new Error('no part')
+    const { parts: kept } = asKept({ at: '', parts: [{ ...proven, size: 'ci' }] })
+    rmSync(join(folder, 'ci-far.json'))
+    const elsewhere = part({ name: 'far' })
+    const [more] = await run([elsewhere], { jobs: 1, kept, goesOn: true, machine: 'another' })
+    expect([elsewhere.ran, more?.done]).toEqual([[10], 25])
+    expect(Object.values(more?.chunks ?? {}).map(({ machine }) => machine)).toEqual(['a machine', 'another', 'a machine'])
+    const anew = part({ name: 'far' })
+    rmSync(join(folder, 'ci-far.json'))
+    await run([anew], { jobs: 1, kept })
+    expect(anew.ran).toEqual([0, 10, 20])
+  })
+
   it('ends when a proof cannot be made, and keeps the ones that were', async () => {
     const broken = part({ name: 'broken' })
     const { run: runChunk } = broken
@@ -127,20 +145,20 @@ describe('npm run prove', () => {
 })
 
 describe('the report of it', () => {
+  const found = { violations: [], commit: 'abc1234', machine: 'A processor, 2 cores, Node v20.20.2' }
   const report: Report = {
     at: '2026-11-21T04:00:00.000Z',
-    machine: { cpu: 'A processor', cores: 2, system: 'linux', node: 'v20.20.2' },
     parts: [
-      { name: 'safety', title: 'Worlds', unit: 'worlds', of: 10, done: 10, seconds: 30, violations: [], figures: { virtualHours: 12.4 }, rows: [], commits: { abc1234: 6, def5678: 4 }, size: 'night' },
-      { name: 'bugs', title: 'Bugs', unit: 'bugs', of: 2, done: 2, seconds: 9_000, violations: ['b was not found'], figures: {}, rows: [{ bug: 'a', what: 'x', worlds: 3, invariant: 'I1' }, { bug: 'b', what: 'y', worlds: 0, invariant: '' }], commits: { abc1234: 2 }, size: 'ci' },
-      { name: 'redeem', title: 'Cuts', unit: 'calls', of: 6, done: 0, seconds: 0, violations: [], figures: {}, rows: [], commits: {}, skipped: 'no strace', size: 'ci' },
-      { name: 'kills', title: 'Kills', unit: 'kills', of: 5_000, done: 700, seconds: 300, violations: [], figures: {}, rows: [], commits: { def5678: 700 }, size: 'night' },
+      { name: 'safety', title: 'Worlds', unit: 'worlds', of: 10, size: 'night', chunk: 6, chunks: { 0: { ...found, count: 6, seconds: 20, figures: { virtualHours: 6.2 } }, 1: { ...found, count: 4, seconds: 10, figures: { virtualHours: 6.2 }, commit: 'def5678', machine: 'another' } } },
+      { name: 'bugs', title: 'Bugs', unit: 'bugs', of: 2, size: 'ci', chunk: 2, chunks: { 0: { ...found, count: 2, seconds: 9_000, violations: ['b was not found'], rows: [{ bug: 'a', what: 'x', worlds: 3, invariant: 'I1' }, { bug: 'b', what: 'y', worlds: 0, invariant: '' }] } } },
+      { name: 'redeem', title: 'Cuts', unit: 'calls', of: 6, size: 'ci', chunk: 1, chunks: {}, skipped: 'no strace' },
+      { name: 'kills', title: 'Kills', unit: 'kills', of: 5_000, size: 'night', chunk: 700, chunks: { 0: { ...found, count: 700, seconds: 300, commit: 'def5678' } } },
     ],
   }
 
   it('tells figures, what did not hold, and what was left out', () => {
     expect(figuresTable(report)).toMatchInlineSnapshot(`
-      "2026-11-21, A processor, 2 cores, Node v20.20.2.
+      "2026-11-21; A processor, 2 cores, Node v20.20.2; another.
 
       | proof | size | how much | result | time of all processes | commit |
       |---|---|---|---|---|---|
@@ -158,8 +176,8 @@ describe('the report of it', () => {
   it('takes of each part the run that went furthest, unless something did not hold in a newer one', () => {
     const [worlds] = report.parts
     if (!worlds) throw new Error('no part')
-    const of = (hour: number, done: number, violations: string[] = []): Report => ({ ...report, at: `2026-11-21T0${hour}:00:00.000Z`, parts: [{ ...worlds, done, violations }] })
-    const doneOf = (...reports: [Report, ...Report[]]) => furthest(reports).parts.map(({ done }) => done)
+    const of = (hour: number, done: number, violations: string[] = []): Report => ({ ...report, at: `2026-11-21T0${hour}:00:00.000Z`, parts: [{ ...worlds, chunks: { 0: { ...found, count: done, seconds: 1, violations } } }] })
+    const doneOf = (...reports: [Report, ...Report[]]) => furthest(reports).parts.map((part) => sumOf(part).done)
     expect(doneOf(of(4, 3), of(5, 2))).toEqual([3])
     expect(doneOf(of(4, 3), of(5, 2, ['seed 2']))).toEqual([2])
   })
