@@ -37,6 +37,7 @@ export interface CloudNodeParts {
   /** Files to begin with. */
   template?: string
   onCommit?: DiskWatcher['afterCommit']
+  onDiskFault?(): void
   onAnswer?(request: SimRequest, answer: SimAnswer): void
   /** The process has ended, by itself or not: somebody must start it again. */
   onEnded?(): void
@@ -56,7 +57,7 @@ const CONFIG: CloudConfig = {
 }
 
 /** A machine with the cloud's files on it; nothing runs yet. */
-export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onAnswer, onEnded }: CloudNodeParts): CloudNode {
+export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onDiskFault, onAnswer, onEnded }: CloudNodeParts): CloudNode {
   const { chance: world, trace } = core
   const chance = world.fork('cloud node')
   const computer = machine('cloud', core)
@@ -71,6 +72,7 @@ export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onAnsw
       onCommit?.(connection)
       maybeDie('after a commit')
     },
+    onFault: () => onDiskFault?.(),
     isAlive: () => computer.isUp,
   }
   const disk = newDisk(join(core.folder, 'cloud'), [CLOUD_DATABASE], watcher, template)

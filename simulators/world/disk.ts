@@ -35,6 +35,8 @@ export interface DiskWatcher {
   /** Around a commit; the process may die in both. */
   beforeCommit(): void
   afterCommit(connection: Connection): void
+  /** This commit fails. */
+  onFault?(): void
   isAlive(): boolean
 }
 
@@ -84,6 +86,7 @@ export function newDisk(root: string, names: readonly string[], watcher: DiskWat
       watcher.beforeCommit()
       const failing = isAlive() ? fault : undefined
       fault = undefined
+      if (failing) watcher.onFault?.()
       if (failing === 'full') throw failure('SQLITE_FULL', 'database or disk is full')
       if (failing === 'io-lost') throw failure('SQLITE_IOERR_FSYNC', 'disk I/O error')
       const done = commit()

@@ -15,10 +15,10 @@ export interface Receiver {
 /** Attempts at most, and how long the last comes after the first (decisions §12), ms. */
 const ATTEMPTS = 4
 const SCHEDULE_MS = [0, 60_000, 300_000, 1_800_000]
-/** What a process sent before it died, and could not write down, is sent again by the next. */
+/** What a process sent and could not write down, because it died or its disk failed, is sent again. */
 const AGAIN_AFTER_CRASH = 1
 
-/** A receiver that takes everything, mostly. `crashes`: how often the sender has died so far. */
+/** A receiver that takes everything, mostly. `crashes`: how often the sender has died, or its disk has failed, so far. */
 export function receiver(core: Core, crashes: () => number): Receiver {
   const chance = core.chance.fork('receiver')
   const attempts = new Map<string, { atMs: number[]; crashesBefore: number }>()

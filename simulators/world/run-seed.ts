@@ -118,6 +118,8 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     outgoing: { send: (asked, signal) => (psp && asked.url.startsWith(psp.books.baseUrl) ? psp : posts).outgoing.send(asked, signal) },
     template: shop.templates.cloud,
     onCommit: cloudWatch.committed,
+    // What could not be written down is done again.
+    onDiskFault: () => void disturbances++,
     onAnswer: answers.answered,
     onEnded: () => inMind('cloud', startCloud),
   })
