@@ -2,6 +2,7 @@ import { keyId, keyRing, type KeyRing, type VerificationKey } from '../../policy
 import type { Db } from '../persistence/database.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { raiseDocumentVersion } from '../stores/queries.ts'
+import { endLogins } from './sessions.ts'
 
 /** An agent's keys: the one in use, and while it changes the one that follows. */
 
@@ -14,7 +15,7 @@ export function agentKeys({ agent_id: iss, x, next_x: next }: AgentRow): KeyRing
 export async function noteKeyUse(db: Db, agent: AgentRow, key: VerificationKey): Promise<void> {
   if (key.x !== agent.next_x) return
   await db.updateTable('agent').set({ x: key.x, next_x: null }).where('agent_id', '=', agent.agent_id).execute()
-  await db.deleteFrom('agent_session').where('agent_id', '=', agent.agent_id).execute()
+  await endLogins(db, agent.agent_id)
   await raiseDocumentVersion(db, agent.store_id)
 }
 

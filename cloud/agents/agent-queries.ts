@@ -1,6 +1,7 @@
 import { AgentState } from '../../policy/documents/agent-messages.ts'
 import type { Db } from '../persistence/database.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
+import { endLogins } from './sessions.ts'
 
 /** Characters of a state that are looked at. */
 const STATE_LIMIT = 120_000
@@ -59,7 +60,7 @@ export async function endFork(db: Db, agentId: string): Promise<void> {
 /** Ends an agent for good: its logins are over, its devices are free for another. */
 export async function writeRevoked(db: Db, agentId: string, nowMs: number): Promise<void> {
   await db.updateTable('agent').set({ revoked_ms: nowMs }).where('agent_id', '=', agentId).execute()
-  await db.deleteFrom('agent_session').where('agent_id', '=', agentId).execute()
+  await endLogins(db, agentId)
   await db.deleteFrom('agent_challenge').where('agent_id', '=', agentId).execute()
   await db.updateTable('device').set({ agent_id: null }).where('agent_id', '=', agentId).execute()
 }

@@ -10,6 +10,7 @@ import { deny } from '../protection/deny-list.ts'
 import { raiseException } from '../protection/exceptions.ts'
 import { forkSubject, noteFork } from './agent-queries.ts'
 import { knownHash } from './ingest.ts'
+import { endLogins } from './sessions.ts'
 
 /**
  *   head at or behind ours, same hash ─▶ put back: generation + 1, online only for 11 min, used rights told again
@@ -89,6 +90,8 @@ async function beginAnew(call: Call, agent: AgentRow, seq: number): Promise<Agen
   const change = { generation, last_seq: 0, head_hash: genesisHash(agent.ledger_id, generation), online_only_until_ms: call.nowMs + ONLINE_ONLY_MS }
   await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
   await tellUsedRights(call, agent)
+  // It may be a copy that says hello, and the agent itself that goes on in the former generation, in which no token counts any more.
+  await endLogins(call.db, agent.agent_id)
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, {
     storeId: agent.store_id,

@@ -93,6 +93,11 @@ export async function findAgent(db: Db, agentId: string): Promise<AgentRow | und
   return row
 }
 
+/** Ends every login of the agent: whoever has one must log in anew, and hears what is new. */
+export async function endLogins(db: Db, agentId: string): Promise<void> {
+  await db.deleteFrom('agent_session').where('agent_id', '=', agentId).execute()
+}
+
 /** Forgets logins and challenges that have ended. */
 export async function pruneLogins(db: Db, nowMs: number): Promise<void> {
   await db.deleteFrom('agent_session').where('expires_ms', '<=', nowMs).execute()

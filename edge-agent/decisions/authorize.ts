@@ -53,6 +53,7 @@ const TOLD_WITHIN_MS = 2_000
 /** Denials that are written down per device and minute; what a shop is told by a mad scanner fills no disk. */
 const DENIALS_PER_MINUTE = 30
 
+const FOR_STAFF: Verdict = { granted: false, reason: 'manual_assistance_required' }
 const ALREADY_OPEN: CommandResult = { outcome: 'confirmed', commanded: false, detail: 'already_open: it was opened for another unit of the receipt' }
 
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
@@ -62,14 +63,14 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   const { platform, ledger, clock, trust, link, storeId } = parts
   const denials = new Map<string, { minute: number; count: number }>()
 
+  const doubt = () => ledgerDoubt(ledger, clock.now().nowMs)
+
   async function decideFor(ask: Ask): Promise<{ verdict: Verdict; offline: boolean }> {
     const tokenParts = { trust, clock, ledger }
     const { request } = ask
-    const doubt = () => ledgerDoubt(ledger, clock.now().nowMs)
-    const forStaff: Verdict = { granted: false, reason: 'manual_assistance_required' }
     if (request.token !== undefined) {
       // The other copy of a ledger that exists twice may have used it: only what the cloud gives for this very request counts.
-      const verdict = doubt() === 'forked' ? forStaff : decideByToken(tokenParts, ask, request.token, false)
+      const verdict = doubt() === 'forked' ? FOR_STAFF : decideByToken(tokenParts, ask, request.token, false)
       return { verdict, offline: !link.isOnline }
     }
     const online = link.isOnline ? await decideOnline(tokenParts, link, ask) : undefined
@@ -77,7 +78,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       if (online.granted && online.grant?.source === 'token') parts.giveUp.unlessUsed(online.grant.nonce)
       return { verdict: online, offline: false }
     }
-    if (doubt()) return { verdict: forStaff, offline: true }
+    if (doubt()) return { verdict: FOR_STAFF, offline: true }
     if (request.receipt !== undefined) return { verdict: await decideWithHome(ask, request.receipt), offline: true }
     return { verdict: decideByItem({ ...tokenParts, platform }, parts.items, ask), offline: true }
   }
@@ -91,7 +92,8 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   /** The home gives the rights, or nobody does: only when it cannot be asked the isolated rules hold. */
   async function decideWithHome(ask: Ask, receipt: string): Promise<Verdict> {
     const tokenParts = { trust, clock, ledger }
-    const alone = () => decideByReceipt(tokenParts, homeView(), ask, receipt)
+    // While the home was asked the cloud may have said that this ledger does not know all.
+    const alone = () => (doubt() ? FOR_STAFF : decideByReceipt(tokenParts, homeView(), ask, receipt))
     if (!parts.home.isElsewhere) return alone()
     // As the home would see it; what the home itself says of the rights comes on top.
     const verdict = decideByReceipt(tokenParts, { isHome: true, isolatedSeconds: 0 }, ask, receipt)

@@ -10,11 +10,21 @@ export type AskAgent = (node: AgentNode | undefined, request: AuthorizeRequest) 
 const ANSWER_FIELDS = new Set(['authorized', 'action', 'expiresAt', 'itemCount', 'remaining', 'eventId', 'reason', 'offline', 'outcome', 'itemStatus', 'statusAgeSeconds'])
 const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
 
+/** What of a world people do not see. */
+export interface Unseen {
+  /** How often the cloud was put back to a backup. */
+  restores(): number
+  /** Whom people meet in the place of this agent: itself, or a copy of it. */
+  at(node: AgentNode | undefined): AgentNode | undefined
+}
+
+const NOTHING: Unseen = { restores: () => 0, at: (node) => node }
+
 /**
  * The way people ask agents; `onTold` hears of each event that somebody was told of: it must arrive, unless the cloud that decided was
- * put back to a backup meanwhile (`restores`: how often that has happened).
+ * put back to a backup meanwhile, or a copy has told it, which may be taken away with all that it knows.
  */
-export function askingAgents(core: Core, onTold: (eventId: string) => void, restores: () => number = () => 0): AskAgent {
+export function askingAgents(core: Core, onTold: (eventId: string) => void, { restores, at }: Unseen = NOTHING): AskAgent {
   const { trace } = core
 
   function heard(node: AgentNode, answer: AuthorizeAnswer, isSame: boolean): void {
@@ -25,7 +35,8 @@ export function askingAgents(core: Core, onTold: (eventId: string) => void, rest
     if (answer.eventId !== null && isSame) onTold(answer.eventId)
   }
 
-  return (node, request) => {
+  return (asked, request) => {
+    const node = at(asked)
     const agent = node?.agent
     const { process } = node?.machine ?? {}
     if (!node || !agent || !process) return Promise.resolve(undefined)
@@ -36,7 +47,7 @@ export function askingAgents(core: Core, onTold: (eventId: string) => void, rest
         (answer) => {
           forget()
           if (!process.isAlive) return resolve(undefined)
-          heard(node, answer, restores() === before)
+          heard(node, answer, restores() === before && node === asked)
           resolve(answer)
         },
         (error: unknown) => {

@@ -1,6 +1,6 @@
 import type { AuthorizeRequest } from '../../edge-agent/decisions/request.ts'
 import type { AgentNode } from './agent-node.ts'
-import { askingAgents, type AskAgent } from './ask-agent.ts'
+import { askingAgents, type AskAgent, type Unseen } from './ask-agent.ts'
 import type { Chance } from './chance.ts'
 import type { Core } from './core.ts'
 import type { Shop } from './genesis.ts'
@@ -39,18 +39,17 @@ export interface AtDevicesParts {
   merchant: Merchant
   agents: readonly AgentNode[]
   pace: Pace
-  /** How often the cloud was put back to a backup: what was asked of the one before may be lost. */
-  restores(): number
+  unseen: Unseen
   /** People come back with what they have after a while. */
   isTrying: boolean
 }
 
 /** The devices of the shop, as people meet them. */
-export function atDevices({ core, shop, merchant, agents, pace, restores, isTrying }: AtDevicesParts): AtDevices {
+export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying }: AtDevicesParts): AtDevices {
   const { scheduler } = core
   const told = new Set<string>()
   const lost = new Set<string>()
-  const ask = askingAgents(core, (eventId) => void (lost.has(eventId) || told.add(eventId)), restores)
+  const ask = askingAgents(core, (eventId) => void (lost.has(eventId) || told.add(eventId)), unseen)
 
   const linger = (chance: Chance) => scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
 

@@ -1,4 +1,5 @@
 import type { AgentNode } from './agent-node.ts'
+import type { Unseen } from './ask-agent.ts'
 import { atDevices, type Bought } from './at-devices.ts'
 import type { Chance } from './chance.ts'
 import type { Core } from './core.ts'
@@ -46,15 +47,16 @@ export interface CustomerParts {
   till: Till
   /** Staff say that they have the goods of this purchase in hand. */
   vouch(purchaseId: string): void
-  restores(): number
+  unseen: Unseen
 }
 
 /** The people of one world. */
-export function customers({ core, shop, merchant, stranger, agents, pace, isTrying, till, vouch, restores }: CustomerParts): Customers {
+export function customers({ core, shop, merchant, stranger, agents, pace, isTrying, till, vouch, unseen }: CustomerParts): Customers {
+  const { restores } = unseen
   const world = core.chance.fork('customers')
   const paid = new Set<string>()
   const cancelled = new Set<string>()
-  const devices = atDevices({ core, shop, merchant, agents, pace, restores, isTrying })
+  const devices = atDevices({ core, shop, merchant, agents, pace, unseen, isTrying })
   const { linger } = devices
   let epcs = 0
 

@@ -73,7 +73,7 @@ export function isSettled(parts: EndParts): string | undefined {
 
 /** Whether the cloud knows of two copies of a ledger. */
 export function isForked({ disk }: CloudNode): boolean {
-  return disk.reading?.prepare('SELECT 1 FROM agent WHERE fork_ms IS NOT NULL').get() !== undefined
+  return disk.reading?.prepare('SELECT 1 FROM agent WHERE fork_ms IS NOT NULL AND revoked_ms IS NULL').get() !== undefined
 }
 
 /** Everything that must hold once all is quiet. */

@@ -37,17 +37,18 @@ interface Use {
 }
 
 interface Watch {
-  grants: Statement<[], { redemption_id: string; answer: string }>
+  grants: Statement<[], { redemption_id: string; answer: string; state: string }>
   rights: Statement<[string], { cti: string; right_class: string; ordinal: number }>
-  state: Statement<[string], { state: string }>
   isolated: Statement<[], { value: string }>
 }
 
 /** An oracle over the ledgers of all agents. `receiptEnd`: when the receipt with this identity (hex) ends, s. */
 export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle>, receiptEnd: (cti: string) => number | undefined): HomeOracle {
   const uses = new Map<string, Use[]>()
-  /** What was given under a redemption, as it was made durable; and whether it was given back since. */
+  /** What was given under a redemption, as it was made durable. */
   const given = new Map<string, { ordinals: readonly number[] }>()
+  /** What stands of it in the ledger of the home: it may have been given back since. */
+  const states = new Map<string, string>()
   const outcomes = new Map<string, string>()
   const seen = new Map<string, { rows: number; anew: number; isolated: string }>()
   /** By ledger, on the connection of its newest process. */
@@ -57,9 +58,8 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
     const known = watches.get(name)
     if (known?.db === db) return known.watch
     const watch: Watch = {
-      grants: db.prepare('SELECT redemption_id, answer FROM home_grant ORDER BY redemption_id'),
+      grants: db.prepare('SELECT redemption_id, answer, state FROM home_grant ORDER BY redemption_id'),
       rights: db.prepare('SELECT cti, right_class, ordinal FROM used_right WHERE redemption_id = ?'),
-      state: db.prepare('SELECT state FROM home_grant WHERE redemption_id = ?'),
       isolated: db.prepare("SELECT value FROM mark WHERE name = 'isolated_count'"),
     }
     watches.set(name, { db, watch })
@@ -68,7 +68,7 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
 
   /** What failed, and what was given back, has used nothing up. */
   const stands = ({ redemptionId, isGiven, ledger }: Use) =>
-    isGiven ? watches.get(ledger)?.watch.state.get(redemptionId)?.state === 'given' : outcomes.get(redemptionId) !== 'failed'
+    isGiven ? states.get(`${ledger}/${redemptionId}`) === 'given' : outcomes.get(redemptionId) !== 'failed'
 
   function use(key: string, made: Use, node: AgentNode): void {
     const standing = (uses.get(key) ?? []).filter((before) => before.redemptionId !== made.redemptionId && stands(before))
@@ -130,7 +130,8 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
         if (body.evidence?.kind === 'claim') takeClaim(node, body.evidence, isAlone ? homeEpoch : undefined)
       }
       now.rows = rows.length
-      for (const { redemption_id: redemptionId, answer } of grants.all()) {
+      for (const { redemption_id: redemptionId, answer, state } of grants.all()) {
+        states.set(`${name}/${redemptionId}`, state)
         if (given.has(redemptionId)) continue
         const { ordinals } = JSON.parse(answer) as { ordinals: number[] }
         given.set(redemptionId, { ordinals })

@@ -59,6 +59,14 @@ interface Row {
   body: string
 }
 
+/** A connection of a process, and what is asked of it. */
+interface Watched {
+  connection: Connection
+  added: Statement<[number], Row>
+  mark: Statement<[string], { value: string }>
+  policy: Statement<[], { epoch: number; ver: number }>
+}
+
 interface UsedRight {
   redemptionId: string
   outcome: string | null
@@ -82,12 +90,14 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
   let isTakenOver = false
   /** It was put back, and has heard so from the cloud, at this true time. */
   let knowsSinceMs: number | undefined
+  /** It has heard from the cloud that there are two of it, at this true time. */
+  let twiceSinceMs: number | undefined
   const used = new Map<string, UsedRight[]>()
   const byRedemption = new Map<string, UsedRight[]>()
   /** Claims of the living process that no command and no outcome belongs to yet, by device. */
   const open = new Map<string, string[]>()
   const unsettled = new Set<string>()
-  let watched: { connection: Connection; added: Statement<[number], Row>; mark: Statement<[string], { value: string }>; policy: Statement<[], { epoch: number; ver: number }> } | undefined
+  let watched: Watched | undefined
   let acked = 0
   let denySeq = 0
   /** The cloud's generation as the agent has it on its disk, and since when. */
@@ -95,7 +105,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
   let version = { epoch: 0, ver: 0 }
 
   /** A connection of a new process: what was durable must be there as it was. */
-  function watch(connection: Connection): NonNullable<typeof watched> {
+  function watch(connection: Connection): Watched {
     if (watched?.connection === connection) return watched
     watched = {
       connection,
@@ -106,6 +116,8 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     const kept = connection.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq').all()
     if (isTakenOver) goOn(kept)
     if (putBackTo !== undefined) forget(kept.filter(({ seq }) => seq <= (putBackTo ?? 0)))
+    // The first thing that this process wrote may be that the ledger goes on under other numbers.
+    if (generationOf(watched.mark) !== generation) return watched
     const bySeq = new Map(kept.map((row) => [row.seq, row.hash]))
     const first = kept[0]?.seq ?? 1
     const missing = rows.find((row) => row.seq >= first && bySeq.get(row.seq) !== row.hash)
@@ -113,21 +125,28 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     return watched
   }
 
+  const generationOf = (mark: Watched['mark']) => Number(mark.get('generation')?.value ?? generation)
+
   /** The ledger goes on with these rows and no others. */
   function begin(kept: readonly Row[]): void {
     anew++
     rows.splice(0, rows.length, ...kept.map(({ seq, hash, body }) => ({ seq, hash, body: JSON.parse(body) as JournalBody })))
   }
 
-  /** Another identity, the same ledger: what was used stays used, and what the cloud had not acknowledged is told under new numbers. */
-  function goOn(kept: readonly Row[]): void {
-    isTakenOver = false
+  /** What the cloud had acknowledged stays with it; the rest has new numbers. */
+  function goOnWith(kept: readonly Row[]): void {
     former.push(...rows.filter((row) => row.seq <= acked))
     const bodies = new Set(kept.map(({ body }) => body))
     const lost = rows.find((row) => row.seq > acked && !bodies.has(JSON.stringify(row.body)))
-    if (lost) core.violate('I4', `${name}: row ${lost.seq} was not acknowledged and is gone under the new identity`)
+    if (lost) core.violate('I4', `${name}: row ${lost.seq} was not acknowledged and is gone under its new number`)
     const known = new Set(rows.map(({ body }) => JSON.stringify(body)))
     begin(kept.filter(({ body }) => known.has(body)))
+  }
+
+  /** Another identity, the same ledger: what was used stays used, and what the cloud had not acknowledged is told under new numbers. */
+  function goOn(kept: readonly Row[]): void {
+    isTakenOver = false
+    goOnWith(kept)
     generation = 1
     ;[denySeq, version, heard, acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
   }
@@ -178,6 +197,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     }
     const isAlone = source === 'receipt' && body.event?.type === 'protection.device.offline'
     const isUnsure = knowsSinceMs !== undefined && core.scheduler.nowMs > knowsSinceMs && core.scheduler.nowMs - knowsSinceMs < ONLINE_ONLY_MS
+    if (isAlone && twiceSinceMs !== undefined && core.scheduler.nowMs > twiceSinceMs) core.violate('I9', `${name} knows that there are two of it, and honours the receipt ${nonce} alone`)
     if (isAlone && isUnsure && facts.isClockSure()) core.violate('I9', `${name} was put back, knows so, and honours the receipt ${nonce} alone`)
     unsettled.add(redemptionId)
     open.set(deviceId, [...(open.get(deviceId) ?? []), redemptionId])
@@ -208,12 +228,9 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     },
     committed(connection) {
       const { added, mark, policy } = watch(connection)
-      const current = Number(mark.get('generation')?.value ?? generation)
+      const current = generationOf(mark)
       if (current !== generation) {
-        // What the cloud had acknowledged stays with it; the rest has new numbers.
-        former.push(...rows.filter((row) => row.seq <= acked))
-        const known = new Set(rows.map(({ body }) => JSON.stringify(body)))
-        begin(added.all(0).filter(({ body }) => known.has(body)))
+        goOnWith(added.all(0))
         generation = current
         knowsSinceMs = core.scheduler.nowMs
       }
@@ -235,6 +252,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       }
       const cloudGeneration = Number(mark.get('cloud_generation')?.value ?? 1)
       if (cloudGeneration !== heard.generation) heard = { generation: cloudGeneration, atMs: core.scheduler.nowMs }
+      twiceSinceMs = mark.get('forked')?.value === '1' ? (twiceSinceMs ?? core.scheduler.nowMs) : undefined
       acked = Number(mark.get('acked')?.value ?? 0)
       denySeq = Math.max(denySeq, Number(mark.get('deny_seq')?.value ?? 0))
       const now = policy.get() ?? { epoch: 0, ver: 0 }

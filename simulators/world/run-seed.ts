@@ -7,12 +7,14 @@ import { backups } from './backups.ts'
 import { chanceOf } from './chance.ts'
 import { cloudNode } from './cloud-node.ts'
 import { cloudOracle } from './cloud-oracle.ts'
+import { copies } from './copies.ts'
 import type { Core, Violation } from './core.ts'
 import { customers } from './customers.ts'
 import { isDiskFault } from './disk.ts'
 import { checkEnd, isForked, isSettled, type EndParts } from './end-checks.ts'
-import { PSP_NAMES } from '../services/psp-books.ts'
 import { enrolments } from './enrolments.ts'
+import type { Shop } from './genesis.ts'
+import { PSP_NAMES } from '../services/psp-books.ts'
 import { homeOracle, receiptEnd } from './home-oracle.ts'
 import { newLan } from './lan.ts'
 import { ledgerOracle, type LedgerOracle } from './ledger-oracle.ts'
@@ -53,6 +55,8 @@ export interface SeedResult {
 const MINUTE_MS = 60_000
 /** A process dies so much rather while a device moves than at any other effect: there is the most to lose. */
 const AS_DEVICE_MOVES = 10
+/** Troubles in which it matters who is asked, and how often. */
+const TRYING: ReadonlySet<Trouble> = new Set<Trouble>(['home', 'restore', 'rollback', 'enrol', 'copy'])
 /** Until everybody has found everybody, ms. */
 const WARM_UP_MS = 4_000
 /** Once all is well everything must have arrived within (research, liveness mode). */
@@ -130,25 +134,24 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     ...core,
     onRelease(name, deviceId) {
       ledgers.get(name)?.released(deviceId)
-      agents.find((a) => a.name === name)?.maybeDie('as a device moves', AS_DEVICE_MOVES)
+      for (const node of [...agents, ...cloned.nodes]) if (node.name === name) node.maybeDie('as a device moves', AS_DEVICE_MOVES)
     },
   })
   const lan = newLan(core)
   const homes = homeOracle(core, ledgers, (cti) => receiptEnd(cloud.disk.reading, cti))
-  for (const [n, { identity, config }] of shop.agents.slice(0, count).entries()) {
-    const name = `agent-${n + 1}`
+  /** A machine with an agent on it, and all that watches it. */
+  function install(name: string, { identity, config }: Shop['agents'][number], template: string, isThere: () => boolean): AgentNode {
     const ledger = ledgerOracle(name, core, {
       ...cloudWatch,
       lostWith: saved.lostWith,
       onRow({ body: { evidence } }) {
         if (money && evidence && cloud.disk.reading) money.used(cloud.disk.reading, evidence)
       },
-      isClockSure: () => !kinds.includes('cloud-clock') && agents[n]?.wasInTouch === true,
+      isClockSure: () => !kinds.includes('cloud-clock') && node.wasInTouch,
     })
     ledgers.set(name, ledger)
     const start = () => {
-      const node = agents[n]
-      if (node?.machine.isUp !== false) return
+      if (node.machine.isUp || !isThere()) return
       try {
         node.start()
       } catch (error) {
@@ -156,34 +159,49 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
         else core.violate('fault', `${name} does not start: ${(error as Error).stack}`)
       }
     }
-    agents.push(
-      agentNode({
-        core,
-        name,
-        identity,
-        config,
-        template: shop.templates.agents[n] ?? '',
-        cloud,
-        wire: newWire(name, core),
-        lan,
-        actuators: devices,
-        onCommit(connection) {
-          ledger.committed(connection)
-          const node = agents[n]
-          if (node) homes.committed(node, connection)
-        },
-        onStart: ledger.processEnded,
-        onEnded: () => inMind(name, start),
-        onReplaced: ledger.takenOver,
-      }),
-    )
+    const node = agentNode({
+      core,
+      name,
+      identity,
+      config,
+      template,
+      cloud,
+      wire: newWire(name, core),
+      lan,
+      actuators: devices,
+      onCommit(connection) {
+        ledger.committed(connection)
+        homes.committed(node, connection)
+      },
+      onStart: ledger.processEnded,
+      onEnded: () => inMind(name, start),
+      onReplaced: ledger.takenOver,
+    })
+    return node
   }
+  for (const [n, agent] of shop.agents.slice(0, count).entries()) agents.push(install(`agent-${n + 1}`, agent, shop.templates.agents[n] ?? '', () => true))
 
   const shopWire = newWire('shop', core)
   const parts = { core, server: cloud, wire: shopWire }
   const manager = merchant({ ...parts, name: 'manager', apiKey: shop.key })
   const program = merchant({ ...parts, name: 'merchant', apiKey: shop.key })
   const replaced = enrolments({ core, cloud, manager, shop, agents })
+  const cloned = copies({
+    core,
+    cloud,
+    manager,
+    enrolments: replaced,
+    ledgers,
+    install(original, name, files, isThere) {
+      const { config } = shop.agents[agents.indexOf(original)] ?? {}
+      if (!config) throw new Error(`${original.name} is no agent of this shop`)
+      const node = install(name, { identity: original.identity, config }, files, isThere)
+      ledgers.get(name)?.putBack(ledgers.get(original.name)?.rows.at(-1)?.seq ?? 0)
+      inMind(name, () => node.start())
+      return node
+    },
+    onTakenAway: homes.putBack,
+  })
   const people = customers({
     core,
     shop,
@@ -193,8 +211,8 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     stranger: merchant({ ...parts, name: 'stranger', apiKey: shop.foreignKey }),
     agents,
     pace,
-    isTrying: kinds.some((kind) => kind === 'home' || kind === 'restore' || kind === 'rollback' || kind === 'enrol'),
-    restores: () => saved.restores,
+    isTrying: kinds.some((kind) => TRYING.has(kind)),
+    unseen: { restores: () => saved.restores, at: cloned.at },
   })
   const end: EndParts = { core, cloud, agents, ledgers, people, receiver: posts, money, shop }
   trace.note('world', `${count} agents, ${pace.name}, troubles: ${kinds.join(', ') || 'none'}`)
@@ -224,7 +242,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     for (const node of agents) node.start()
     await clock.run(clock.nowMs + WARM_UP_MS, isOver)
     if (psp) await configure(psp)
-    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, provider: psp, enrolments: replaced, backUpCloud: saved.make, copyAgent: saved.copyAgent, onRevoked: answers.forget, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
+    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, provider: psp, enrolments: replaced, copies: cloned, backUpCloud: saved.make, copyAgent: saved.copyAgent, onRevoked: answers.forget, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
     let inside = pace.visitors
     for (let n = 0; n < pace.visitors; n++) {
       clock.after(plan.between(1, pace.comeWithinMs), () => {
@@ -236,28 +254,30 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     }
     // An empty shop teaches nothing.
     await clock.run(clock.nowMs + pace.comeWithinMs + pace.longestVisitMs, () => isOver() || inside === 0)
-    if (!isOver() && !isForked(cloud) && (liveness || plan.happens(0.5))) {
+    const isCopied = () => cloned.underWay !== undefined
+    if (!isOver() && (isCopied() || !isForked(cloud)) && (liveness || plan.happens(0.5))) {
       troubles.heal()
       down.clear()
+      cloned.decide()
       let lookAt = 0
       const settled = () => {
         if (isOver()) return true
         if (clock.nowMs < lookAt) return false
         lookAt = clock.nowMs + 5_000
-        return isForked(cloud) || (replaced.underWay ?? isSettled(end)) === undefined
+        return !isCopied() && (isForked(cloud) || (replaced.underWay ?? isSettled(end)) === undefined)
       }
       await clock.run(clock.nowMs + WARM_UP_MS, isOver)
       await clock.run(clock.nowMs + HEALED_WITHIN_MS, settled)
       // Of two copies one must be taken away and enrolled anew: that is for people, and no agent comes right by itself before.
-      const isLeft = isOver() || isForked(cloud)
-      const why = isLeft ? undefined : (replaced.underWay ?? isSettled(end))
+      const isLeft = isOver() || (!isCopied() && isForked(cloud))
+      const why = isLeft ? undefined : (cloned.underWay ?? replaced.underWay ?? isSettled(end))
       if (why !== undefined) core.violate('liveness', `half an hour after all was well: ${why}`)
       if (!isLeft && !isOver()) checkEnd(end)
       if (!isLeft && !isOver()) await probe()
     }
     return { seed, violations, hash: trace.hash, troubles: kinds, steps: clock.steps, virtualMs: clock.nowMs - shop.startMs, lines: trace.lines }
   } finally {
-    for (const node of [cloud, ...agents]) {
+    for (const node of [cloud, ...agents, ...cloned.nodes]) {
       node.machine.process?.kill()
       node.disk.close()
     }

@@ -2,6 +2,7 @@ import type { Actuators } from './actuators.ts'
 import type { AgentNode } from './agent-node.ts'
 import type { Chance } from './chance.ts'
 import type { CloudNode } from './cloud-node.ts'
+import type { Copies } from './copies.ts'
 import type { Core } from './core.ts'
 import { isDiskFault } from './disk.ts'
 import type { Shop } from './genesis.ts'
@@ -15,17 +16,23 @@ import type { Receiver } from './receiver.ts'
 import { FINE_WEATHER, type Wire } from './wire.ts'
 
 /** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
-export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol'] as const
+export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol', 'copy'] as const
 export type Trouble = (typeof TROUBLES)[number]
 
 /** Kinds that few worlds have, and mostly one of them only: they would make all of them longer. */
-const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol'])
+const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol', 'copy'])
 
 /**
  * When cloud and agent are both put back nobody knows any more what was used; what a lost cloud has paid out only its provider
- * knows; and an agent that it does not know people enrol once more (docs/backup.md).
+ * knows; and an agent that it does not know people enrol once more (docs/backup.md). What a copy used goes with it when it is taken away.
  */
-const NEVER_TOGETHER: readonly (readonly Trouble[])[] = [['restore', 'rollback'], ['restore', 'provider'], ['restore', 'enrol'], ['rollback', 'enrol']]
+const NEVER_TOGETHER: readonly (readonly Trouble[])[] = [
+  ['restore', 'rollback'],
+  ['restore', 'provider'],
+  ['restore', 'enrol'],
+  ['rollback', 'enrol'],
+  ...(['restore', 'rollback', 'home', 'keys', 'enrol', 'provider'] as const).map((other) => ['copy', other] as const),
+]
 
 /** What a world is made of. */
 export interface Surroundings {
@@ -42,6 +49,7 @@ export interface Surroundings {
   /** Of a live shop. */
   provider: Provider | undefined
   enrolments: Enrolments
+  copies: Copies
   /** Makes a backup of the cloud; what it answers puts the cloud back to it. */
   backUpCloud(): () => void
   /** Copies the disk of an agent; what it answers puts the agent back to that. */
@@ -189,6 +197,7 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
       isEnrolled = true
       world.enrolments.enrolAnew(chance.one(agents))
     },
+    copy: () => world.copies.make(chance.one(agents)),
     keys: () => (chance.happens(0.6) ? keys.rotateSigningKey() : keys.rotateAgentKey()),
     rollback() {
       const agent = chance.one(agents)
