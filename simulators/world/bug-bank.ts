@@ -240,6 +240,26 @@ export const BUGS: readonly Bug[] = [
     liveness: true,
   },
   {
+    name: 'copied-and-sure',
+    what: 'an agent that knows that there are two of it goes on deciding alone',
+    changes: [change('edge-agent/trust/ledger-doubt.js', "if (marks.get(FORKED) === '1')", "if (marks.get(FORKED) === '2')")],
+    troubles: ['copy', 'partition'],
+  },
+  {
+    name: 'copies-believed',
+    what: 'rows under numbers that are taken are not compared with those',
+    changes: [change('cloud/agents/ingest.js', 'if ((known !== undefined && known !== claims.after) || (overlap && overlap.hash !== agent.head_hash)) {', 'if (known === null) {')],
+    troubles: ['copy', 'partition'],
+    liveness: true,
+  },
+  {
+    name: 'begun-anew-unheard',
+    what: 'a copy is taken for an old one, and the agent itself goes on in the generation of before',
+    changes: [change('cloud/agents/greet-ledger.js', 'await endLogins(call.db, agent.agent_id);', '')],
+    troubles: ['copy', 'weather'],
+    liveness: true,
+  },
+  {
     name: 'late-money-kept',
     what: 'money that arrives for a purchase that is over does not go back',
     changes: [change('cloud/payments/apply-notice.js', "await insertRefund(call, { purchase, payment, kind: 'late'", "if (nowMs < 0)\n        await insertRefund(call, { purchase, payment, kind: 'late'")],

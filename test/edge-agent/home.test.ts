@@ -14,6 +14,7 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signer } from '../../policy/documents/keys.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
+import { noteForked } from '../../edge-agent/trust/ledger-doubt.ts'
 import type { Json } from '../support/cloud.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { until } from '../support/receiver.ts'
@@ -228,6 +229,19 @@ describe('the home of a store’s receipts', () => {
     await run(home)
     await ready(home)
     expect(await leave(other, second.text)).toMatchObject({ authorized: true })
+  })
+
+  it('decides nothing alone when the cloud says, while the home is asked, that there are two of the ledger', async () => {
+    const { text } = await receipt()
+    await cutCloud()
+    onLan = () => {
+      noteForked(other.agent.ledger, true)
+      return 'cut'
+    }
+    expect(await leave(other, text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+    noteForked(other.agent.ledger, false)
+    onLan = () => 'cut'
+    expect(await leave(other, text)).toMatchObject({ authorized: true, offline: true })
   })
 
   it('moves with moveReceiptHome: the new home knows what was used, needs staff for older receipts until it does, and the former gives nothing more', async () => {

@@ -194,6 +194,26 @@ it('a new home honours no older receipt until the former has told what it redeem
   expect(await raised()).toEqual([])
 })
 
+it('an agent whose ledger begins anew because a copy of it looks like an old one hears so at once, and goes on with the cloud’s yes', async () => {
+  store = await openStore({ broker: true })
+  await store.until('told', () => store.agent.ledger.journal.waiting === 0)
+  let copy: SecondAgent | undefined
+  await store.restart(async () => {
+    copy = await add([station()], { copyOf: store.dataDir })
+    copy.network(false)
+  })
+  await online()
+  const release = { deviceId: station(), protectionAction: 'deactivate_label' }
+  expect(await store.authorize({ ...release, receipt: (await buy()).receipt })).toMatchObject({ authorized: true })
+  await online()
+  copy?.network(true)
+  await store.until('the copy goes on', () => copy?.agent.ledger.generation === 2, 60_000)
+  await store.until('the agent has heard', () => store.agent.ledger.generation === 2, 20_000)
+  expect(await raised()).toEqual(['ledger_rollback'])
+  await online()
+  expect(await store.authorize({ ...release, receipt: (await buy()).receipt })).toMatchObject({ authorized: true, offline: false })
+})
+
 it('an agent that exists twice is told, in both copies, releases nothing alone, and is whole again when somebody has decided', async () => {
   store = await openStore({ broker: true })
   await store.until('told', () => store.agent.ledger.journal.waiting === 0)
