@@ -6,28 +6,38 @@ import type { Ledger } from '../ledger/ledger.ts'
 export interface AgentClock {
   /** Trusted now, whole ms, and what that rests on. */
   now(): { nowMs: number; trust: ClockTrust }
-  /** Takes a signed time into account and writes it down. */
+  /** Takes a signed time into account and writes it down. Throws when the disk is full: then it does not count. */
   offer(time: SignedTime): SignedTimeVerdict
 }
 
 const MARK = 'clock'
 
+const parse = (text: string) => JSON.parse(text) as TrustedClockState
+
 /** The trusted clock of contracts §4, with its marks in the ledger. */
-export function openAgentClock(ledger: Ledger, clock: Clock): AgentClock {
-  const stored = ledger.marks.get(MARK)
-  let state = stored === undefined ? undefined : afterBoot(JSON.parse(stored) as TrustedClockState, clock)
+export function openAgentClock({ marks, commits }: Pick<Ledger, 'marks' | 'commits'>, clock: Clock): AgentClock {
+  const found = marks.recall(MARK)
+  const atOpen = found === undefined ? undefined : afterBoot(parse(found), clock)
+  let [text, state] = [found, atOpen]
+
+  /** Nothing but what is written down counts: a transaction that was undone has told no time. */
+  function current(): TrustedClockState | undefined {
+    const kept = marks.recall(MARK)
+    if (kept !== text) [text, state] = [kept, kept === found || kept === undefined ? atOpen : parse(kept)]
+    return state
+  }
+
   return {
     now() {
+      const known = current()
       // Before the first signed time there is nothing to go by: only what needs no clock works.
-      const { nowMs, trust } = state ? trustedNow(state, clock) : { nowMs: clock.wall(), trust: 'none' as const }
+      const { nowMs, trust } = known ? trustedNow(known, clock) : { nowMs: clock.wall(), trust: 'none' as const }
       return { nowMs: Math.floor(nowMs), trust }
     },
     offer(time) {
-      const offered = state ? offerSignedTime(state, clock, time) : { state: startTrustedClock(time, clock), verdict: 'accepted' as const }
-      if (offered.state !== state) {
-        state = offered.state
-        ledger.commits.now(() => ledger.marks.set(MARK, JSON.stringify(state)))
-      }
+      const known = current()
+      const offered = known ? offerSignedTime(known, clock, time) : { state: startTrustedClock(time, clock), verdict: 'accepted' as const }
+      if (offered.state !== known) commits.now(() => marks.set(MARK, JSON.stringify(offered.state)))
       return offered.verdict
     },
   }

@@ -22,6 +22,8 @@ const AGAIN_AFTER_CRASH = 1
 export function receiver(core: Core, crashes: () => number): Receiver {
   const chance = core.chance.fork('receiver')
   const attempts = new Map<string, { atMs: number[]; crashesBefore: number }>()
+  /** Posted before the sender forgot it: it may know of a first attempt, and go on with its schedule. */
+  const begunBefore = new Set<string>()
   let trouble = 0
 
   function check(id: string): void {
@@ -32,13 +34,17 @@ export function receiver(core: Core, crashes: () => number): Receiver {
     const allowed = ATTEMPTS + AGAIN_AFTER_CRASH * (crashes() - known.crashesBefore)
     if (known.atMs.length > allowed) core.violate('I12', `${id} was posted ${known.atMs.length} times`)
     // Without a crash in between every attempt keeps to the schedule.
+    if (begunBefore.has(id)) return
     const wanted = SCHEDULE_MS[known.atMs.length - 1]
     const since = nowMs - (known.atMs[0] ?? nowMs)
     if (crashes() === known.crashesBefore && wanted !== undefined && since < wanted - 2_000) core.violate('I12', `${id} was posted again after ${since} ms`)
   }
 
   return {
-    forget: () => attempts.clear(),
+    forget() {
+      for (const id of attempts.keys()) begunBefore.add(id)
+      attempts.clear()
+    },
     get posted() {
       return attempts.keys()
     },

@@ -192,6 +192,25 @@ describe('what an agent believes', () => {
     expect(trust.acceptTime(time('n2'), 'n1')).toMatchObject({ taken: false, why: 'refused' })
   })
 
+  it('knows no time that it could not write down', () => {
+    all()
+    world.sleep(HOUR)
+    const before = clock.now()
+    const undone = new Error('undone, as when the disk is full')
+    const told = () => {
+      clock.offer({ ms: before.nowMs - 60_000, epoch: 0, answersChallenge: true })
+      throw undone
+    }
+    expect(() => ledger.commits.now(told)).toThrow(undone)
+    expect(clock.now()).toEqual(before)
+    world.setWall(before.nowMs + HOUR)
+    world.reboot()
+    reopen()
+    expect(clock.now()).toEqual({ nowMs: before.nowMs + HOUR, trust: 'rtc' })
+    expect(() => ledger.commits.now(told)).toThrow(undone)
+    expect(clock.now()).toEqual({ nowMs: before.nowMs + HOUR, trust: 'rtc' })
+  })
+
   describe('with a real-time clock years ahead', () => {
     const YEARS = 2 * 365 * 24 * HOUR
     const newKey = testKey('freshness', { seed: 42, iss: 'installation' })
