@@ -42,7 +42,8 @@ export interface AgentNodeParts {
   core: Core
   name: string
   identity: Identity
-  config: AgentConfig
+  /** With what it starts each time. */
+  config(): AgentConfig
   template: string
   cloud: CloudNode
   wire: Wire
@@ -156,7 +157,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
         identity: kept,
         // A small file that is written whole, synced and renamed: it is there or not.
         keepIdentity: (changed) => void (kept = changed),
-        config,
+        config: config(),
         async fetch(url, init) {
           maybeDie('before it asks')
           const neighbour = lan.at(url)

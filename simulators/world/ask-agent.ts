@@ -14,17 +14,19 @@ const REASONS: ReadonlySet<string> = new Set(DENY_REASONS)
 export interface Unseen {
   /** How often the cloud was put back to a backup. */
   restores(): number
+  /** The agent that this device was plugged in at since. */
+  holderOf(deviceId: string): AgentNode | undefined
   /** Whom people meet in the place of this agent: itself, or a copy of it. */
   at(node: AgentNode | undefined): AgentNode | undefined
 }
 
-const NOTHING: Unseen = { restores: () => 0, at: (node) => node }
+const NOTHING: Unseen = { restores: () => 0, holderOf: () => undefined, at: (node) => node }
 
 /**
  * The way people ask agents; `onTold` hears of each event that somebody was told of: it must arrive, unless the cloud that decided was
  * put back to a backup meanwhile, or a copy has told it, which may be taken away with all that it knows.
  */
-export function askingAgents(core: Core, onTold: (eventId: string) => void, { restores, at }: Unseen = NOTHING): AskAgent {
+export function askingAgents(core: Core, onTold: (eventId: string) => void, { restores, holderOf, at }: Unseen = NOTHING): AskAgent {
   const { trace } = core
 
   function heard(node: AgentNode, answer: AuthorizeAnswer, isSame: boolean): void {
@@ -35,7 +37,8 @@ export function askingAgents(core: Core, onTold: (eventId: string) => void, { re
     if (answer.eventId !== null && isSame) onTold(answer.eventId)
   }
 
-  return (asked, request) => {
+  return (usual, request) => {
+    const asked = holderOf(request.deviceId) ?? usual
     const node = at(asked)
     const agent = node?.agent
     const { process } = node?.machine ?? {}

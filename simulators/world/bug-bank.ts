@@ -260,6 +260,12 @@ export const BUGS: readonly Bug[] = [
     liveness: true,
   },
   {
+    name: 'moved-with-tokens',
+    what: 'a device goes to another agent while its former one holds tokens for it',
+    changes: [change('cloud/protection/move-device.js', 'if (device.moving_to === null || (await outstandingOf(call.db, device, call.nowMs)).length > 0)', 'if (device.moving_to === null)')],
+    troubles: ['moves', 'partition'],
+  },
+  {
     name: 'late-money-kept',
     what: 'money that arrives for a purchase that is over does not go back',
     changes: [change('cloud/payments/apply-notice.js', "await insertRefund(call, { purchase, payment, kind: 'late'", "if (nowMs < 0)\n        await insertRefund(call, { purchase, payment, kind: 'late'")],

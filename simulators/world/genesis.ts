@@ -116,7 +116,7 @@ export async function makeShop(parent: string, { layout = TWO_AGENTS, isLive = f
     const name = `agent-${n + 1}`
     const { code } = (await call(key, 'createEnrolmentCode', { storeId, name })) as { code: string }
     const identity = await enrolAt(cloud, core, until, { name, code, folder })
-    const node = agentNode({ core, name, identity, config, template: join(folder, name), cloud, wire: newWire(name, core), lan: newLan(core), actuators: actuators({ ...core, onRelease: () => undefined }) })
+    const node = agentNode({ core, name, identity, config: () => config, template: join(folder, name), cloud, wire: newWire(name, core), lan: newLan(core), actuators: actuators({ ...core, onRelease: () => undefined }) })
     node.start()
     await clock.run(clock.nowMs + 20_000)
     await until(node.stop())

@@ -1,5 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { AgentConfig } from '../../edge-agent/config.ts'
+import type { Identity } from '../../edge-agent/trust/identity.ts'
 import { actuators } from './actuators.ts'
 import { agentNode, type AgentNode } from './agent-node.ts'
 import { answerOracle } from './answer-oracle.ts'
@@ -10,10 +12,10 @@ import { cloudOracle } from './cloud-oracle.ts'
 import { copies } from './copies.ts'
 import type { Core, Violation } from './core.ts'
 import { customers } from './customers.ts'
+import { deviceMoves } from './device-moves.ts'
 import { isDiskFault } from './disk.ts'
 import { checkEnd, isForked, isSettled, type EndParts } from './end-checks.ts'
 import { enrolments } from './enrolments.ts'
-import type { Shop } from './genesis.ts'
 import { PSP_NAMES } from '../services/psp-books.ts'
 import { homeOracle, receiptEnd } from './home-oracle.ts'
 import { newLan } from './lan.ts'
@@ -56,7 +58,7 @@ const MINUTE_MS = 60_000
 /** A process dies so much rather while a device moves than at any other effect: there is the most to lose. */
 const AS_DEVICE_MOVES = 10
 /** Troubles in which it matters who is asked, and how often. */
-const TRYING: ReadonlySet<Trouble> = new Set<Trouble>(['home', 'restore', 'rollback', 'enrol', 'copy'])
+const TRYING: ReadonlySet<Trouble> = new Set<Trouble>(['home', 'restore', 'rollback', 'enrol', 'copy', 'moves'])
 /** Until everybody has found everybody, ms. */
 const WARM_UP_MS = 4_000
 /** Once all is well everything must have arrived within (research, liveness mode). */
@@ -101,7 +103,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   }
 
   const saved = backups(() => ({ core, cloud, cloudWatch, people, answers, receiver: posts, homes, ledgers, isClockWrong: kinds.includes('cloud-clock') }))
-  const isShared = plan.happens(0.7) || kinds.includes('home')
+  const isShared = plan.happens(0.7) || kinds.includes('home') || kinds.includes('moves')
   const count = isShared ? 2 : 1
   const psp = shop.isLive ? provider(core, plan.one(PSP_NAMES), shop, () => cloud) : undefined
   const money = psp && moneyOracle(core, psp, { isEveryAgentHere: count === shop.agents.length, isClockSure: !kinds.some((kind) => kind === 'agent-clock' || kind === 'cloud-clock' || kind === 'rollback') })
@@ -140,7 +142,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   const lan = newLan(core)
   const homes = homeOracle(core, ledgers, (cti) => receiptEnd(cloud.disk.reading, cti))
   /** A machine with an agent on it, and all that watches it. */
-  function install(name: string, { identity, config }: Shop['agents'][number], template: string, isThere: () => boolean): AgentNode {
+  function install(name: string, identity: Identity, config: () => AgentConfig, template: string, isThere: () => boolean): AgentNode {
     const ledger = ledgerOracle(name, core, {
       ...cloudWatch,
       lostWith: saved.lostWith,
@@ -179,12 +181,16 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     })
     return node
   }
-  for (const [n, agent] of shop.agents.slice(0, count).entries()) agents.push(install(`agent-${n + 1}`, agent, shop.templates.agents[n] ?? '', () => true))
+  for (const [n, { identity, config }] of shop.agents.slice(0, count).entries()) {
+    const name = `agent-${n + 1}`
+    agents.push(install(name, identity, () => (moves ? moves.configOf({ name }) : config), shop.templates.agents[n] ?? '', () => true))
+  }
 
   const shopWire = newWire('shop', core)
   const parts = { core, server: cloud, wire: shopWire }
   const manager = merchant({ ...parts, name: 'manager', apiKey: shop.key })
   const program = merchant({ ...parts, name: 'merchant', apiKey: shop.key })
+  const moves = kinds.includes('moves') ? deviceMoves({ core, cloud, manager, shop, agents }) : undefined
   const replaced = enrolments({ core, cloud, manager, shop, agents })
   const cloned = copies({
     core,
@@ -195,7 +201,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     install(original, name, files, isThere) {
       const { config } = shop.agents[agents.indexOf(original)] ?? {}
       if (!config) throw new Error(`${original.name} is no agent of this shop`)
-      const node = install(name, { identity: original.identity, config }, files, isThere)
+      const node = install(name, original.identity, () => config, files, isThere)
       ledgers.get(name)?.putBack(ledgers.get(original.name)?.rows.at(-1)?.seq ?? 0)
       inMind(name, () => node.start())
       return node
@@ -212,7 +218,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     agents,
     pace,
     isTrying: kinds.some((kind) => TRYING.has(kind)),
-    unseen: { restores: () => saved.restores, at: cloned.at },
+    unseen: { restores: () => saved.restores, holderOf: (deviceId) => moves?.holderOf(deviceId), at: cloned.at },
   })
   const end: EndParts = { core, cloud, agents, ledgers, people, receiver: posts, money, shop }
   trace.note('world', `${count} agents, ${pace.name}, troubles: ${kinds.join(', ') || 'none'}`)
@@ -242,7 +248,7 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     for (const node of agents) node.start()
     await clock.run(clock.nowMs + WARM_UP_MS, isOver)
     if (psp) await configure(psp)
-    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, provider: psp, enrolments: replaced, copies: cloned, backUpCloud: saved.make, copyAgent: saved.copyAgent, onRevoked: answers.forget, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
+    const troubles = makeTroubles(kinds, { core, cloud, agents, shopWire, lan, shop, manager, actuators: devices, receiver: posts, provider: psp, enrolments: replaced, copies: cloned, moves, backUpCloud: saved.make, copyAgent: saved.copyAgent, onRevoked: answers.forget, keepDown: (name, ms) => void down.set(name, clock.nowMs + ms), onClock: () => void disturbances++ }, pace)
     let inside = pace.visitors
     for (let n = 0; n < pace.visitors; n++) {
       clock.after(plan.between(1, pace.comeWithinMs), () => {
@@ -264,13 +270,13 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
         if (isOver()) return true
         if (clock.nowMs < lookAt) return false
         lookAt = clock.nowMs + 5_000
-        return !isCopied() && (isForked(cloud) || (replaced.underWay ?? isSettled(end)) === undefined)
+        return !isCopied() && (isForked(cloud) || (moves?.underWay ?? replaced.underWay ?? isSettled(end)) === undefined)
       }
       await clock.run(clock.nowMs + WARM_UP_MS, isOver)
       await clock.run(clock.nowMs + HEALED_WITHIN_MS, settled)
       // Of two copies one must be taken away and enrolled anew: that is for people, and no agent comes right by itself before.
       const isLeft = isOver() || (!isCopied() && isForked(cloud))
-      const why = isLeft ? undefined : (cloned.underWay ?? replaced.underWay ?? isSettled(end))
+      const why = isLeft ? undefined : (cloned.underWay ?? moves?.underWay ?? replaced.underWay ?? isSettled(end))
       if (why !== undefined) core.violate('liveness', `half an hour after all was well: ${why}`)
       if (!isLeft && !isOver()) checkEnd(end)
       if (!isLeft && !isOver()) await probe()

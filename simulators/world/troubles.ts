@@ -6,6 +6,7 @@ import type { Copies } from './copies.ts'
 import type { Core } from './core.ts'
 import { isDiskFault } from './disk.ts'
 import type { Shop } from './genesis.ts'
+import type { DeviceMoves } from './device-moves.ts'
 import type { Enrolments } from './enrolments.ts'
 import { keyTroubles } from './key-troubles.ts'
 import type { Lan } from './lan.ts'
@@ -16,11 +17,11 @@ import type { Receiver } from './receiver.ts'
 import { FINE_WEATHER, type Wire } from './wire.ts'
 
 /** Kinds of trouble. Each world has some of them, none or all, as its seed says: what is rare alone meets what is rare beside it. */
-export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol', 'copy'] as const
+export const TROUBLES = ['weather', 'partition', 'half-open', 'broker', 'agent-crash', 'cloud-crash', 'restart', 'agent-disk', 'cloud-disk', 'agent-clock', 'cloud-clock', 'devices', 'receiver', 'lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol', 'copy', 'moves'] as const
 export type Trouble = (typeof TROUBLES)[number]
 
 /** Kinds that few worlds have, and mostly one of them only: they would make all of them longer. */
-const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol', 'copy'])
+const RARE: ReadonlySet<Trouble> = new Set<Trouble>(['lan', 'home', 'restore', 'rollback', 'keys', 'provider', 'enrol', 'copy', 'moves'])
 
 /**
  * When cloud and agent are both put back nobody knows any more what was used; what a lost cloud has paid out only its provider
@@ -31,7 +32,7 @@ const NEVER_TOGETHER: readonly (readonly Trouble[])[] = [
   ['restore', 'provider'],
   ['restore', 'enrol'],
   ['rollback', 'enrol'],
-  ...(['restore', 'rollback', 'home', 'keys', 'enrol', 'provider'] as const).map((other) => ['copy', other] as const),
+  ...(['restore', 'rollback', 'home', 'keys', 'enrol', 'provider', 'moves'] as const).map((other) => ['copy', other] as const),
 ]
 
 /** What a world is made of. */
@@ -50,6 +51,7 @@ export interface Surroundings {
   provider: Provider | undefined
   enrolments: Enrolments
   copies: Copies
+  moves: DeviceMoves | undefined
   /** Makes a backup of the cloud; what it answers puts the cloud back to it. */
   backUpCloud(): () => void
   /** Copies the disk of an agent; what it answers puts the agent back to that. */
@@ -197,6 +199,7 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
       isEnrolled = true
       world.enrolments.enrolAnew(chance.one(agents))
     },
+    moves: () => world.moves?.move(),
     copy: () => world.copies.make(chance.one(agents)),
     keys: () => (chance.happens(0.6) ? keys.rotateSigningKey() : keys.rotateAgentKey()),
     rollback() {

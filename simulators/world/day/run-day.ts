@@ -121,7 +121,7 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
         core,
         name,
         identity,
-        config,
+        config: () => config,
         template: shop.templates.agents[n] ?? '',
         cloud,
         wire: newWire(name, core),
