@@ -43,7 +43,8 @@ export interface Job {
 
 /**
  * Takes up to `count` due deliveries of a webhook for `leaseId`. Until the lease ends nobody else takes them; who dies with a
- * lease has sent once or not at all, and the next one sends (again) under the same id.
+ * lease has sent once or not at all, and the next one sends (again) under the same id. The schedule goes by the first attempt of which
+ * anybody knows what became.
  */
 export async function lease(db: Db, webhookId: string, leaseId: string, count: number, nowMs: number): Promise<Job[]> {
   const due = db
@@ -57,7 +58,7 @@ export async function lease(db: Db, webhookId: string, leaseId: string, count: n
     .limit(count)
   const taken = await db
     .updateTable('webhook_delivery')
-    .set((eb) => ({ lease_id: leaseId, due_ms: nowMs + LEASE_MS, first_ms: eb.fn.coalesce('first_ms', eb.val(nowMs)) }))
+    .set((eb) => ({ lease_id: leaseId, due_ms: nowMs + LEASE_MS, first_ms: eb.case().when('attempts', '=', 0).then(eb.val(nowMs)).else(eb.ref('first_ms')).end() }))
     .where('delivery_id', 'in', due)
     .where('status', '=', 'pending')
     .where('due_ms', '<=', nowMs)

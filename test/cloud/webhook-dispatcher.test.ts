@@ -128,6 +128,27 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     expect(attempts.map((a) => a.at_ms - START)).toEqual([0, 60_000])
   })
 
+  it('keep to the schedule of the first attempt that was recorded, when one died with another before', async () => {
+    const { webhookId } = await register(1)
+    await emit(1, { webhookId })
+    const deadClock = virtualPlatform({ startMs: START, seed: 3 })
+    const dead = await startProcess(() => new Promise(() => undefined), deadClock)
+    await until('it to be sent', () => dead.sent.length === 1)
+    const next = lives(await startProcess(async () => ({ ...OK, status: 503 })))
+    const attempts = async (n: number) => {
+      await until(`attempt ${n}`, async () => {
+        await platform.advance(500)
+        return (await statuses())[0] === `pending ${n}`
+      })
+    }
+    await attempts(1)
+    await attempts(2)
+    const [first = 0, second = 0] = (await cloud.db.database.reads.selectFrom('webhook_attempt').select('at_ms').orderBy('attempt').execute()).map((a) => a.at_ms)
+    expect(second - first).toBeGreaterThanOrEqual(60_000)
+    expect(next.sent.length).toBe(2)
+    await dead.database.close()
+  })
+
   it('give back what a stop cuts off, to be sent by the next', async () => {
     await register(1)
     const cut = await startProcess((_request, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('cut off')))))
