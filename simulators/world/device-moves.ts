@@ -9,7 +9,7 @@ import type { Merchant } from './merchant.ts'
  *   updateDevice ─ tokens are taken back ─▶ the other agent has it        (the cloud)
  *   unplugged here, plugged in there, both agents started anew            (people, sooner or later than that)
  *
- * A device goes from one agent to the other while people use it.
+ * A device goes from one agent to another while people use it.
  */
 export interface DeviceMoves {
   /** With what this agent starts. */
@@ -32,7 +32,7 @@ export interface DeviceMovesParts {
 
 const TELL_AGAIN_MS = 10_000
 
-/** The moves of one world; its agents are two. */
+/** The moves of one world; it has two agents at least. */
 export function deviceMoves({ core, cloud, manager, shop, agents }: DeviceMovesParts): DeviceMoves {
   const { scheduler, trace } = core
   const chance = core.chance.fork('device moves')
@@ -92,8 +92,8 @@ export function deviceMoves({ core, cloud, manager, shop, agents }: DeviceMovesP
       if (isAtIt) return
       const deviceId = chance.one([station, detacher])
       const from = holderOf(deviceId)
-      const to = agents.find((node) => node !== from)
-      if (!from || !to) return
+      if (!from) return
+      const to = chance.one(agents.filter((node) => node !== from))
       isAtIt = true
       trace.note('trouble', `${deviceId.slice(-6)} is to go from ${from.name} to ${to.name}`)
       carry(deviceId, from, to)

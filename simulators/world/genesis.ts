@@ -58,6 +58,11 @@ const TWO_AGENTS: Layout = ({ gate, station, detacher }) => [
   configOf([{ deviceId: detacher, isGate: false }]),
 ]
 
+/** Whoever comes after the second has no device: it may be the home of receipts. */
+export function layoutOf(agents: number): Layout {
+  return (devices) => [...TWO_AGENTS(devices), ...Array.from({ length: agents - 2 }, () => configOf([]))]
+}
+
 /** The settings of an agent with these devices behind relay boards, and perhaps others. */
 export function configOf(deviceIds: readonly { deviceId: string; isGate: boolean }[], others: readonly Json[] = []): AgentConfig {
   const boards = deviceIds.map(({ deviceId, isGate }, n) => ({

@@ -70,7 +70,10 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   const chance = chanceOf(seed)
   const plan = chance.fork('plan')
   const kinds = options.troubles ?? troublesOf(plan)
-  const shop = await shops.of(kinds.includes('provider'))
+  const isShared = plan.happens(0.7) || kinds.includes('home') || kinds.includes('moves')
+  const isLarge = plan.happens(kinds.includes('home') ? 0.4 : 0.1)
+  const count = isShared ? (isLarge ? 3 : 2) : 1
+  const shop = await shops.of({ isLive: kinds.includes('provider'), agents: Math.max(2, count) })
   const violations: Violation[] = []
   const clock = scheduler(shop.startMs, chance.fork('scheduler'))
   const trace = newTrace(() => clock.nowMs, shop.startMs, options.keepLines ?? 60)
@@ -103,8 +106,6 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   }
 
   const saved = backups(() => ({ core, cloud, cloudWatch, people, answers, receiver: posts, homes, ledgers, isClockWrong: kinds.includes('cloud-clock') }))
-  const isShared = plan.happens(0.7) || kinds.includes('home') || kinds.includes('moves')
-  const count = isShared ? 2 : 1
   const psp = shop.isLive ? provider(core, plan.one(PSP_NAMES), shop, () => cloud) : undefined
   const money = psp && moneyOracle(core, psp, { isEveryAgentHere: count === shop.agents.length, isClockSure: !kinds.some((kind) => kind === 'agent-clock' || kind === 'cloud-clock' || kind === 'rollback') })
   const cloudWatch = cloudOracle(core, { onGrant: saved.granted, ...(money && { onPaid: money.paid }) })

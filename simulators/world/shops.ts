@@ -1,19 +1,26 @@
-import { makeShop, type Shop } from './genesis.ts'
+import { layoutOf, makeShop, type Shop } from './genesis.ts'
 
 /** The shops that worlds begin with, each made when the first world needs it. */
 export interface Shops {
-  /** `isLive`: one that is paid through a provider; else a sandbox. */
-  of(isLive: boolean): Promise<Shop>
+  of(kind: ShopKind): Promise<Shop>
   remove(): Promise<void>
+}
+
+export interface ShopKind {
+  /** One that is paid through a provider; else a sandbox. */
+  isLive: boolean
+  /** How many are enrolled: 2, or 3. */
+  agents: number
 }
 
 /** Shops in new folders below `parent`. */
 export function shopsIn(parent: string): Shops {
-  const made = new Map<boolean, Promise<Shop>>()
+  const made = new Map<string, Promise<Shop>>()
   return {
-    of(isLive) {
-      const known = made.get(isLive) ?? makeShop(parent, { isLive })
-      made.set(isLive, known)
+    of({ isLive, agents }) {
+      const kind = `${isLive ? 'live' : 'sandbox'}, ${agents} agents`
+      const known = made.get(kind) ?? makeShop(parent, { isLive, layout: layoutOf(agents) })
+      made.set(kind, known)
       return known
     },
     async remove() {
