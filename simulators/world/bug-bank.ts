@@ -253,19 +253,6 @@ export const BUGS: readonly Bug[] = [
     liveness: true,
   },
   {
-    name: 'begun-anew-unheard',
-    what: 'a copy is taken for an old one, and the agent itself goes on in the generation of before',
-    changes: [change('cloud/agents/greet-ledger.js', 'await endLogins(call.db, agent.agent_id);', '')],
-    troubles: ['copy', 'weather'],
-    liveness: true,
-  },
-  {
-    name: 'moved-with-tokens',
-    what: 'a device goes to another agent while its former one holds tokens for it',
-    changes: [change('cloud/protection/move-device.js', 'if (device.moving_to === null || (await outstandingOf(call.db, device, call.nowMs)).length > 0)', 'if (device.moving_to === null)')],
-    troubles: ['moves', 'partition'],
-  },
-  {
     name: 'late-money-kept',
     what: 'money that arrives for a purchase that is over does not go back',
     changes: [change('cloud/payments/apply-notice.js', "await insertRefund(call, { purchase, payment, kind: 'late'", "if (nowMs < 0)\n        await insertRefund(call, { purchase, payment, kind: 'late'")],
