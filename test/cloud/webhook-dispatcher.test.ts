@@ -135,15 +135,14 @@ onEveryDatabase('dispatchers of webhooks', (kind) => {
     const dead = await startProcess(() => new Promise(() => undefined), deadClock)
     await until('it to be sent', () => dead.sent.length === 1)
     const next = lives(await startProcess(async () => ({ ...OK, status: 503 })))
-    const attempts = async (n: number) => {
-      await until(`attempt ${n}`, async () => {
-        await platform.advance(500)
-        return (await statuses())[0] === `pending ${n}`
-      })
-    }
-    await attempts(1)
-    await attempts(2)
-    const [first = 0, second = 0] = (await cloud.db.database.reads.selectFrom('webhook_attempt').select('at_ms').orderBy('attempt').execute()).map((a) => a.at_ms)
+    const recorded = async () => (await cloud.db.database.reads.selectFrom('webhook_attempt').select('at_ms').orderBy('attempt').execute()).map((a) => a.at_ms)
+    await until('two attempts', async () => {
+      const all = await recorded()
+      // The database is real: an attempt that virtual time ran away from would outlive its lease.
+      if (next.sent.length === all.length) await platform.advance(500)
+      return all.length === 2
+    }, 30_000)
+    const [first = 0, second = 0] = await recorded()
     expect(second - first).toBeGreaterThanOrEqual(60_000)
     expect(next.sent.length).toBe(2)
     await dead.database.close()
