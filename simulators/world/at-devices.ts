@@ -1,6 +1,7 @@
 import type { AuthorizeRequest } from '../../edge-agent/decisions/request.ts'
 import type { AgentNode } from './agent-node.ts'
 import { askingAgents, type AskAgent, type Unseen } from './ask-agent.ts'
+import { askToken, type Shown } from './ask-token.ts'
 import type { Chance } from './chance.ts'
 import type { Core } from './core.ts'
 import type { Shop } from './genesis.ts'
@@ -64,14 +65,20 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
     }
   }
 
-  async function withToken({ purchaseId, chance }: Bought): Promise<void> {
-    const { deviceId, node } = chance.happens(0.7) ? { deviceId: shop.devices.station, node: agents[0] } : { deviceId: shop.devices.detacher, node: agents[1] ?? agents[0] }
-    const verified = await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId }, { tries: 4 })
-    const token = verified?.ok ? verified.body['authorizationToken'] : undefined
-    if (typeof token !== 'string') return
-    const request: AuthorizeRequest = { deviceId, action: deviceId === shop.devices.station ? 'deactivate_label' : 'detach_hard_tag', token, identifiers: {} }
-    // Now and then somebody comes only when the token is about to end, or has ended.
-    if (pace.name === 'slow' && chance.happens(0.3)) await scheduler.pause(chance.between(280_000, 400_000))
+  async function withToken({ purchaseId, epcs: tags, chance }: Bought): Promise<void> {
+    const tag = chance.happens(0.7) || tags.length === 0 ? undefined : chance.one(tags)
+    // Who has come back asks for another one: what was refused may be right by now.
+    const rounds = isTrying && chance.happens(0.5) ? 2 : 1
+    for (let round = 0; round < rounds; round++) {
+      const shown = await askToken({ shop, merchant, agents }, purchaseId, tag)
+      if (typeof shown === 'string') return
+      // Now and then somebody comes only when the token is about to end, or has ended.
+      if (pace.name === 'slow' && chance.happens(0.3)) await scheduler.pause(chance.between(280_000, 400_000))
+      await showAgain(shown, chance)
+    }
+  }
+
+  async function showAgain({ node, request }: Shown, chance: Chance): Promise<void> {
     const times = chance.between(1, 4)
     for (let n = 0; n < times; n++) {
       const both = chance.happens(0.3) ? [request, request] : [request]

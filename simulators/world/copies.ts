@@ -67,9 +67,11 @@ export function copies({ core, cloud, manager, enrolments, ledgers, install, onT
     return rowsOf(copy).find(({ seq, hash }) => mine.has(seq) && mine.get(seq) !== hash)?.seq
   }
 
+  const REPORTED = 'SELECT hash FROM journal_row JOIN agent USING (ledger_id, generation) WHERE agent.agent_id = ? AND seq = ?'
+
   /** Whether the cloud has this row as the agent has it; what nobody has told is of both. */
   function follows(node: AgentNode, seq: number): boolean {
-    const known = cloud.disk.reading?.prepare<[string, number], { hash: string }>('SELECT hash FROM journal_row WHERE ledger_id = ? AND seq = ?').get(node.identity.ledgerId, seq)
+    const known = cloud.disk.reading?.prepare<[string, number], { hash: string }>(REPORTED).get(node.identity.agentId, seq)
     return known === undefined || rowsOf(node).some((row) => row.seq === seq && row.hash === known.hash)
   }
 

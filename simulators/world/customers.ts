@@ -6,6 +6,7 @@ import type { Core } from './core.ts'
 import type { Shop } from './genesis.ts'
 import type { Json, Merchant } from './merchant.ts'
 import type { Pace } from './pace.ts'
+import { probe, type ProbeHow } from './probe.ts'
 import type { Till } from './till.ts'
 
 /**
@@ -19,7 +20,7 @@ export interface Customers {
   /** One customer's whole visit; resolves when they have left, one way or the other. */
   visit(name: string): Promise<void>
   /** Buys and has it released, as on any day; answers what does not work. */
-  probe(): Promise<string | undefined>
+  probe(how: ProbeHow): Promise<string | undefined>
   /** Purchases that somebody was told are paid. */
   readonly paid: ReadonlySet<string>
   /** Purchases that somebody was told are cancelled. */
@@ -168,18 +169,7 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
         await devices.atStation(bought)
       }
     },
-    async probe() {
-      const chance = world.fork('probe')
-      const product = chance.one(shop.products)
-      const session = await merchant.call('checkIn', { storeId: shop.storeId })
-      const started = session?.ok ? await merchant.call('startCheckout', { sessionId: session.body['sessionId'], items: [{ ean: product.ean, quantity: 1 }] }) : undefined
-      const isPaid = started?.ok === true && (await till.pay(started.body, chance, { isProbe: true }))
-      const purchaseId = started?.ok ? started.body['transactionId'] : undefined
-      const receipt = isPaid ? await merchant.call('generateReceiptQR', { purchaseId }) : undefined
-      if (!receipt?.ok) return 'nothing can be bought'
-      const answer = await devices.ask(agents[0], { deviceId: shop.devices.station, action: 'deactivate_label', receipt: String(receipt.body['url']), identifiers: {} })
-      return answer?.outcome === 'confirmed' ? undefined : `a paid label is not deactivated: ${answer?.reason ?? answer?.outcome ?? 'no answer'}`
-    },
+    probe: (how) => probe({ shop, merchant, agents, till, ask: devices.ask }, how, world.fork('probe')),
   }
 }
 

@@ -76,6 +76,11 @@ export function isForked({ disk }: CloudNode): boolean {
   return disk.reading?.prepare('SELECT 1 FROM agent WHERE fork_ms IS NOT NULL AND revoked_ms IS NULL').get() !== undefined
 }
 
+/** Whether the ledger of an agent was put back not long ago, so that it decides nothing alone. */
+export function isPutBack({ disk }: CloudNode, nowMs: number): boolean {
+  return disk.reading?.prepare<[number]>('SELECT 1 FROM agent WHERE online_only_until_ms > ? AND revoked_ms IS NULL').get(nowMs) !== undefined
+}
+
 /** Everything that must hold once all is quiet. */
 export function checkEnd(parts: EndParts): void {
   const { core, cloud, agents, ledgers, people } = parts

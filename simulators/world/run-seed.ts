@@ -14,7 +14,7 @@ import type { Core, Violation } from './core.ts'
 import { customers } from './customers.ts'
 import { deviceMoves } from './device-moves.ts'
 import { isDiskFault } from './disk.ts'
-import { checkEnd, isForked, isSettled, type EndParts } from './end-checks.ts'
+import { checkEnd, isForked, isPutBack, isSettled, type EndParts } from './end-checks.ts'
 import { enrolments } from './enrolments.ts'
 import { PSP_NAMES } from '../services/psp-books.ts'
 import { homeOracle, receiptEnd } from './home-oracle.ts'
@@ -63,6 +63,9 @@ const TRYING: ReadonlySet<Trouble> = new Set<Trouble>(['home', 'restore', 'rollb
 const WARM_UP_MS = 4_000
 /** Once all is well everything must have arrived within (research, liveness mode). */
 const HEALED_WITHIN_MS = 30 * MINUTE_MS
+
+/** The longest for which the ledger of an agent that was put back is doubted, and some. */
+const DOUBTED_MS = 12 * MINUTE_MS
 
 /** Runs one world: the same seed, the same world. The first violation ends it. */
 export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedResult> {
@@ -234,8 +237,12 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
 
   /** On a good day everything works, whatever was before. */
   async function probe(): Promise<void> {
+    // A cloud whose clock has jumped signs nothing for a minute; tokens are no use to an agent whose ledger is doubted, receipts are.
+    if (kinds.includes('cloud-clock')) await clock.run(clock.nowMs + MINUTE_MS, isOver)
+    const isDoubted = () => isPutBack(cloud, clock.nowMs)
+    if (plan.happens(0.5)) await clock.run(clock.nowMs + DOUBTED_MS, () => isOver() || !isDoubted())
     let answer: { works: string | undefined } | undefined
-    people.probe().then(
+    people.probe({ withTokens: !isDoubted() }).then(
       (works) => void (answer = { works }),
       (error: unknown) => void (answer = { works: String(error) }),
     )

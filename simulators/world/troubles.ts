@@ -200,7 +200,8 @@ export function makeTroubles(kinds: readonly Trouble[], world: Surroundings, { t
       world.enrolments.enrolAnew(chance.one(agents))
     },
     moves: () => world.moves?.move(),
-    copy: () => world.copies.make(chance.one(agents)),
+    // Of one that people meet: a third agent has no device.
+    copy: () => world.copies.make(chance.one(agents.slice(0, 2))),
     keys: () => (chance.happens(0.6) ? keys.rotateSigningKey() : keys.rotateAgentKey()),
     rollback() {
       const agent = chance.one(agents)
