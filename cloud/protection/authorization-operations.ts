@@ -57,6 +57,7 @@ export const verifyProtectedItem = operation({
     itemLineId: Id.optional(),
     purchaseId: Id.optional(),
     receiptToken: text(4_096).optional(),
+    authorizationToken: text(4_096).optional().describe('For agents: a token whose `led` is `cloud`, that somebody shows at their device. They get one for their own ledger in its place.'),
     ...DeviceMetadata,
   }),
   response: z.strictObject({

@@ -1,4 +1,4 @@
-import { itemHash, signAuthorization, type AuthorizationClaims } from '../../policy/documents/authorization.ts'
+import { CLOUD_LEDGER, itemHash, signAuthorization, type AuthorizationClaims } from '../../policy/documents/authorization.ts'
 import type { IdentifierKind } from '../../policy/identifiers.ts'
 import { newId } from '../../policy/ids.ts'
 import type { ProtectionAction, RightClass } from '../../policy/vocabulary.ts'
@@ -7,7 +7,7 @@ import type { Call, Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { AuthorizationUnitRow, ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
-import type { AgentRow, DeviceRow } from '../persistence/tables/agents.ts'
+import type { DeviceRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { assertResynced } from '../restore/resync.ts'
 import { leaseRight, LEASE_GUARD_MS, type UnitKey } from './rights.ts'
@@ -82,13 +82,13 @@ export async function issueAuthorization(call: Call, tenant: Tenant, grant: Gran
   const { platform, authority } = services
   await assertResynced(call, grant.store.store_id)
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
-  const ledger = await ledgerFor(call, grant.device)
+  const { ledger } = await standingOf(call, grant.device)
   const row: ProtectionAuthorizationRow = {
     nonce: Buffer.from(platform.random.bytes(16)).toString('base64url'),
     tenant,
     store_id: grant.store.store_id,
     device_id: grant.device.device_id,
-    agent_id: grant.device.agent_id,
+    agent_id: ledger === CLOUD_LEDGER ? null : grant.device.agent_id,
     ledger,
     action: grant.action,
     right_class: grant.rightClass,
@@ -119,29 +119,30 @@ export async function issueAuthorization(call: Call, tenant: Tenant, grant: Gran
 }
 
 /**
- * The ledger that a token for this device may be claimed in. While an agent's ledger may exist twice, its token is for
- * the very request that asked: it is never handed out again, and to nobody else, so that every claim has our yes.
+ * The ledger that a token for this device may be claimed in, and whether each claim needs our yes: while an agent's ledger may
+ * exist twice, or has begun anew, its token is for the very request that asked, never handed out again and to nobody else. What
+ * a program is given then is of our own ledger; the agent that is shown it asks us for another in its place (./exchange.ts).
  */
-async function ledgerFor(call: Call, device: DeviceRow): Promise<string> {
-  if (device.agent_id === null) return 'cloud'
-  const [agent] = await ledgerOfAgent(call.db, { agentId: device.agent_id })
-  if (!agent || agent.revoked_ms !== null) return 'cloud'
-  if (isDoubtful(agent, call.nowMs)) {
-    call.trueUntil(call.nowMs)
-    if (call.caller.kind !== 'agent') return 'cloud'
-  }
-  return `${agent.ledger_id}.${agent.generation}`
+async function standingOf(call: Call, device: DeviceRow): Promise<{ ledger: string; isDoubted: boolean }> {
+  const [agent] = device.agent_id === null ? [] : await ledgerOfAgent(call.db, { agentId: device.agent_id })
+  if (!agent || agent.revoked_ms !== null) return { ledger: CLOUD_LEDGER, isDoubted: false }
+  const { fork_ms, online_only_until_ms } = agent
+  const isDoubted = fork_ms !== null || (online_only_until_ms !== null && online_only_until_ms > call.nowMs)
+  // Somebody may decide about the agent at any moment.
+  if (isDoubted) call.trueUntil(call.nowMs)
+  const isAsking = call.caller.kind === 'agent' && call.caller.agentId === device.agent_id
+  return { ledger: isDoubted && !isAsking ? CLOUD_LEDGER : `${agent.ledger_id}.${agent.generation}`, isDoubted }
 }
 
-function isDoubtful({ fork_ms, online_only_until_ms }: Pick<AgentRow, 'fork_ms' | 'online_only_until_ms'>, nowMs: number): boolean {
-  return fork_ms !== null || (online_only_until_ms !== null && online_only_until_ms > nowMs)
+/** Whether each claim at this device needs our yes. */
+export async function isDoubted(call: Call, device: DeviceRow): Promise<boolean> {
+  return (await standingOf(call, device)).isDoubted
 }
 
-/** Whether an authorization may be given to its device again: not while its agent's ledger may exist twice, or has begun anew. */
-export async function mayRepeat({ db, nowMs }: Pick<Call, 'db' | 'nowMs'>, row: ProtectionAuthorizationRow): Promise<boolean> {
-  if (row.agent_id === null) return true
-  const [agent] = await ledgerOfAgent(db, { agentId: row.agent_id })
-  return agent !== undefined && !isDoubtful(agent, nowMs) && row.ledger === `${agent.ledger_id}.${agent.generation}`
+/** Whether an authorization may be given to its device again: it is for the ledger that one would be for now, and not for one request only. */
+export async function mayRepeat(call: Call, row: ProtectionAuthorizationRow, device: DeviceRow): Promise<boolean> {
+  const { ledger, isDoubted } = await standingOf(call, device)
+  return row.ledger === ledger && (ledger === CLOUD_LEDGER || !isDoubted)
 }
 
 /** The token of an authorization: the same row gives the same text, for Ed25519 has no chance in it. */

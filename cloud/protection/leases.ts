@@ -44,18 +44,23 @@ export async function viewLease(call: Call, right: RightView | undefined, device
   if (isOwn && isLive) {
     // Its agent may have given it up already.
     if (row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS, held: row }
-    if (await mayRepeat(call, row)) return { right: 'free', own: row }
-    // Somebody may decide about the agent at any moment.
-    call.trueUntil(call.nowMs)
-    return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS }
+    if (await mayRepeat(call, row, device)) return { right: 'free', own: row }
+    if (row.agent_id !== null) return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS }
   }
-  // A device without an agent asks us before it acts. An agent that does not know that its token was taken back, or whose clock is
+  // Whoever has one of our own ledger asks us before they act. An agent that does not know that its token was taken back, or whose clock is
   // behind, may still act on it, at the same device as well.
   if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', takeable: row }
   return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS, held: row }
 }
 
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
+
+/** Takes what can be taken at once for another device; what the same device's agent is given instead is only exchanged (./exchange.ts). */
+export async function take(call: Revoking, row: ProtectionAuthorizationRow, device: Pick<DeviceRow, 'device_id'>): Promise<void> {
+  if (row.agent_id !== null || row.device_id !== device.device_id) return void (await revoke(call, row, 'asked for by another device'))
+  if (row.revoked_ms === null) await updateAuthorization(call.db, row, { revoked_ms: call.nowMs, voided_ms: call.nowMs })
+  await freeUnused(call, row)
+}
 
 /** Takes an authorization back and frees the rights of its steps that were not used. */
 export async function revoke(call: Revoking, row: ProtectionAuthorizationRow, reason: string): Promise<ProtectionAuthorizationRow> {

@@ -9,9 +9,9 @@ import { readLines } from '../scan-and-go/queries.ts'
 import { describeAuthorization, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
 import { askHolders } from './ask-void.ts'
 import type { Asked, Metadata } from './asking.ts'
-import { issueAuthorization, redemptionsOf, type GrantedUnit } from './authorizations.ts'
+import { isDoubted, issueAuthorization, redemptionsOf, type GrantedUnit } from './authorizations.ts'
 import { readItem } from './item-queries.ts'
-import { revoke, viewLease, type LeaseView } from './leases.ts'
+import { take, viewLease, type LeaseView } from './leases.ts'
 import { policyOf } from './policy.ts'
 import { receiptRights, tellHome } from './receipt-rights.ts'
 import { isPaid, itemFacts, lineFacts, openUnits } from './subject.ts'
@@ -73,9 +73,11 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   if (asked.isPast || !device || !store || !purchase) {
     return { decision, answer: { authorized: true, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) } }
   }
-  for (const row of taken.values()) await revoke(call, row, 'asked for by another device')
+  for (const row of taken.values()) await take(call, row, device.row)
   if (taken.size > 0) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev + taken.size })
-  const row = await issue(call, asked, { store, action, rights, purchase, units })
+  // What is for one request only is for what that can use: the next unit is asked for by the next request.
+  const isForOne = asked.caller.kind === 'agent' && rights === 'release' && (await isDoubted(call, device.row))
+  const row = await issue(call, asked, { store, action, rights, purchase, units: isForOne ? units.slice(0, 1) : units })
   const eventId = await recordGranted(call, asked, about, row)
   return {
     decision,

@@ -10,10 +10,11 @@ import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGr
 import { askHolders } from './ask-void.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
 import { issueAuthorization, redemptionsOf } from './authorizations.ts'
-import { revoke, viewLease, type LeaseView } from './leases.ts'
+import { take, viewLease, type LeaseView } from './leases.ts'
 import { policyOf } from './policy.ts'
 import { readReceipt } from './presented-receipt.ts'
 import { grantPurchaseWide } from './purchase-wide.ts'
+import { readExchangeable, type Exchangeable } from './exchange.ts'
 import { receiptRights, tellHome } from './receipt-rights.ts'
 import { findSubject, type Subject } from './subject.ts'
 
@@ -26,6 +27,7 @@ export interface ItemRequest extends Metadata {
   itemLineId?: string | undefined
   purchaseId?: string | undefined
   receiptToken?: string | undefined
+  authorizationToken?: string | undefined
   scanSource?: ScanSource | undefined
   explain?: boolean | undefined
 }
@@ -35,8 +37,8 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   const asked = await readAsked(call, request)
   const normal = normaliseIdentifiers(request)
   if (!normal.ok) throw invalid(normal.field, normal.message)
-  const { identifiers } = normal
-  const { purchase, token } = await presented(call, asked, request)
+  const { purchase, token, item } = await presented(call, asked, request)
+  const identifiers = firstIdentifier(normal.identifiers) || !item ? normal.identifiers : { [item.kind]: item.id }
   const named = firstIdentifier(identifiers)
   if (!named) return verifyWithoutItem(call, asked, request, purchase, token)
 
@@ -73,7 +75,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     return { authorized: true, eventId: lease.own.event_id, ...common, ...describeAuthorization(call, lease.own, await redemptionsOf(call.db, lease.own.nonce)) }
   }
   if (lease.takeable) {
-    await revoke(call, lease.takeable, 'asked for by another device')
+    await take(call, lease.takeable, device.row)
     restOn(call, asked, subject, 1)
   }
   const row = await issueAuthorization(call, asked.caller.tenant, {
@@ -123,8 +125,12 @@ function factsOf(
 }
 
 /** The purchase that the request names, or how the receipt failed. */
-async function presented(call: Call, asked: Asked, request: ItemRequest): Promise<{ purchase?: PurchaseRow; token?: DecisionFacts['token'] }> {
+async function presented(call: Call, asked: Asked, request: ItemRequest): Promise<{ purchase?: PurchaseRow; token?: DecisionFacts['token']; item?: Exchangeable['item'] }> {
   const { tenant } = asked.caller
+  if (request.authorizationToken !== undefined) {
+    if (request.purchaseId !== undefined || request.receiptToken !== undefined) throw invalid('authorizationToken', 'comes without purchaseId and receiptToken: it says what it is for')
+    return readExchangeable(call, asked, { ...request, authorizationToken: request.authorizationToken })
+  }
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
   if (request.purchaseId !== undefined && !byId) throw notFound('purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
@@ -137,7 +143,8 @@ async function presented(call: Call, asked: Asked, request: ItemRequest): Promis
 /** Without any item only leaving makes sense: a receipt at a gate lets all of its goods out (contracts §4). */
 async function verifyWithoutItem(call: Call, asked: Asked, request: ItemRequest, purchase: PurchaseRow | undefined, token: DecisionFacts['token']) {
   const { protectionAction: action } = request
-  if (rightClass(action) !== 'exit' || (!purchase && !token)) {
+  const isWhole = rightClass(action) === 'exit' || request.authorizationToken !== undefined
+  if (!isWhole || (!purchase && !token)) {
     throw invalid('epc', 'is missing: name the item by at least one of epc, tagUid, tagId, itemLineId', 'missing')
   }
   const result = await grantPurchaseWide(call, asked, { purchase, token, action, scanSource: request.scanSource, metadata: request })

@@ -1,5 +1,5 @@
 import { decide, type DecisionFacts } from '../../policy/decide.ts'
-import { denyReasonOf, isForItem, openAuthorization, type AuthorizationClaims } from '../../policy/documents/authorization.ts'
+import { CLOUD_LEDGER, denyReasonOf, isForItem, openAuthorization, type AuthorizationClaims } from '../../policy/documents/authorization.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { DenyReason } from '../../policy/vocabulary.ts'
@@ -41,18 +41,31 @@ export function decideByToken({ trust, clock, ledger }: TokenParts, ask: Ask, to
   return { granted: true, grant: { source: 'token', nonce: jti, candidates, all: false, count: cnt, exp, eventId: eid } }
 }
 
+/** Whether this is a genuine token for what is asked, that only the cloud may honour: it was given while this ledger was doubted. */
+export function isForCloud({ trust, clock }: TokenParts, { device, request }: Ask, token: string): boolean {
+  const opened = openAuthorization(token, { keys: trust.keys, audience: device.deviceId, now: clock.now().nowMs / 1_000 })
+  if (!opened.ok) return false
+  const { led, act } = opened.authorization
+  return led === CLOUD_LEDGER && act === request.action && !isForOther(opened.authorization, request)
+}
+
 function mismatch(authorization: AuthorizationClaims, { request }: Ask, ledger: Ledger, fetchedForThis: boolean): Extract<DenyReason, 'token_invalid' | 'token_revoked'> | undefined {
   if (authorization.act !== request.action || authorization.led !== `${ledger.ledgerId}.${ledger.generation}`) return 'token_invalid'
   if (ledger.claims.isDenied(authorization.jti)) return 'token_revoked'
   // Given by a cloud that was lost: the restored one knows nothing of it, and may give the right again.
   if (authorization.iat < ledger.cloudGeneration.tokensSince) return 'token_revoked'
   // What the cloud answered to our own question is for the item we asked about, by whichever of its names.
-  if (authorization.ith === undefined || fetchedForThis) return undefined
+  return !fetchedForThis && isForOther(authorization, request) ? 'token_invalid' : undefined
+}
+
+/** Whether the request names an item, and the token is for another one. */
+function isForOther(authorization: AuthorizationClaims, { identifiers }: Ask['request']): boolean {
+  if (authorization.ith === undefined) return false
   const named = ITEM_IDENTIFIER_KINDS.flatMap((kind) => {
-    const id = request.identifiers[kind]
+    const id = identifiers[kind]
     return id === undefined ? [] : [isForItem(authorization, kind, id)]
   })
-  return named.length === 0 || named.includes(true) ? undefined : 'token_invalid'
+  return named.length > 0 && !named.includes(true)
 }
 
 function allowingAll({ request, device }: Ask): ProtectionPolicy {

@@ -14,7 +14,7 @@ export async function decideOnline(parts: TokenParts, link: CloudLink, ask: Ask)
   const answer = await link.ask(operation, body)
   if (answer.kind === 'unreachable') return undefined
   // That a login has ended says nothing of what was asked: nobody is sent away for it.
-  if (answer.kind === 'refused') return answer.status >= 500 || answer.status === 429 || answer.status === 401 ? undefined : { granted: false, reason: ask.request.receipt === undefined ? 'item_unknown' : 'token_invalid' }
+  if (answer.kind === 'refused') return answer.status >= 500 || answer.status === 429 || answer.status === 401 ? undefined : { granted: false, reason: ask.request.receipt === undefined && ask.request.token === undefined ? 'item_unknown' : 'token_invalid' }
   return believe(parts, ask, answer.body)
 }
 
@@ -39,6 +39,7 @@ function question(ask: Ask): { operation: string; body: Record<string, unknown> 
     ...(request.scanSource !== undefined && { scanSource: request.scanSource }),
     ...(request.occurredAt !== undefined && { occurredAt: request.occurredAt }),
   }
+  if (request.token !== undefined) return { operation: 'verifyProtectedItem', body: { ...common, protectionAction: request.action, authorizationToken: request.token, ...request.identifiers } }
   if (request.receipt !== undefined && !namesItem(ask) && rightClass(request.action) === 'release') {
     return { operation: 'verifySecurityTagDeactivation', body: common }
   }

@@ -30,6 +30,9 @@ export const AuthorizationClaims = z.strictObject({
   pv: z.int().min(0),
   kv: z.int().min(0),
 })
+/** `led` of what the cloud itself is the ledger of: devices without agent, and those whose agent's ledger is doubted (contracts §3). */
+export const CLOUD_LEDGER = 'cloud'
+
 export type AuthorizationClaims = z.infer<typeof AuthorizationClaims>
 export type Authorization = Verified<AuthorizationClaims>
 

@@ -6,7 +6,7 @@ import type { Core } from './core.ts'
 import type { Shop } from './genesis.ts'
 import type { Json, Merchant } from './merchant.ts'
 import type { Pace } from './pace.ts'
-import { probe, type ProbeHow } from './probe.ts'
+import { probe } from './probe.ts'
 import type { Till } from './till.ts'
 
 /**
@@ -20,7 +20,7 @@ export interface Customers {
   /** One customer's whole visit; resolves when they have left, one way or the other. */
   visit(name: string): Promise<void>
   /** Buys and has it released, as on any day; answers what does not work. */
-  probe(how: ProbeHow): Promise<string | undefined>
+  probe(): Promise<string | undefined>
   /** Purchases that somebody was told are paid. */
   readonly paid: ReadonlySet<string>
   /** Purchases that somebody was told are cancelled. */
@@ -169,7 +169,7 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
         await devices.atStation(bought)
       }
     },
-    probe: (how) => probe({ shop, merchant, agents, till, ask: devices.ask }, how, world.fork('probe')),
+    probe: () => probe({ shop, merchant, agents, till, ask: devices.ask }, world.fork('probe')),
   }
 }
 

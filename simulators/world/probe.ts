@@ -14,18 +14,13 @@ export interface ProbeParts {
   ask: AskAgent
 }
 
-export interface ProbeHow {
-  /** Tokens work too: no agent's ledger is doubted. */
-  withTokens: boolean
-}
-
 const EPC = 'E2800000FFFFFFFFFFFFFFFF'
 
 /** Buys and has it released as on any day, by receipt or by token, at one device or the other; answers what does not work. */
-export async function probe(parts: ProbeParts, { withTokens }: ProbeHow, chance: Chance): Promise<string | undefined> {
+export async function probe(parts: ProbeParts, chance: Chance): Promise<string | undefined> {
   const { shop, merchant, agents, till, ask } = parts
   const { storeId, products, devices } = shop
-  const way = withTokens ? chance.one(agents.length > 1 ? (['receipt', 'token', 'tag'] as const) : (['receipt', 'token'] as const)) : 'receipt'
+  const way = chance.one(agents.length > 1 ? (['receipt', 'token', 'tag'] as const) : (['receipt', 'token'] as const))
   const { ean } = chance.one(products)
   const epcs = way === 'tag' ? [EPC] : []
   if (way === 'tag' && !(await merchant.call('registerProtectedItems', { storeId, items: [{ epc: EPC, ean, protectionTechnology: 'uhf_rfid' }] }))?.ok) return 'no tag is taken'
