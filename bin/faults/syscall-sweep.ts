@@ -11,13 +11,19 @@ import { boardsReady, openRig, type Rig } from './rig.ts'
 export interface SweepOptions {
   /** Which calls fail where; all of them, until a run does not come to them, when left out. */
   sample?: readonly SweepPoint[]
+  /** Only these kinds of run, the calls of each until a run does not come to them. */
+  kinds?: readonly SweepKind[]
+  signal?: AbortSignal
   onProgress?: (done: number, what: string) => void
 }
 
-export interface SweepPoint {
+export interface SweepKind {
   part: SweepPart
   mode: Aim['mode']
   fault: FaultName
+}
+
+export interface SweepPoint extends SweepKind {
   n: number
 }
 
@@ -44,11 +50,16 @@ const FAULTS = {
 } as const
 export type FaultName = keyof typeof FAULTS
 
+/** Every kind of run: what runs, when its calls fail, and how. */
+export const SWEEP_KINDS: readonly SweepKind[] = (['agent', 'cloud'] as const).flatMap((part) =>
+  (['starting', 'working'] as const).flatMap((mode) => (Object.keys(FAULTS) as FaultName[]).map((fault) => ({ part, mode, fault }))),
+)
+
 /** More calls than any run makes. */
 const MOST = 2_000
 
 /** Sweeps the agent (scan, claim, pulse, outcome, acknowledgement) and the cloud (checkout, verify, redeem). Needs strace. */
-export async function syscallSweep({ sample, onProgress }: SweepOptions = {}): Promise<SweepResult> {
+export async function syscallSweep({ sample, kinds = SWEEP_KINDS, signal, onProgress }: SweepOptions = {}): Promise<SweepResult> {
   const rig = await openRig()
   const result: SweepResult = { runs: 0, hit: 0, ended: 0, reached: {}, violations: [] }
   try {
@@ -66,23 +77,18 @@ export async function syscallSweep({ sample, onProgress }: SweepOptions = {}): P
       return round.hit
     }
     if (sample) for (const point of sample) await run(point)
-    else await runAll(run, result)
+    else for (const kind of kinds) result.reached[`${kind.part} ${kind.mode}: ${kind.fault}`] = await untilNone(kind, run, signal)
   } finally {
     await rig.close()
   }
   return result
 }
 
-async function runAll(run: (point: SweepPoint) => Promise<boolean>, result: SweepResult): Promise<void> {
-  for (const part of ['agent', 'cloud'] as const) {
-    for (const mode of ['starting', 'working'] as const) {
-      for (const fault of Object.keys(FAULTS) as FaultName[]) {
-        let n = 1
-        while (n < MOST && (await run({ part, mode, fault, n }))) n++
-        result.reached[`${part} ${mode}: ${fault}`] = n - 1
-      }
-    }
-  }
+/** Lets the first call fail, the second, … until a run does not come to it; how many did. */
+async function untilNone(kind: SweepKind, run: (point: SweepPoint) => Promise<boolean>, signal: AbortSignal | undefined): Promise<number> {
+  let n = 1
+  while (n < MOST && signal?.aborted !== true && (await run({ ...kind, n }))) n++
+  return n - 1
 }
 
 function aimAt({ folder }: Rig, { mode, fault, n }: SweepPoint, run: number): Aim {

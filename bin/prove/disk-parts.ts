@@ -1,7 +1,7 @@
 import { fullDisk } from '../faults/full-disk.ts'
 import { powerLoss as loseThePower } from '../faults/power-loss.ts'
 import { noStrace } from '../faults/strace.ts'
-import { syscallSweep, type SweepPoint } from '../faults/syscall-sweep.ts'
+import { SWEEP_KINDS, syscallSweep, type SweepPoint } from '../faults/syscall-sweep.ts'
 import type { Part } from './part.ts'
 
 /** Parts that let disks fail under the programs as they are shipped. */
@@ -35,18 +35,18 @@ export const SOME_CALLS: readonly SweepPoint[] = [
   ...points('cloud', 'working', 'write is short', 9),
 ]
 
-/** Each call that reaches the disk fails once; in the short size some of them. */
+/** Each call that reaches the disk fails once, one kind of run and failure after the other; in the short size some of them. */
 export const failingCalls: Part = {
   name: 'failing-calls',
   title: 'A release and a sale in which the n-th call that reaches the disk fails: flushes, writes, short writes, no room, n = 1, 2, … until none is left',
   unit: 'sweeps',
-  of: { ci: 1, night: 1 },
+  of: { ci: 1, night: SWEEP_KINDS.length },
   chunk: { ci: 1, night: 1 },
   side: 'alone',
   impossible: noStrace,
-  async run({ size, onProgress }) {
-    const { runs, hit, violations } = await syscallSweep(size === 'ci' ? { sample: SOME_CALLS } : {})
-    onProgress(1)
+  async run({ size, from, count, signal, onProgress }) {
+    const { runs, hit, violations } = await syscallSweep({ ...(size === 'ci' ? { sample: SOME_CALLS } : { kinds: SWEEP_KINDS.slice(from, from + count) }), signal })
+    onProgress(count)
     return { violations: violations.map(({ point, broken }) => `${JSON.stringify(point)}: ${broken.join('; ')}`), figures: { runs, callsThatFailed: hit } }
   },
 }
