@@ -46,6 +46,8 @@ export const failingCalls: Part = {
   impossible: noStrace,
   async run({ size, from, count, signal, onProgress }) {
     const { runs, hit, violations } = await syscallSweep({ ...(size === 'ci' ? { sample: SOME_CALLS } : { kinds: SWEEP_KINDS.slice(from, from + count) }), signal })
+    // What was stopped before its end is done again.
+    signal.throwIfAborted()
     onProgress(count)
     return { violations: violations.map(({ point, broken }) => `${JSON.stringify(point)}: ${broken.join('; ')}`), figures: { runs, callsThatFailed: hit } }
   },
