@@ -131,6 +131,11 @@ it('only the device’s own agent may exchange a token, alone, and what it was e
   expect(await show({ token })).toMatchObject({ authorized: true })
   const redeemed = await store.drive(store.shop.call('redeemProtectionAuthorization', { replayProtectedNonce, deviceId: station(), redemptionId: 'r-1' }))
   expect(redeemed.status).toBe(409)
+
+  const other = await buy()
+  const given = await verify(other.purchase)
+  expect((await store.drive(store.shop.call('redeemProtectionAuthorization', { authorizationToken: given.authorizationToken, deviceId: station(), redemptionId: 'r-2', outcome: 'confirmed' }))).status).toBe(200)
+  expect(await show({ token: given.authorizationToken })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
 })
 
 it('the same holds for an agent of which there are two, until somebody decides', async () => {
