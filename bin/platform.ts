@@ -44,7 +44,8 @@ function realRandom(): Randomness {
 const SUSPEND_CHECK_MS = 1_000
 
 function realClock(): Clock {
-  const uptime = openUptime()
+  uptimeOfMachine ??= openUptime() ?? null
+  const uptime = uptimeOfMachine
   const monotonic = () => Number(process.hrtime.bigint() / 1_000n) / 1_000
   // Node's clock stands still while the machine sleeps; the kernel's uptime does not.
   let offset = uptime ? uptime() - monotonic() : 0
@@ -63,6 +64,9 @@ function realClock(): Clock {
     bootId: readBootId(),
   }
 }
+
+/** One for all clocks of the process: it stays open. */
+let uptimeOfMachine: (() => number) | null | undefined
 
 /** Seconds since boot with suspend counted (Linux), in ms; undefined elsewhere. */
 function openUptime(): (() => number) | undefined {
