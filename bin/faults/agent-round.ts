@@ -40,14 +40,25 @@ export async function agentRound(rig: Rig, aim: Aim, name: string): Promise<Roun
   if (again?.body['authorized'] !== true && !USED.has(again?.body['reason'])) broken.push(`the right is neither free nor used: ${again?.text ?? ''}`)
   await allTold(rig).catch((error: unknown) => void broken.push(String(error)))
 
-  const { events } = (await rig.call('fetchProtectionEvents', { storeId: rig.storeId, purchaseId, limit: 500 })) as { events: { eventId: string; type: string; outcome?: string }[] }
+  const eventsOf = async () => ((await rig.call('fetchProtectionEvents', { storeId: rig.storeId, purchaseId, limit: 500 })) as { events: Event[] }).events
+  // An outcome that met the fault is written down a second later.
+  await until('an outcome', async () => (await eventsOf()).some(isOutcome), TOLD_WITHIN_MS).catch(() => undefined)
+  const events = await eventsOf()
   const lost = [...told].filter((id) => !events.some((e) => e.eventId === id))
   if (lost.length > 0) broken.push(`events were answered and are lost: ${lost.join(', ')}`)
-  const outcomes = events.filter((e) => e.type === 'protection.action.completed' || e.type === 'protection.action.failed')
+  const outcomes = events.filter(isOutcome)
   if (outcomes.length !== 1) broken.push(`one right has ${outcomes.length} outcomes`)
   if (total === 0 && outcomes[0]?.outcome === 'confirmed') broken.push('an outcome is confirmed, and nothing moved')
   return { hit, ended: endedBySelf, broken }
 }
+
+interface Event {
+  eventId: string
+  type: string
+  outcome?: string
+}
+
+const isOutcome = ({ type }: Event) => type === 'protection.action.completed' || type === 'protection.action.failed'
 
 /** A process that has met a fault it cannot heal ends a moment later: it is started again. True when it had ended. */
 async function bringUp(rig: Rig): Promise<boolean> {
