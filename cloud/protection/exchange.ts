@@ -21,6 +21,8 @@ export interface Exchangeable {
   token?: DecisionFacts['token']
   /** What a token of one item is for. */
   item?: { kind: IdentifierKind; id: string }
+  /** Who of the staff had answered for it. */
+  operatorId?: string
 }
 
 interface Shown {
@@ -40,7 +42,7 @@ export async function readExchangeable(call: Call, { caller, device }: Asked, { 
   // One that was exchanged before is asked about again: the answer may have been lost.
   if (row.revoked_ms !== null && row.voided_ms === null) return { token: 'token_revoked' }
   const purchase = row.purchase_id === null ? undefined : await findPurchase(call.db, caller.tenant, row.purchase_id)
-  return { ...(purchase && { purchase }), ...itemOf(row) }
+  return { ...(purchase && { purchase }), ...itemOf(row), ...(row.operator_id !== null && { operatorId: row.operator_id }) }
 }
 
 function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<Exchangeable, 'item'> {

@@ -34,10 +34,11 @@ export interface ItemRequest extends Metadata {
 
 /** May this device do this to this item, now? (specification, item-level path; decisions §9) */
 export async function verifyItem(call: Call, request: ItemRequest) {
-  const asked = await readAsked(call, request)
+  const told = await readAsked(call, request)
   const normal = normaliseIdentifiers(request)
   if (!normal.ok) throw invalid(normal.field, normal.message)
-  const { purchase, token, item } = await presented(call, asked, request)
+  const { purchase, token, item, operatorId } = await presented(call, told, request)
+  const asked: Asked = { ...told, operatorId: told.operatorId ?? operatorId ?? null }
   const identifiers = firstIdentifier(normal.identifiers) || !item ? normal.identifiers : { [item.kind]: item.id }
   const named = firstIdentifier(identifiers)
   if (!named) return verifyWithoutItem(call, asked, request, purchase, token)
@@ -125,7 +126,7 @@ function factsOf(
 }
 
 /** The purchase that the request names, or how the receipt failed. */
-async function presented(call: Call, asked: Asked, request: ItemRequest): Promise<{ purchase?: PurchaseRow; token?: DecisionFacts['token']; item?: Exchangeable['item'] }> {
+async function presented(call: Call, asked: Asked, request: ItemRequest): Promise<Exchangeable> {
   const { tenant } = asked.caller
   if (request.authorizationToken !== undefined) {
     if (request.purchaseId !== undefined || request.receiptToken !== undefined) throw invalid('authorizationToken', 'comes without purchaseId and receiptToken: it says what it is for')

@@ -16,7 +16,7 @@ const synced = () => store.until('an empty outbox', () => store.agent.link.isOnl
 const product = () => store.shop.products.toSorted((a, b) => a.price - b.price)[0]
 const buy = (quantity = 1) => store.buy([{ ean: product().ean, quantity }])
 const authorization = (nonce: string) => store.shop.cloud.db.database.reads.selectFrom('protection_authorization').selectAll().where('nonce', '=', nonce).executeTakeFirstOrThrow()
-const verify = ({ transactionId }: Json, deviceId = station()) => ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId })
+const verify = ({ transactionId }: Json, more: Json = {}) => ok('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: station(), ...more })
 const show = (shown: Json) => store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', ...shown })
 const exceptions = async () => ((await ok('fetchExceptions', { storeId: store.shop.storeId })).exceptions as Json[]).map(({ kind }) => kind)
 
@@ -152,4 +152,17 @@ it('the same holds for an agent of which there are two, until somebody decides',
   expect(await show({ token: before.authorizationToken })).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
   await synced()
   expect(await show({ token })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+})
+
+it('what staff have answered for stays answered for', async () => {
+  store = await openStore()
+  await putBack()
+  const { storeId } = store.shop
+  const { policy } = await ok('fetchProtectionPolicy', { storeId })
+  await ok('updateProtectionPolicy', { storeId, policy: { ...policy, requiresManualOverrideAboveValue: 1 } })
+  const { operatorId } = await ok('registerOperator', { storeId, name: 'Ada', pin: '482913' })
+  const { purchase } = await buy()
+  expect(await verify(purchase)).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
+  const { authorizationToken: token } = await verify(purchase, { operatorId })
+  expect(await show({ token })).toMatchObject({ authorized: true, outcome: 'confirmed' })
 })
