@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import { chanceOf, hash32 } from '../../simulators/world/chance.ts'
 import { agentPromises } from './agent-promises.ts'
 import { cloudPromises } from './cloud-promises.ts'
@@ -59,9 +60,12 @@ export async function powerLoss({ states, seed, onProgress, signal, recording }:
   const began = Date.now()
   const { events, deviceAt } = recording ?? (await record())
   const result: PowerLossResult = { states: 0, moments: 0, byLoss: { none: 0, all: 0, some: 0, torn: 0 }, byPart: {}, promises: {}, violations: [], recordMs: Date.now() - began, cpuSeconds: 0 }
-  const onState = () => {
+  const onState = async () => {
+    if (result.states % PROGRESS_EVERY > 0) return
+    onProgress?.(result.states, states)
+    // Nothing here waits for anything: without a turn of the loop nobody would hear that this is to stop.
+    await turn()
     signal?.throwIfAborted()
-    if (result.states % PROGRESS_EVERY === 0) onProgress?.(result.states, states)
   }
   const cpu = process.cpuUsage()
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'untag-power-loss-'))
@@ -111,7 +115,7 @@ interface Replay {
   seed: number
   folder: string
   result: PowerLossResult
-  onState(): void
+  onState(): Promise<void>
 }
 
 async function replay({ part, events, promises, states, seed, folder, result, onState }: Replay): Promise<void> {
@@ -136,7 +140,7 @@ async function replay({ part, events, promises, states, seed, folder, result, on
       result.byLoss[loss]++
       result.byPart[part] = (result.byPart[part] ?? 0) + 1
       if (broken.length > 0 && result.violations.length < MOST_VIOLATIONS) result.violations.push({ part, after: i, loss, broken, ...(result.violations.length < MOST_KEPT && { kept: keep(disk, loss, seed, part, i, k) }) })
-      onState()
+      await onState()
     }
   }
   result.moments += moments.length
