@@ -55,7 +55,7 @@ export async function viewLease(call: Call, right: RightView | undefined, device
 
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
 
-/** Takes what can be taken at once for another device; what the same device's agent is given instead is only exchanged (./exchange.ts). */
+/** Takes what can be taken at once for another device; what the same device's agent is given instead is only exchanged (./presented-token.ts). */
 export async function take(call: Revoking, row: ProtectionAuthorizationRow, device: Pick<DeviceRow, 'device_id'>): Promise<void> {
   if (row.agent_id !== null || row.device_id !== device.device_id) return void (await revoke(call, row, 'asked for by another device'))
   if (row.revoked_ms === null) await updateAuthorization(call.db, row, { revoked_ms: call.nowMs, voided_ms: call.nowMs })

@@ -13,8 +13,8 @@ import { issueAuthorization, redemptionsOf } from './authorizations.ts'
 import { take, viewLease, type LeaseView } from './leases.ts'
 import { policyOf } from './policy.ts'
 import { readReceipt } from './presented-receipt.ts'
+import { readPresentedToken, type Presented } from './presented-token.ts'
 import { grantPurchaseWide } from './purchase-wide.ts'
-import { readExchangeable, type Exchangeable } from './exchange.ts'
 import { receiptRights, tellHome } from './receipt-rights.ts'
 import { findSubject, type Subject } from './subject.ts'
 
@@ -126,11 +126,11 @@ function factsOf(
 }
 
 /** The purchase that the request names, or how the receipt failed. */
-async function presented(call: Call, asked: Asked, request: ItemRequest): Promise<Exchangeable> {
+async function presented(call: Call, asked: Asked, request: ItemRequest): Promise<Presented> {
   const { tenant } = asked.caller
   if (request.authorizationToken !== undefined) {
     if (request.purchaseId !== undefined || request.receiptToken !== undefined) throw invalid('authorizationToken', 'comes without purchaseId and receiptToken: it says what it is for')
-    return readExchangeable(call, asked, { ...request, authorizationToken: request.authorizationToken })
+    return readPresentedToken(call, asked, { ...request, authorizationToken: request.authorizationToken })
   }
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
   if (request.purchaseId !== undefined && !byId) throw notFound('purchase')

@@ -16,7 +16,7 @@ import { ledgerDoubt } from '../trust/ledger-doubt.ts'
 import type { Trust } from '../trust/trust.ts'
 import { decideByItem } from './by-item.ts'
 import { decideByReceipt, type HomeView } from './by-receipt.ts'
-import { decideByToken, isForCloud } from './by-token.ts'
+import { decideByToken, isForCloud, openFor } from './by-token.ts'
 import type { GiveUp } from './give-up.ts'
 import { decideOnline } from './online.ts'
 import type { Outcomes } from './outcomes.ts'
@@ -68,9 +68,10 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   async function decideFor(ask: Ask): Promise<{ verdict: Verdict; offline: boolean }> {
     const tokenParts = { trust, clock, ledger }
     const { request } = ask
-    if (request.token !== undefined && !isForCloud(tokenParts, ask, request.token)) {
+    const shown = request.token === undefined ? undefined : openFor(tokenParts, ask, request.token)
+    if (shown && !isForCloud(shown, ask)) {
       // The other copy of a ledger that exists twice may have used it: only what the cloud gives for this very request counts.
-      const verdict = doubt() === 'forked' ? FOR_STAFF : decideByToken(tokenParts, ask, request.token, false)
+      const verdict = doubt() === 'forked' ? FOR_STAFF : decideByToken(tokenParts, ask, shown, false)
       return { verdict, offline: !link.isOnline }
     }
     const online = link.isOnline ? await decideOnline(tokenParts, link, ask) : undefined
@@ -78,7 +79,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       if (online.granted && online.grant?.source === 'token') parts.giveUp.unlessUsed(online.grant.nonce)
       return { verdict: online, offline: false }
     }
-    if (doubt() || request.token !== undefined) return { verdict: FOR_STAFF, offline: true }
+    if (doubt() || shown) return { verdict: FOR_STAFF, offline: true }
     if (request.receipt !== undefined) return { verdict: await decideWithHome(ask, request.receipt), offline: true }
     return { verdict: decideByItem({ ...tokenParts, platform }, parts.items, ask), offline: true }
   }

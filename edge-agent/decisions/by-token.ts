@@ -1,5 +1,5 @@
 import { decide, type DecisionFacts } from '../../policy/decide.ts'
-import { CLOUD_LEDGER, denyReasonOf, isForItem, openAuthorization, type AuthorizationClaims } from '../../policy/documents/authorization.ts'
+import { CLOUD_LEDGER, denyReasonOf, isForItem, openAuthorization, type AuthorizationClaims, type OpenedAuthorization } from '../../policy/documents/authorization.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { DenyReason } from '../../policy/vocabulary.ts'
@@ -14,11 +14,15 @@ export interface TokenParts {
   ledger: Ledger
 }
 
-/** Checks an authorization token with nothing but what is here: signature, device, ledger, time, action, item. */
-export function decideByToken({ trust, clock, ledger }: TokenParts, ask: Ask, token: string, fetchedForThis: boolean): Verdict {
+/** Checks signature, device and time of a token that is shown at this device, or was fetched for it. */
+export function openFor({ trust, clock }: Pick<TokenParts, 'trust' | 'clock'>, { device }: Ask, token: string): OpenedAuthorization {
+  return openAuthorization(token, { keys: trust.keys, audience: device.deviceId, now: clock.now().nowMs / 1_000 })
+}
+
+/** Decides by a token that was opened, with nothing but what is here: ledger, action, item. */
+export function decideByToken({ trust, clock, ledger }: TokenParts, ask: Ask, opened: OpenedAuthorization, fetchedForThis: boolean): Verdict {
   const { request, device } = ask
-  const { nowMs, trust: clockTrust } = clock.now()
-  const opened = openAuthorization(token, { keys: trust.keys, audience: device.deviceId, now: nowMs / 1_000 })
+  const { trust: clockTrust } = clock.now()
   const failed = opened.ok ? mismatch(opened.authorization, ask, ledger, fetchedForThis) : denyReasonOf(opened.fault)
   const facts: DecisionFacts = {
     action: request.action,
@@ -42,8 +46,7 @@ export function decideByToken({ trust, clock, ledger }: TokenParts, ask: Ask, to
 }
 
 /** Whether this is a genuine token for what is asked, that only the cloud may honour: it was given while this ledger was doubted. */
-export function isForCloud({ trust, clock }: TokenParts, { device, request }: Ask, token: string): boolean {
-  const opened = openAuthorization(token, { keys: trust.keys, audience: device.deviceId, now: clock.now().nowMs / 1_000 })
+export function isForCloud(opened: OpenedAuthorization, { request }: Ask): boolean {
   if (!opened.ok) return false
   const { led, act } = opened.authorization
   return led === CLOUD_LEDGER && act === request.action && !isForOther(opened.authorization, request)

@@ -3,7 +3,7 @@ import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
 import { openReceipt, receiptTextIn } from '../../policy/receipts/receipt-token.ts'
 import { DENY_REASONS, rightClass, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
-import { decideByToken, type TokenParts } from './by-token.ts'
+import { decideByToken, openFor, type TokenParts } from './by-token.ts'
 import type { Ask, Verdict } from './request.ts'
 
 /** Asks the cloud, and believes what it signs. Undefined: nobody answered, so the agent decides alone. */
@@ -56,7 +56,7 @@ function believe(parts: TokenParts, ask: Ask, body: Record<string, unknown>): Ve
     if (authorized) return { granted: true, grant: null, eventId, ...itemStatus }
     return { granted: false, reason: isReason(reason) ? reason : 'token_invalid', ...(eventId !== null && { eventId }), ...itemStatus }
   }
-  const verdict = decideByToken(parts, ask, token, true)
+  const verdict = decideByToken(parts, ask, openFor(parts, ask, token), true)
   if (!verdict.granted || verdict.grant === null) return verdict
   const all = rightClass(ask.request.action) === 'exit' && !namesItem(ask)
   return { granted: true, grant: { ...verdict.grant, all, ...receiptOf(body), ...itemStatus } }

@@ -6,6 +6,9 @@ import { DOCUMENT_KINDS } from './kinds.ts'
 import { openDocument, signDocument, type DocumentFault, type Expectation, type Verified } from './signed-document.ts'
 import type { Signer } from './keys.ts'
 
+/** `led` of what the cloud itself is the ledger of: devices without agent, and those whose agent's ledger is doubted (contracts §3). */
+export const CLOUD_LEDGER = 'cloud'
+
 /** The claims of an authorization token (contracts §3). It says nothing of customer, price, name or purchase. */
 export const AuthorizationClaims = z.strictObject({
   iss: z.string(),
@@ -30,9 +33,6 @@ export const AuthorizationClaims = z.strictObject({
   pv: z.int().min(0),
   kv: z.int().min(0),
 })
-/** `led` of what the cloud itself is the ledger of: devices without agent, and those whose agent's ledger is doubted (contracts §3). */
-export const CLOUD_LEDGER = 'cloud'
-
 export type AuthorizationClaims = z.infer<typeof AuthorizationClaims>
 export type Authorization = Verified<AuthorizationClaims>
 

@@ -15,7 +15,7 @@ import { findAuthorization } from './authorizations.ts'
  * While the ledger of an agent is doubted, programs get tokens that only the cloud may honour. The agent that is shown one asks as
  * if it were shown the purchase: what is still free is given to it for this one request.
  */
-export interface Exchangeable {
+export interface Presented {
   purchase?: PurchaseRow
   /** How the token failed. */
   token?: DecisionFacts['token']
@@ -31,7 +31,7 @@ interface Shown {
 }
 
 /** What a token that an agent was shown is for. Throws invalid_request for anybody else. */
-export async function readExchangeable(call: Call, { caller, device }: Asked, { authorizationToken, protectionAction }: Shown): Promise<Exchangeable> {
+export async function readPresentedToken(call: Call, { caller, device }: Asked, { authorizationToken, protectionAction }: Shown): Promise<Presented> {
   if (caller.kind !== 'agent') throw invalid('authorizationToken', 'is for agents: a program redeems what it was given with redeemProtectionAuthorization')
   if (!device || device.row.agent_id !== caller.agentId) return { token: 'token_invalid' }
   const { authority } = call.services
@@ -45,6 +45,6 @@ export async function readExchangeable(call: Call, { caller, device }: Asked, { 
   return { ...(purchase && { purchase }), ...itemOf(row), ...(row.operator_id !== null && { operatorId: row.operator_id }) }
 }
 
-function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<Exchangeable, 'item'> {
+function itemOf({ ith_kind, ith_id }: ProtectionAuthorizationRow): Pick<Presented, 'item'> {
   return ith_kind === null || ith_id === null ? {} : { item: { kind: ith_kind as IdentifierKind, id: ith_id } }
 }
