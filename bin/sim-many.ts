@@ -52,6 +52,8 @@ export async function runMany({ seeds, first, liveness, jobs, troubles, json }: 
     cpu[worker] = ran.cpuSeconds
     if (ran.violation) fail(ran.seed, ran.violation.invariant, ran.violation.detail)
     if (ran.isUnlike) fail(ran.seed, 'determinism', 'its second run was another one')
+    // To a prover that has started this.
+    process.send?.({ done })
     if (isShown) process.stderr.write(`\r${done} of ${seeds} worlds, ${failed.length} failed, ${Math.round((Date.now() - began) / 1_000)} s `)
   }
 

@@ -16,7 +16,7 @@ export const powerLoss: Part = {
   side: 'alone',
   impossible: noStrace,
   async run({ from, count, signal, onProgress }) {
-    const { violations } = await loseThePower({ states: count, seed: from + 1, signal, onProgress })
+    const { violations } = await loseThePower({ states: count, seed: from + 1, signal, onProgress: (done) => onProgress(done) })
     return { violations: violations.map(({ part, after, loss, broken }) => `${part}, seed ${from + 1}, after event ${after}, ${loss}: ${broken.join('; ')}`) }
   },
 }
@@ -45,7 +45,7 @@ export const failingCalls: Part = {
   side: 'alone',
   impossible: noStrace,
   async run({ size, from, count, signal, onProgress }) {
-    const { runs, hit, violations } = await syscallSweep({ ...(size === 'ci' ? { sample: SOME_CALLS } : { kinds: SWEEP_KINDS.slice(from, from + count) }), signal })
+    const { runs, hit, violations } = await syscallSweep({ ...(size === 'ci' ? { sample: SOME_CALLS } : { kinds: SWEEP_KINDS.slice(from, from + count) }), signal, onProgress: (_, at) => onProgress(0, at) })
     // What was stopped before its end is done again.
     signal.throwIfAborted()
     onProgress(count)

@@ -18,8 +18,8 @@ export interface Chunk {
   count: number
   size: Size
   signal: AbortSignal
-  /** How many of the chunk are done. */
-  onProgress(done: number): void
+  /** How many of the chunk are done, and where it is, when one of them takes long. */
+  onProgress(done: number, at?: string): void
 }
 
 /**

@@ -10,12 +10,12 @@ export function progressLine(out: { isTTY?: boolean; write(text: string): void }
   let shownAt = -LINE_EVERY_MS
   const end = out.isTTY === true ? '\u001b[K\r' : '\n'
   return {
-    show({ part, done, of, violations, perSecond }) {
+    show({ part, done, of, violations, perSecond, at }) {
       if (out.isTTY !== true && clock.elapsed() - shownAt < LINE_EVERY_MS) return
       shownAt = clock.elapsed()
       const left = perSecond > 0 ? `, ${minutes((of - done) / perSecond)} left` : ''
       const wrong = violations > 0 ? `, ${violations} did not hold` : ''
-      out.write(`${part.name.padEnd(12)} ${done.toLocaleString('en')} of ${of.toLocaleString('en')} ${part.unit}, ${Math.floor((100 * done) / of)} %${left}${wrong}${end}`)
+      out.write(`${part.name.padEnd(12)} ${done.toLocaleString('en')} of ${of.toLocaleString('en')} ${part.unit}, ${Math.floor((100 * done) / of)} %${left}${wrong}${at === undefined ? '' : `: ${at}`}${end}`)
     },
     end({ name, unit, skipped, ...state }) {
       const { done, violations } = sumOf(state)

@@ -42,7 +42,7 @@ export interface RunOptions extends Place {
 
 export interface Progress {
   /** `done` counts what earlier runs did; `perSecond` only this one. */
-  show(line: { part: Part; done: number; of: number; violations: number; perSecond: number }): void
+  show(line: { part: Part; done: number; of: number; violations: number; perSecond: number; at?: string | undefined }): void
   end(proven: Proven): void
 }
 
@@ -89,10 +89,10 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
   const before = sumOf(state).done
   const began = clock.elapsed()
   const running = new Map<number, number>()
-  const show = () => {
+  const show = (at?: string) => {
     const { done, violations } = sumOf(state)
     const now = [...running.values()].reduce((sum, n) => sum + n, done)
-    progress.show({ part, done: now, of: part.of[size], violations: violations.length, perSecond: ((now - before) * 1_000) / Math.max(1, clock.elapsed() - began) })
+    progress.show({ part, at, done: now, of: part.of[size], violations: violations.length, perSecond: ((now - before) * 1_000) / Math.max(1, clock.elapsed() - began) })
   }
   const worker = async () => {
     for (let n = waiting.shift(); n !== undefined; n = waiting.shift()) {
@@ -105,9 +105,9 @@ async function runPart(part: Part, options: RunOptions): Promise<void> {
         count,
         size,
         signal,
-        onProgress(done) {
+        onProgress(done, at) {
           running.set(number, done)
-          show()
+          show(at)
         },
       })
       running.delete(n)

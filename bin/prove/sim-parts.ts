@@ -13,15 +13,16 @@ const BUG_SEEDS = 500
 const STDERR_KEPT = 2_000
 
 /** Runs the simulation, which uses all cores; resolves with its result also when it found something. */
-async function sim<T>(root: string, args: readonly string[], signal: AbortSignal): Promise<T> {
+async function sim<T>(root: string, args: readonly string[], signal: AbortSignal, onDone?: (done: number) => void): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'untag-prove-'))
   const file = join(folder, 'result.json')
   try {
-    const child = spawn(process.execPath, ['--max-semi-space-size=64', join(root, 'dist/bin/sim.js'), ...args, '--json', file], { stdio: ['ignore', 'ignore', 'pipe'] })
+    const child = spawn(process.execPath, ['--max-semi-space-size=64', join(root, 'dist/bin/sim.js'), ...args, '--json', file], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+    child.on('message', ({ done }: { done: number }) => onDone?.(done))
     const stop = () => void child.kill()
     signal.addEventListener('abort', stop, { once: true })
     let err = ''
-    child.stderr.on('data', (chunk: Buffer) => void (err = (err + chunk.toString()).slice(-STDERR_KEPT)))
+    child.stderr?.on('data', (chunk: Buffer) => void (err = (err + chunk.toString()).slice(-STDERR_KEPT)))
     const code = await new Promise<number | null>((resolve, reject) => {
       child.once('error', reject)
       child.once('close', resolve)
@@ -38,8 +39,7 @@ async function sim<T>(root: string, args: readonly string[], signal: AbortSignal
 
 async function worlds(root: string, { from, count, signal, onProgress }: Chunk, mode: readonly string[]): Promise<Found> {
   const args = ['--seeds', String(count), '--first', String(from + 1), ...mode]
-  const { violations, cpuSeconds } = await sim<CampaignRecord>(root, args, signal)
-  onProgress(count)
+  const { violations, cpuSeconds } = await sim<CampaignRecord>(root, args, signal, onProgress)
   const again = `npm run sim --${mode.map((m) => ` ${m}`).join('')} --seed`
   return { violations: violations.map(({ seed, invariant }) => `seed ${seed}: ${invariant} (${again} ${seed})`), figures: { cpuSeconds } }
 }

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import type { Part } from '../../bin/prove/part.ts'
 import { partsOf } from '../../bin/prove/parts.ts'
 import { asKept, bugsTable, figuresTable, furthest, withTables, type Report } from '../../bin/prove/report.ts'
+import { progressLine } from '../../bin/prove/progress-line.ts'
 import { runParts, type Place } from '../../bin/prove/run-parts.ts'
 import { sumOf } from '../../bin/prove/state.ts'
 import { realPlatform } from '../../bin/platform.ts'
@@ -66,6 +67,15 @@ describe('npm run prove', () => {
     const [proven] = await run([part({ name: 'whole' })], { shown })
     expect(proven).toMatchObject({ done: 25, of: 25, violations: ['thing 13'], figures: { hoursOfThings: 12.5 }, rows: [{ from: 0 }, { from: 10 }, { from: 20 }] })
     expect(shown.at(-1)).toBe(25)
+  })
+
+  it('shows on one line how far it is, what takes long, and how long it will', () => {
+    let shown = ''
+    const line = progressLine({ isTTY: true, write: (text) => void (shown = text) }, { elapsed: () => 0 })
+    line.show({ part: part({ name: 'things' }), done: 5_000, of: 25_000, violations: 0, perSecond: 10, at: 'cloud starting: disk full at 200' })
+    expect(shown).toBe('things       5,000 of 25,000 things, 20 %, 33 min left: cloud starting: disk full at 200\u001b[K\r')
+    line.show({ part: part({ name: 'things' }), done: 0, of: 25, violations: 1, perSecond: 0 })
+    expect(shown).toBe('things       0 of 25 things, 0 %, 1 did not hold\u001b[K\r')
   })
 
   it('goes on where it was stopped, and begins anew when the code is another', async () => {
