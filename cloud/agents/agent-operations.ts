@@ -8,7 +8,8 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { acknowledgeAbout } from '../protection/exceptions.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
-import { endFork, forkSubject, listAgents, stateOf } from './agent-queries.ts'
+import { forkSubject, listAgents, stateOf } from './agent-queries.ts'
+import { trustAgain } from './greet-ledger.ts'
 import { revoke } from './revoke-agent.ts'
 import { findAgent } from './sessions.ts'
 
@@ -90,9 +91,10 @@ export const resolveAgentFork = operation({
   name: 'resolveAgentFork',
   area: 'agents',
   minimumPackage: 'GROW',
-  summary: 'Decides about an agent whose ledger exists twice: the copy that the cloud follows goes on, or both end.',
+  summary: 'Decides about an agent whose ledger exists twice: the copy that is left goes on, or both end.',
   description:
-    '`trust`: only after the other copy was taken away; when it reports again, `agent_fork` is raised again. `revoke`: as revokeAgent. ' +
+    '`trust`: only after one of the two was taken away. Whichever is left tells all that it has not told, and needs the cloud’s yes for 11 minutes more; ' +
+    'when the other reports again, `agent_fork` is raised again. `revoke`: as revokeAgent. ' +
     'Until then the agent releases nothing without the cloud’s yes, and says so at the station.',
   refusals: ['no_fork', 'agent_revoked'],
   changes: true,
@@ -106,10 +108,10 @@ export const resolveAgentFork = operation({
     const seen = { tenant: agent.tenant, kind: 'agent_fork', subject: forkSubject(agentId, agent.fork_ms), by: actorOf(call.caller), atMs: call.nowMs }
     await acknowledgeAbout(call.db, seen)
     if (decision === 'revoke') return { success: true as const, ...describe(await revoke(call, agent, store)) }
-    await endFork(call.db, agentId)
+    const trusted = await trustAgain(call, agent)
     call.changed(agentId)
     call.afterCommit(() => call.services.agents.tell({ storeId: store.store_id, agentId }, { command: 'sync' }))
-    return { success: true as const, ...describe({ ...agent, fork_ms: null }) }
+    return { success: true as const, ...describe(trusted) }
   },
 })
 

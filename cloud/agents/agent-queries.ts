@@ -52,11 +52,6 @@ export function forkSubject(agentId: string, forkMs: number): string {
   return `${agentId}/${forkMs}`
 }
 
-/** The fork was decided upon. */
-export async function endFork(db: Db, agentId: string): Promise<void> {
-  await db.updateTable('agent').set({ fork_ms: null }).where('agent_id', '=', agentId).execute()
-}
-
 /** Ends an agent for good: its logins are over, its devices are free for another. */
 export async function writeRevoked(db: Db, agentId: string, nowMs: number): Promise<void> {
   await db.updateTable('agent').set({ revoked_ms: nowMs }).where('agent_id', '=', agentId).execute()

@@ -85,13 +85,27 @@ async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
   return { ...agent, fork_ms: forkMs }
 }
 
-async function beginAnew(call: Call, agent: AgentRow, seq: number): Promise<AgentRow> {
+/**
+ * Of two copies one was taken away: whichever is left goes on in a new generation, in which it tells all that it has not told.
+ * What the other has used it does not know, as if it had been put back. Answers the agent as it is then.
+ */
+export function trustAgain(call: Call, agent: AgentRow): Promise<AgentRow> {
+  return nextGeneration(call, agent, { fork_ms: null })
+}
+
+async function nextGeneration(call: Call, agent: AgentRow, more: Partial<AgentRow> = {}): Promise<AgentRow> {
   const generation = agent.generation + 1
-  const change = { generation, last_seq: 0, head_hash: genesisHash(agent.ledger_id, generation), online_only_until_ms: call.nowMs + ONLINE_ONLY_MS }
+  const change = { ...more, generation, last_seq: 0, head_hash: genesisHash(agent.ledger_id, generation), online_only_until_ms: call.nowMs + ONLINE_ONLY_MS }
   await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
   await tellUsedRights(call, agent)
   // It may be a copy that says hello, and the agent itself that goes on in the former generation, in which no token counts any more.
   await endLogins(call.db, agent.agent_id)
+  return { ...agent, ...change }
+}
+
+async function beginAnew(call: Call, agent: AgentRow, seq: number): Promise<AgentRow> {
+  const anew = await nextGeneration(call, agent)
+  const { generation } = anew
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, {
     storeId: agent.store_id,
@@ -99,7 +113,7 @@ async function beginAnew(call: Call, agent: AgentRow, seq: number): Promise<Agen
     subject: `${agent.agent_id}/${generation}`,
     detail: `the ledger was put back from row ${agent.last_seq} to ${seq}: it goes on as generation ${generation}`,
   })
-  return { ...agent, ...change }
+  return anew
 }
 
 /** What the ledger has forgotten: every right of a receipt that still lives and was used up, by whomever. */

@@ -7,8 +7,8 @@ import type { Merchant } from './merchant.ts'
 
 /**
  *   disk of agent-1 ─ copied ─▶ agent-1-copy on another machine, under the same identity ─▶ both report ─▶ agent_fork
- *                                       ┌─ the cloud follows agent-1: the copy is taken away, resolveAgentFork ◀─┤
- *                                       └─ it follows the copy: agent-1 is enrolled anew, the copy is taken away ◀┘
+ *                                                  ┌─ the copy is taken away, resolveAgentFork ◀─┤
+ *        └─ the copy has changed the key: agent-1 is enrolled anew, the copy is taken away ◀┘
  *
  * Two of one ledger at once, as when somebody sets up a spare machine from an image. What each used alone is not promised to be used
  * once; that it is noticed, that both ask the cloud from then on, and that all comes right when somebody has decided, is.
@@ -67,14 +67,6 @@ export function copies({ core, cloud, manager, enrolments, ledgers, install, onT
     return rowsOf(copy).find(({ seq, hash }) => mine.has(seq) && mine.get(seq) !== hash)?.seq
   }
 
-  const REPORTED = 'SELECT hash FROM journal_row JOIN agent USING (ledger_id, generation) WHERE agent.agent_id = ? AND seq = ?'
-
-  /** Whether the cloud has this row as the agent has it; what nobody has told is of both. */
-  function follows(node: AgentNode, seq: number): boolean {
-    const known = cloud.disk.reading?.prepare<[string, number], { hash: string }>(REPORTED).get(node.identity.agentId, seq)
-    return known === undefined || rowsOf(node).some((row) => row.seq === seq && row.hash === known.hash)
-  }
-
   async function until(limitMs: number, done: () => boolean): Promise<boolean> {
     for (const from = scheduler.nowMs; !done(); ) {
       if (scheduler.nowMs - from > limitMs) return false
@@ -101,7 +93,7 @@ export function copies({ core, cloud, manager, enrolments, ledgers, install, onT
     const isShutOut = (node: AgentNode) => until(ONLINE_WITHIN_MS, () => node.agent?.link.isOnline === true).then((isOnline) => !isOnline)
     const isOriginalOut = await isShutOut(original)
     if (!isNoticed && !isOriginalOut && !(await isShutOut(copy))) return core.violate('liveness', `${original.name} and ${copy.name} say different things from row ${at} on, and nobody has noticed`)
-    if (isOriginalOut || (at !== undefined && !follows(original, at))) {
+    if (isOriginalOut) {
       enrolments.enrolAnew(original)
       await until(NOTICED_WITHIN_MS, () => enrolments.underWay === undefined)
       // It may run on for a while: nobody knows it any more.

@@ -61,10 +61,15 @@ onEveryDatabase('operations about agents', (kind) => {
     const forTill = await shop.ok('verifySecurityTagDeactivation', { purchaseId: third.transactionId, deviceId: shop.devices.pos_deactivator })
     expect(JSON.parse(Buffer.from(forTill.authorizationToken.split('.')[1], 'base64url').toString()).led).toBe('cloud')
 
-    expect(await resolve('trust')).toMatchObject({ status: 200, body: { state: 'active' } })
+    expect(await resolve('trust')).toMatchObject({ status: 200, body: { state: 'active', generation: 2, ledgerSeq: 0 } })
+    // Whichever copy is left goes on in another generation, and with the cloud's yes for a while.
+    expect((await agent.call('fetchSignedDocuments', {})).status).toBe(401)
+    expect((await agent.login()).ledger).toEqual({ generation: 2, onlineOnlyUntil: expect.any(String) })
     expect((await agent.call('fetchSignedDocuments', {})).body).not.toHaveProperty('forked')
     expect(await openForks()).toEqual([])
-    expect((await ask(other)).authorizationToken).toBeTypeOf('string')
+    // What the other copy was given it may have used.
+    expect(await ask(other)).toMatchObject({ authorizationToken: null, reason: 'authorization_outstanding' })
+    expect((await ask(await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }]))).authorizationToken).toBeTypeOf('string')
     expect((await agent.report([agent.row({})])).body).toMatchObject({ accepted: 1 })
     await fork(agent)
     expect(await openForks()).toHaveLength(1)

@@ -248,7 +248,12 @@ it('an agent that exists twice is told, in both copies, releases nothing alone, 
   others = []
   await online()
   await ok('resolveAgentFork', { agentId: store.identity.agentId, decision: 'trust' })
-  await store.until('trusted again', () => store.agent.status().ledgerDoubt === null, 1_000)
+  await store.until('trusted again', () => store.agent.status().ledgerDoubt === 'put_back', 1_000)
+  await online()
+  // What the copy has used nobody here knows: with the cloud's yes for eleven minutes, and then alone.
+  expect(await store.authorize({ ...release, receipt: receipts[3] })).toMatchObject({ authorized: true, offline: false })
+  await store.world.advance(11 * 60_000)
+  await online()
   await offline()
   expect(await store.authorize({ ...release, receipt: receipts[2] })).toMatchObject({ authorized: true, offline: true })
   await online()

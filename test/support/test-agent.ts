@@ -40,7 +40,7 @@ export async function enrolTestAgent(shop: Shop, storeId = shop.storeId): Promis
   if (answer.status !== 200) throw new Error(answer.text)
   const { agentId } = answer.body
   const identity = { agentId, storeId, tenant: '', ledgerId, generation: 1, cloud: shop.cloud.baseUrl, mqttUrl: '', rootX: '', x, secret: secret.toString('base64url') }
-  const messages = messagesOf(identity)
+  const messages = messagesOf(identity, { get generation() { return identity.generation } })
   const hashes = [genesisHash(ledgerId, 1)]
   const agent: TestAgent = {
     agentId,
@@ -57,6 +57,10 @@ export async function enrolTestAgent(shop: Shop, storeId = shop.storeId): Promis
       const { challenge } = (await shop.cloud.call(null, 'agentLogin', { agentId })).body
       const { body } = await shop.cloud.call(null, 'agentLogin', { agentId, assertion: messages.assertion(challenge, platform.clock.wall()) })
       agent.token = body.accessToken
+      if (body.ledger?.generation > identity.generation) {
+        identity.generation = body.ledger.generation
+        hashes.splice(0, hashes.length, genesisHash(ledgerId, identity.generation))
+      }
       agent.mqttChallenge = body.mqttChallenge
       return body
     },

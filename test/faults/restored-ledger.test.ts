@@ -1,0 +1,114 @@
+import { appendFileSync } from 'node:fs'
+import { copyFileSync, cpSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Json } from '../support/cloud.ts'
+import { eventually, openJourney, type Journey } from '../support/journey.ts'
+import { independentBoard, type IndependentBoard } from '../support/modbus-serial-board.ts'
+import { startProcess, type RunningProcess } from '../support/processes.ts'
+
+/** Somebody puts back a ledger from a backup, and somebody runs a copy of an agent: with the programs as they are shipped. */
+describe('a ledger that is put back, or copied, under a real agent', () => {
+  let journey: Journey
+  let boards: Record<'station' | 'detacher' | 'gate', IndependentBoard>
+
+  beforeAll(async () => {
+    boards = { station: await independentBoard(), detacher: await independentBoard(), gate: await independentBoard() }
+    journey = await openJourney({ boards: { station: boards.station.address, detacher: boards.detacher.address, gate: boards.gate.address } })
+    await settled()
+  })
+  afterAll(async () => {
+    await journey.stop()
+    for (const board of Object.values(boards)) await board.close()
+  })
+
+  const data = () => join(journey.folder, 'edge')
+  const settled = () =>
+    eventually('boards that are ready, and everything told', async () => {
+      const { devices, online, queueDepth } = await journey.status()
+      return online === true && queueDepth === 0 && devices.every((d: Json) => d.state === 'ready')
+    })
+  const buy = (quantity = 1) => journey.buy([{ ean: String(journey.products[0]?.ean), quantity }])
+  const show = (shown: Json) => journey.authorize({ deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label', ...shown })
+  const tokenOf = async (transactionId: string) => (await journey.api.call('verifySecurityTagDeactivation', { purchaseId: transactionId, deviceId: journey.devices.pos_deactivator }))['authorizationToken']
+  const raised = async () => ((await journey.api.call('fetchExceptions', { storeId: journey.storeId })) as { exceptions: Json[] }).exceptions.map(({ kind }) => kind as string)
+  const cable = async (isIn: boolean) => {
+    if (isIn) journey.wire.restore()
+    else journey.wire.cut()
+    await eventually(isIn ? 'online' : 'offline', async () => (await journey.status()).online === isIn)
+  }
+
+  it('serves people with a copy running, and after somebody has decided', { timeout: 60_000 }, async () => {
+    await settled()
+    await journey.agent.stop()
+    const folder = join(journey.folder, 'copy')
+    cpSync(data(), folder, { recursive: true })
+    await journey.startAgent()
+    await settled()
+    expect(await show({ receipt: (await buy()).receipt })).toMatchObject({ authorized: true })
+    await settled()
+    const copy: RunningProcess = await startProcess(['edge', '--data', folder, '--config', join(journey.folder, 'edge.json'), '--port', '0'])
+    try {
+      const askCopy = async (body: Json) => (await (await fetch(`${copy.ready['url']}/v1/authorize`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()) as Json
+      const asked = { deviceId: journey.devices.pos_deactivator, protectionAction: 'deactivate_label' }
+      await askCopy({ ...asked, receipt: 'nonsense' })
+      await eventually('noticed', async () => (await raised()).includes('agent_fork'))
+      await eventually('both told', async () => (await journey.status()).ledgerDoubt === 'forked' && ((await (await fetch(`${copy.ready['url']}/v1/status`)).json()) as Json).ledgerDoubt === 'forked')
+      const pulses = boards.station.pulses()
+      const { transactionId, receipt } = await buy(2)
+      const token = await tokenOf(transactionId)
+      // One unit at each of the two, and no third. They take the broker's line from one another, and without a line each says no for a moment.
+      await eventually('one unit', async () => (await show({ token })).authorized)
+      await eventually('the other unit', async () => (await askCopy({ ...asked, receipt })).authorized)
+      for (const shown of [{ token }, { receipt }]) for (const ask of [show, (body: Json) => askCopy({ ...asked, ...body })]) expect(await ask(shown)).toMatchObject({ authorized: false })
+      expect(boards.station.pulses()).toBe(pulses + 2)
+    } finally {
+      await copy.stop()
+    }
+    const { agents } = (await journey.api.call('fetchAgents', { storeId: journey.storeId })) as { agents: Json[] }
+    await journey.api.call('resolveAgentFork', { agentId: agents[0].agentId, decision: 'trust' })
+    // What the copy has told, this one has not: it is as if it had been put back, for as long as a token lives that the copy may have used.
+    await eventually('trusted', async () => { const st = await journey.status(); await new Promise((r) => setTimeout(r, 500)); appendFileSync('/tmp/rl.log', JSON.stringify({ ...st, devices: 0, ag: (await journey.api.call('fetchAgents', { storeId: journey.storeId })) }) + '\n'); return st.ledgerDoubt === 'put_back' }).finally(async () => appendFileSync('/tmp/rl.log', JSON.stringify(await journey.api.call('fetchExceptions', { storeId: journey.storeId })) + journey.agent.stderr() + '\n---\n' + journey.cloud.stderr()))
+    await settled()
+    expect(await show({ receipt: (await buy()).receipt })).toMatchObject({ authorized: true, offline: false })
+    await settled()
+    const kinds = await raised()
+    expect(kinds).toContain('agent_fork')
+    expect(kinds).not.toContain('double_redeem')
+  })
+
+  it('releases nothing twice, and people at the station notice nothing while the cloud is in reach', { timeout: 60_000 }, async () => {
+    const before = await buy()
+    expect(await show({ receipt: before.receipt })).toMatchObject({ authorized: true })
+    await settled()
+    await journey.agent.stop()
+    copyFileSync(join(data(), 'ledger.db'), join(journey.folder, 'backup.db'))
+    await journey.startAgent()
+    await settled()
+    const since = await buy()
+    expect(await show({ receipt: since.receipt })).toMatchObject({ authorized: true })
+    await settled()
+    await journey.agent.stop()
+    for (const suffix of ['-wal', '-shm']) rmSync(join(data(), `ledger.db${suffix}`), { force: true })
+    copyFileSync(join(journey.folder, 'backup.db'), join(data(), 'ledger.db'))
+    await journey.startAgent()
+    await settled()
+    await eventually('noticed', async () => (await raised()).includes('ledger_rollback'))
+
+    // The ledger has forgotten this one.
+    const pulses = boards.station.pulses()
+    expect(await show({ receipt: since.receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    const [byReceipt, byToken, later] = [await buy(2), await buy(2), await buy()]
+    const token = await tokenOf(byToken.transactionId)
+    for (const shown of [{ receipt: byReceipt.receipt }, { receipt: byReceipt.receipt }, { token }, { token }]) expect(await show(shown)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    await settled()
+    for (const shown of [{ receipt: byReceipt.receipt }, { token }, { receipt: byToken.receipt }]) expect(await show(shown)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    await cable(false)
+    expect(await show({ receipt: later.receipt })).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+    await cable(true)
+    await settled()
+    expect(await show({ receipt: later.receipt })).toMatchObject({ authorized: true })
+    expect(boards.station.pulses()).toBe(pulses + 5)
+    expect(await raised()).not.toContain('double_redeem')
+  })
+})
