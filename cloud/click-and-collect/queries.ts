@@ -4,7 +4,7 @@ import type { PickupOrderItemRow, PickupOrderLineRow, PickupOrderRow } from '../
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { renumberItems } from '../protection/item-sequence.ts'
 import { noteMoves } from '../protection/item-moves.ts'
-import type { OrderStatus } from './order-state.ts'
+import { OPEN_STATUSES, type OrderStatus } from './order-state.ts'
 
 /** The tenant's order. */
 export function findOrder(db: Db, tenant: string, orderId: string): Promise<PickupOrderRow | undefined> {
@@ -82,6 +82,12 @@ export async function insertKept(db: Db, rows: readonly PickupOrderItemRow[]): P
 /** Forgets that these items are kept for the order. */
 export async function deleteKept(db: Db, orderId: string, itemIds: readonly string[]): Promise<void> {
   if (itemIds.length > 0) await db.deleteFrom('pickup_order_item').where('order_id', '=', orderId).where('item_id', 'in', itemIds).execute()
+}
+
+/** The item is kept for no order any more; orders that have ended keep on telling what they had. */
+export async function forgetKept(db: Db, itemId: string): Promise<void> {
+  const open = db.selectFrom('pickup_order').select('order_id').where('status', 'in', OPEN_STATUSES)
+  await db.deleteFrom('pickup_order_item').where('item_id', '=', itemId).where('order_id', 'in', open).execute()
 }
 
 /** Sellable items of a product in a store, the first registered first. */

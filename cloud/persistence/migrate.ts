@@ -22,6 +22,7 @@ import { RECONCILIATION } from './migrations/0020-reconciliation.ts'
 import { KEYS_AND_HOMES } from './migrations/0021-keys-and-homes.ts'
 import { RESTORES } from './migrations/0022-restores.ts'
 import { SUCCESSORS } from './migrations/0024-successors.ts'
+import { KEPT_BY_ITEM } from './migrations/0026-kept-by-item.ts'
 import { VOIDS_AND_MOVES } from './migrations/0023-voids-and-moves.ts'
 import type { Migration } from './migrations/migration.ts'
 
@@ -48,7 +49,7 @@ const MIGRATIONS: readonly Migration[] = [
   RECONCILIATION,
   KEYS_AND_HOMES,
   RESTORES,
-  VOIDS_AND_MOVES, SUCCESSORS,
+  VOIDS_AND_MOVES, SUCCESSORS, KEPT_BY_ITEM,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

@@ -11,15 +11,15 @@ export async function bindItem(scope: EventScope & { db: Db; services: Services;
   if (!key || key.purchaseId === '') return
   const { db, nowMs } = scope
   const unit = await db.selectFrom('purchase_unit').selectAll().where('line_id', '=', key.lineId).where('unit_no', '=', key.unitNo).executeTakeFirst()
-  if (!unit || unit.bound === 1) return
+  if (!unit || (unit.bound === 1 && unit.item_id === itemId)) return
   const item = await readItem(db, itemId)
-  if (item.item_status !== 'sellable') {
+  if (unit.bound === 1 || item.item_status !== 'sellable') {
     await raiseException(scope, {
       storeId: item.store_id,
       kind: 'item_already_paid',
       subject: `${key.purchaseId}/${itemId}`,
       purchaseId: key.purchaseId,
-      detail: `an item was ${item.item_status} when it was released for this purchase`,
+      detail: unit.bound === 1 ? 'an item was released for a unit of this purchase that is another item already' : `an item was ${item.item_status} when it was released for this purchase`,
     })
     return
   }

@@ -16,6 +16,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { noteMoves } from './item-moves.ts'
 import { findItem, updateItem } from './item-queries.ts'
+import { moveByHand } from './move-by-hand.ts'
 import { nextItemSeq, tellGates } from './item-sequence.ts'
 
 const ITEMS_LIMIT = 500
@@ -231,14 +232,9 @@ export const updateItemStatus = operation({
       throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, { allowedNext: nextItemStatuses(from) })
     }
     call.changed(item.item_id)
-    const moved = from === itemStatus ? item : await moveItem(call, item, itemStatus)
+    const moved = from === itemStatus ? item : await moveByHand(call, item, itemStatus)
     tellGates(call, storeId)
     return { success: true as const, ...(await describeItem(call, store, moved)) }
   },
 })
 
-async function moveItem({ db, nowMs }: Call, item: ProtectedItemRow, itemStatus: ItemStatus): Promise<ProtectedItemRow> {
-  if (itemStatus !== 'sellable') return updateItem(db, item, { item_status: itemStatus }, nowMs)
-  await db.deleteFrom('unit_right').where('line_id', '=', item.item_id).execute()
-  return updateItem(db, item, { item_status: itemStatus, purchase_id: null, line_id: null, unit_no: null }, nowMs)
-}

@@ -29,9 +29,16 @@ const GUARD_SECONDS = 60
 
 /**
  * At most one lease lives: the same device gets its own again, another one only what can be taken at once (contracts §4).
- * `right`: absent for what uses nothing up. A device on its way to another agent gets nothing new until it is there.
+ * `right`: absent for what uses nothing up. `isForThat`: whether a lease is for what is asked about, be that an item or a purchase as a
+ * whole. A device on its way to another agent gets nothing new until it is there.
  */
-export async function viewLease(call: Call, right: RightView | undefined, device: DeviceRow, action: ProtectionAction): Promise<LeaseView> {
+export async function viewLease(
+  call: Call,
+  right: RightView | undefined,
+  device: DeviceRow,
+  action: ProtectionAction,
+  isForThat: (row: ProtectionAuthorizationRow) => boolean,
+): Promise<LeaseView> {
   if (device.moving_to !== null && action !== 'verify_item_status' && right?.state !== 'used') {
     return { right: 'leased_elsewhere', endsAt: await moveEndsAt(call.db, device, call.nowMs) }
   }
@@ -40,7 +47,7 @@ export async function viewLease(call: Call, right: RightView | undefined, device
   const row = await findAuthorization(call.db, right.nonce)
   if (!row) return { right: 'free' }
   const isLive = row.exp * 1_000 > call.nowMs && row.revoked_ms === null && row.voided_ms === null
-  const isOwn = row.device_id === deviceId && row.action === action
+  const isOwn = row.device_id === deviceId && row.action === action && isForThat(row)
   if (isOwn && isLive) {
     // Its agent may have given it up already.
     if (row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS, held: row }

@@ -9,10 +9,10 @@ export type PresentedReceipt =
   /** An expired one is genuine: its purchase is known. */
   | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: PurchaseRow }
 
-/** The purchase behind a receipt that somebody shows, in any of the forms in which it can be read. */
-export async function readReceipt({ db, services }: Call, tenant: Tenant, text: string): Promise<PresentedReceipt> {
+/** The purchase behind a receipt that somebody shows, in any of the forms in which it can be read. `storeId`: where it must be from. */
+export async function readReceipt({ db, services }: Call, tenant: Tenant, text: string, storeId?: string): Promise<PresentedReceipt> {
   const keys = services.authority.keysOf(tenant).ring
-  const genuine = openReceipt(text, { keys })
+  const genuine = openReceipt(text, { keys, ...(storeId !== undefined && { storeId }) })
   if (!genuine.ok) return { ok: false, reason: genuine.fault === 'key_revoked' ? 'token_revoked' : 'token_invalid' }
   const purchase = await findPurchaseOfReceipt(db, Buffer.from(genuine.claims.cti).toString('hex'))
   if (purchase?.tenant !== tenant) return { ok: false, reason: 'token_invalid' }

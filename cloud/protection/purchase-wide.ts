@@ -45,7 +45,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   let decision: Decision | undefined
   const lines = new Map(purchase ? (await readLines(call.db, purchase.purchase_id)).map((l) => [l.line_id, l]) : [])
   for (const unit of open) {
-    const lease: LeaseView = device ? await viewLease(call, unit.right, device.row, action) : { right: unit.right.state === 'leased' ? 'leased_elsewhere' : unit.right.state }
+    const lease: LeaseView = device ? await viewLease(call, unit.right, device.row, action, isPurchaseWide) : { right: unit.right.state === 'leased' ? 'leased_elsewhere' : unit.right.state }
     if (lease.held) held.set(lease.held.nonce, lease.held)
     const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase)
     const unitFact = { ...facts, item, right: lease.right }
@@ -163,6 +163,10 @@ async function denied(call: Call, asked: Asked, about: AskedAbout, reason: DenyR
   const retryAfter = reason === 'authorization_outstanding' && endsAt !== undefined ? Math.max(1, endsAt - Math.floor(call.nowMs / 1_000)) : undefined
   const eventId = await recordDenied(call, asked, about, reason)
   return { authorized: false, reason, ...NO_AUTHORIZATION, eventId, ...(retryAfter !== undefined && { retryAfter }) }
+}
+
+function isPurchaseWide({ ith_kind }: ProtectionAuthorizationRow): boolean {
+  return ith_kind === null
 }
 
 /** Whether a purchase-wide token may be given to this device at all (contracts §3). */

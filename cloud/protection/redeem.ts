@@ -39,6 +39,7 @@ export async function redeem(call: Call, request: RedeemRequest) {
   const known = redemptions.find((r) => r.redemption_id === request.redemptionId && (request.step === undefined || r.step === request.step))
   const eventId = known?.event_id ?? newId('evt', call.services.platform)
   const witness: Witness = { agentId, storeId: row.store_id, atMs: known?.at_ms ?? asked.occurredMs, eventId }
+  if (!known) await assertUnitIsStillFor(call, row)
   if (!known) await claimStep(scope, witness, row, redemptions, request, call.nowMs)
   if (request.outcome !== undefined) {
     const isNew = known?.outcome === null || known === undefined
@@ -66,6 +67,15 @@ async function findNamed(call: Call, { authorizationToken, replayProtectedNonce,
   const row = await findAuthorization(call.db, nonce ?? '')
   if (row?.tenant !== tenant) throw notFound('authorization')
   return row
+}
+
+/** An item-level authorization of a unit that is another item by now would let two go for one. */
+async function assertUnitIsStillFor(call: Call, row: ProtectionAuthorizationRow): Promise<void> {
+  if (row.item_id === null || row.purchase_id === null) return
+  const covered = await unitsOfAuthorization(call.db, row.nonce)
+  const units = await readUnits(call.db, row.purchase_id)
+  const isAnother = units.some((unit) => unit.bound === 1 && unit.item_id !== row.item_id && covered.some(({ line_id, unit_no }) => line_id === unit.line_id && unit_no === unit.unit_no))
+  if (isAnother) throw precondition('token_revoked', 'the unit that this was for is another item by now')
 }
 
 async function claimStep(

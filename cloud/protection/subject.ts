@@ -8,9 +8,10 @@ import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
-import { findPurchase, readLines, readUnits } from '../scan-and-go/queries.ts'
+import { findPurchase, readUnits } from '../scan-and-go/queries.ts'
 import { findItem, readItem } from './item-queries.ts'
 import { findRight, rightsOfPurchase, viewRight, type RightView, type UnitKey } from './rights.ts'
+import { lowestBy, unitToBind } from './unit-to-bind.ts'
 
 /** What a request is about: one item or one unit of a purchase, with the right it would use up. */
 export interface Subject {
@@ -31,6 +32,7 @@ export interface SubjectQuery {
   db: Db
   tenant: string
   storeId: string
+  deviceId: string
   device: DeviceFacts
   action: ProtectionAction
   identifiers: ItemIdentifiers
@@ -87,25 +89,12 @@ async function itemSubject(query: SubjectQuery, item: ProtectedItemRow, line: Li
   const unit = purchase && item.item_status === 'sellable' && rights && isPaid(purchase) ? await unitToBind(db, purchase, item, rights, query.nowMs, line?.line) : undefined
   if (unit && purchase) {
     const facts: ItemFacts = { ...(await itemFacts(db, item, unit.line.price_cent)), paidBy: 'purchase', ...shopperPrice(purchase) }
-    return withRight(query, { item, key: unit.key, facts, binds: true, purchase })
+    return withRight(query, { item, key: unit.key, facts, binds: true, purchase, right: unit.right })
   }
   const key = rights && { lineId: item.item_id, unitNo: 0, rightClass: rights, purchaseId: '' }
   return withRight(query, { item, key, facts: await itemFacts(db, item, undefined), binds: false })
 }
 
-/** The lowest free unbound unit of the same product. */
-async function unitToBind(db: Db, purchase: PurchaseRow, item: ProtectedItemRow, rights: RightClass, nowMs: number, only: PurchaseLineRow | undefined) {
-  if (item.product_id === null) return undefined
-  const lines = only ? [only] : await readLines(db, purchase.purchase_id)
-  const units = await readUnits(db, purchase.purchase_id)
-  for (const line of lines.filter((l) => l.product_id === item.product_id)) {
-    for (const unit of units.filter((u) => u.line_id === line.line_id && u.bound === 0)) {
-      const key = { lineId: line.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
-      if (viewRight(await findRight(db, key), nowMs).state !== 'used') return { key, line }
-    }
-  }
-  return undefined
-}
 
 /** By the line alone: its lowest free unit that the device could not read by itself. */
 async function lineSubject(query: SubjectQuery, { line, purchase }: Line): Promise<Subject | undefined> {
@@ -115,7 +104,7 @@ async function lineSubject(query: SubjectQuery, { line, purchase }: Line): Promi
   const rights = usedUpBy(action)
   const candidates = await Promise.all(units.map((unit) => candidateOf(query, unit, rights, purchase)))
   const open = candidates.filter((c) => !c.readable)
-  const chosen = open.find((c) => c.isFree) ?? open[0] ?? candidates[0]
+  const chosen = lowestBy(open, (c) => c.rank) ?? candidates[0]
   if (!chosen) return undefined
   const paid = isPaid(purchase)
   const facts: ItemFacts = {
@@ -132,7 +121,9 @@ async function candidateOf(query: SubjectQuery, unit: PurchaseUnitRow, rights: R
   const item = unit.bound === 1 && unit.item_id !== null ? await readItem(query.db, unit.item_id) : undefined
   const key = rights && { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
   const right = key && viewRight(await findRight(query.db, key), query.nowMs)
-  return { key, item, readable: item !== undefined && readableBy(query.device, item), isFree: right?.state !== 'used' }
+  // What this device was given for it is answered again; what another one holds is only taken when nothing else is left.
+  const rank = right?.state === 'used' ? 3 : right?.state !== 'leased' ? 1 : right.deviceId === query.deviceId ? 0 : 2
+  return { key, item, readable: item !== undefined && readableBy(query.device, item), rank }
 }
 
 function usedUpBy(action: ProtectionAction): RightClass | null {
@@ -181,16 +172,18 @@ export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number
 interface Found {
   facts: ItemFacts
   key: UnitKey | null
+  /** As it stands, when that is not the right of the key alone. */
+  right?: RightView
   binds: boolean
   item?: ProtectedItemRow
   purchase?: PurchaseRow
 }
 
-async function withRight({ db, nowMs }: SubjectQuery, { facts, key, binds, item, purchase }: Found): Promise<Subject> {
+async function withRight({ db, nowMs }: SubjectQuery, { facts, key, binds, item, purchase, ...found }: Found): Promise<Subject> {
   const subject = { itemStatus: facts.status, binds, mustBeRead: false, ...(item && { item }), ...(purchase && { purchase }) }
   if (!key) return { facts, ...subject }
   const row = await findRight(db, key)
-  const right = viewRight(row, nowMs)
+  const right = found.right ?? viewRight(row, nowMs)
   const staffReason = facts.staffReason ?? (right.state === 'free' ? right.staffReason : undefined)
   return { facts: { ...facts, ...(staffReason !== undefined && { staffReason }) }, unit: { key, right, failures: row?.failures ?? 0 }, ...subject }
 }

@@ -6,6 +6,7 @@ import { invalid, notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
+import { ownStoreOf } from '../stores/own-store.ts'
 import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
 import { askHolders } from './ask-void.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
@@ -45,11 +46,12 @@ export async function verifyItem(call: Call, request: ItemRequest) {
 
   const { device, store } = asked
   const { protectionAction: action } = request
+  const here = purchase?.store_id === device?.row.store_id ? purchase : undefined
   const subject =
     device && store
-      ? await findSubject({ db: call.db, tenant: asked.caller.tenant, storeId: device.row.store_id, device: device.facts, action, identifiers, purchase, nowMs: call.nowMs })
+      ? await findSubject({ db: call.db, tenant: asked.caller.tenant, storeId: device.row.store_id, deviceId: device.row.device_id, device: device.facts, action, identifiers, purchase: here, nowMs: call.nowMs })
       : undefined
-  const lease: LeaseView = device && subject ? await viewLease(call, subject.unit?.right, device.row, action) : { right: 'free' }
+  const lease: LeaseView = device && subject ? await viewLease(call, subject.unit?.right, device.row, action, (row) => row.ith_kind !== null && row.item_id === (subject.item?.item_id ?? null)) : { right: 'free' }
   const policy = store ? policyOf(store) : DEFAULT_POLICY
   const facts = factsOf(asked, request, identifiers, subject, lease, token)
   const decision = decide(facts, policy)
@@ -134,8 +136,10 @@ async function presented(call: Call, asked: Asked, request: ItemRequest): Promis
   }
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
   if (request.purchaseId !== undefined && !byId) throw notFound('purchase')
+  if (byId) await ownStoreOf(call, byId.store_id, 'purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
-  const receipt = await readReceipt(call, tenant, request.receiptToken)
+  // As an agent would have it: goods are released where they were bought.
+  const receipt = await readReceipt(call, tenant, request.receiptToken, asked.device?.row.store_id)
   if (!receipt.ok) return { token: receipt.reason }
   if (byId && byId.purchase_id !== receipt.purchase.purchase_id) throw invalid('receiptToken', 'is of another purchase than purchaseId')
   return { purchase: receipt.purchase }

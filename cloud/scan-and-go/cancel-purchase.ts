@@ -11,7 +11,8 @@ import { revoke } from '../protection/leases.ts'
 import { hasAgents } from '../protection/receipt-rights.ts'
 import { endUnpaid } from './end-unpaid.ts'
 import { noteTakenBack, readUnits, updatePurchase } from './queries.ts'
-import { viewRight, findRight } from '../protection/rights.ts'
+import { isItemOf } from '../protection/return-units.ts'
+import { findRight } from '../protection/rights.ts'
 
 /**
  * Takes a purchase back (decisions §8). Nothing is authorized from then on; of a paid one the
@@ -45,7 +46,7 @@ export async function uncancelPurchase(call: Call, purchase: PurchaseRow): Promi
   for (const unit of await readUnits(db, purchase.purchase_id)) {
     if (unit.item_id === null || unit.taken_back === null) continue
     const item = await readItem(db, unit.item_id)
-    const isUntouched = item.item_status === unit.taken_back && item.purchase_id === purchase.purchase_id
+    const isUntouched = item.item_status === unit.taken_back && isItemOf(item, unit)
     if (isUntouched) await updateItem(db, item, { item_status: 'paid' }, nowMs)
     await noteTakenBack(db, unit, null)
   }
@@ -75,11 +76,11 @@ async function takeBackItems(call: Call, purchase: PurchaseRow): Promise<void> {
       purchaseId: purchase.purchase_id,
     }))
     const rights = await Promise.all(keys.map((key) => findRight(db, key)))
-    const isReleased = rights.some((row) => row?.state === 'used' || viewRight(row, nowMs).state === 'used')
+    const isReleased = rights.some((row) => row?.state === 'used' && row.outcome !== 'returned')
     if (isReleased) released++
     if (unit.bound === 0 || unit.item_id === null) continue
     const item = await readItem(db, unit.item_id)
-    if (item.item_status !== 'paid') continue
+    if (item.item_status !== 'paid' || !isItemOf(item, unit)) continue
     const status = isReleased ? 'exception_hold' : 'cancelled'
     await updateItem(db, item, { item_status: status }, nowMs)
     await noteTakenBack(db, unit, status)

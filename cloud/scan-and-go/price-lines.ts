@@ -163,23 +163,25 @@ async function statedProduct(db: Db, store: StoreRow, line: CheckoutLine, path: 
   return scanned ?? { product }
 }
 
-/** The product that all named items share; undefined when the registry knows none. */
+/** The product that all named items share; undefined when the registry knows of none for any of them. */
 async function productOfItems(db: Db, store: StoreRow, items: readonly ProtectedItemRow[], path: string): Promise<PricedProduct | undefined> {
-  const [first] = items
-  if (!first?.product_id) return undefined
-  if (items.some((item) => item.product_id !== first.product_id)) throw precondition('item_mismatch', `${path}: the items are of different products`)
-  return findProduct(db, store.tenant, { productId: first.product_id }, store.store_id)
+  const productId = items.find((item) => item.product_id !== null)?.product_id
+  if (!productId) return undefined
+  if (items.some((item) => item.product_id !== productId)) throw precondition('item_mismatch', `${path}: the items are of different products`)
+  return findProduct(db, store.tenant, { productId }, store.store_id)
 }
 
+/** An item of which neither the registry nor its own SGTIN says what it is might be anything: a cheap line must not make it paid. */
 function assertIsOf(product: PricedProduct, item: ProtectedItemRow, path: string): void {
   const gtin = item.epc === null ? undefined : parseEpc(item.epc)?.gtin14
+  const isKnown = item.product_id !== null || gtin !== undefined
   const isOther = (item.product_id !== null && item.product_id !== product.product_id) || (gtin !== undefined && gtin !== toGtin14(product.ean))
-  if (isOther) throw new Failure('failed-precondition', `${path}: an item is not a ${product.name}`, { reason: 'item_mismatch' })
+  if (!isKnown || isOther) throw new Failure('failed-precondition', `${path}: an item is not a ${product.name}`, { reason: 'item_mismatch' })
 }
 
-/** The price that the registry gives the items of a line, when it gives all the same. */
+/** The price that the registry gives every item of a line; undefined when it gives them none. */
 function ownPrice(items: readonly ProtectedItemRow[], path: string): number | undefined {
-  const prices = new Set(items.flatMap((item) => item.price_cent ?? []))
+  const prices = new Set(items.map((item) => item.price_cent))
   if (prices.size > 1) throw precondition('item_mismatch', `${path}: the items have different prices`)
-  return [...prices][0]
+  return [...prices][0] ?? undefined
 }

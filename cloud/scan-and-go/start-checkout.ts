@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import { knownCaller, type KnownCaller } from '../operations/caller.ts'
-import { invalid } from '../operations/failure.ts'
+import { invalid, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseLineRow, PurchaseRow, ShoppingSessionRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
@@ -22,6 +22,7 @@ export async function startPurchase(
   const { db, nowMs, services } = call
   const caller = knownCaller(call.caller)
   const priced = await priceLines(db, store, lines, nowMs)
+  assertPricesKnown(priced, caller)
   const units = priced.reduce((sum, line) => sum + line.quantity, 0)
   if (units > UNITS_LIMIT) throw invalid('items', `hold ${units} units; at most ${UNITS_LIMIT}`, 'too_many_units')
   const purchase: PurchaseRow = {
@@ -55,6 +56,13 @@ export async function startPurchase(
   const stock = priced.map(({ productId, name, quantity }, i) => ({ productId, name, quantity, path: `items[${i}]` }))
   await reserveStock(db, { ownerId: purchase.purchase_id, storeId: store.store_id, lines: stock, expiresMs: stockKeptUntil(purchase, nowMs) })
   return purchase
+}
+
+/** An item that is paid for leaves: what only a shopper's app says that it costs must not make it paid (decisions §8). */
+function assertPricesKnown(lines: readonly PricedLine[], { kind }: KnownCaller): void {
+  const n = lines.findIndex((line) => line.priceOrigin === 'client' && line.items.length > 0)
+  if (kind !== 'publishable' || n < 0) return
+  throw precondition('price_unknown', `items[${n}]: the store knows no price for the item: staff must sell it, or register it with a price`)
 }
 
 /** Prices that only a shopper's app vouches for release nothing without staff (decisions §8). */

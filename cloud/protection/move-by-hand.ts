@@ -1,0 +1,38 @@
+import { newId } from '../../policy/ids.ts'
+import { RIGHT_CLASSES, type ItemStatus } from '../../policy/vocabulary.ts'
+import { forgetKept } from '../click-and-collect/queries.ts'
+import type { Call } from '../operations/operation.ts'
+import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
+import { findPurchase } from '../scan-and-go/queries.ts'
+import { updateItem } from './item-queries.ts'
+import { returnUnits, takeBackLease } from './return-units.ts'
+import { findRight } from './rights.ts'
+
+/** Goods with one of these are in the store's hands again. */
+const CAME_BACK: readonly ItemStatus[] = ['returned', 'cancelled', 'sellable']
+
+/**
+ * Staff say what became of an item. One that came back releases nothing for whoever had bought it, in any way, and as `sellable` it is
+ * nobody's: no purchase's, and no order's.
+ */
+export async function moveByHand(call: Call, item: ProtectedItemRow, itemStatus: ItemStatus): Promise<ProtectedItemRow> {
+  const { db, nowMs } = call
+  if (CAME_BACK.includes(itemStatus)) await returnItem(call, item)
+  if (itemStatus !== 'sellable') return updateItem(db, item, { item_status: itemStatus }, nowMs)
+  await forgetKept(db, item.item_id)
+  await db.deleteFrom('unit_right').where('line_id', '=', item.item_id).execute()
+  return updateItem(db, item, { item_status: itemStatus, purchase_id: null, line_id: null, unit_no: null }, nowMs)
+}
+
+async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {
+  const { db, services } = call
+  // Paid without a purchase of ours, it stands for its own unit.
+  for (const rightClass of RIGHT_CLASSES) await takeBackLease(call, { lineId: item.item_id, unitNo: 0, rightClass, purchaseId: '' }, 'the item came back')
+  const purchase = item.purchase_id === null ? undefined : await findPurchase(db, item.tenant, item.purchase_id)
+  if (!purchase || item.line_id === null || item.unit_no === null) return
+  const unit = { line_id: item.line_id, unit_no: item.unit_no }
+  const rights = await Promise.all((['release', 'exit'] as const).map((rightClass) => findRight(db, { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id })))
+  // Taken back before, with a refund or by hand.
+  if (rights.some((row) => row?.outcome === 'returned')) return
+  await returnUnits(call, purchase, [unit], newId('ret', services.platform))
+}

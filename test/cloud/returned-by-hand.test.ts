@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../support/cloud.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { newEan, openShop, type Shop } from '../support/shop.ts'
+
+/** What staff say by hand of an item ends what others had of it: goods that came back and are sold again are the next buyer's alone. */
+onEveryDatabase('items that staff move by hand', (kind) => {
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await openShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  const detach = (body: Json) => shop.ok('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', ...body })
+  const status = async (epc: string) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
+  const move = (epc: string, itemStatus: string) => shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
+  const redeem = ({ replayProtectedNonce }: Json, redemptionId: string) =>
+    shop.call('redeemProtectionAuthorization', { replayProtectedNonce, deviceId: shop.devices.self_checkout_detacher, redemptionId, outcome: 'confirmed' })
+  const raised = async ({ transactionId }: Json) => ((await shop.ok('fetchExceptions', { storeId: shop.storeId })).exceptions as Json[]).filter((each) => each.purchaseId === transactionId).map((each) => each.kind as string)
+
+  async function bought() {
+    const [p] = shop.products
+    const { epc } = await shop.newItem(p)
+    return { ean: p.ean, epc, purchase: await shop.buy([{ ean: p.ean, quantity: 1, epcs: [epc] }]) }
+  }
+
+  /** Somebody buys it, staff take it back and put it on the shelf, and the next one buys it. */
+  async function soldAgain() {
+    const { ean, epc, purchase: first } = await bought()
+    await move(epc, 'returned')
+    await move(epc, 'sellable')
+    return { epc, first, second: await shop.buy([{ ean, quantity: 1, epcs: [epc] }]) }
+  }
+
+  it('a late refund of the former purchase leaves the next buyer’s goods alone', async () => {
+    const { epc, first, second } = await soldAgain()
+    await shop.ok('refundPayment', { transactionId: first.transactionId, itemLineIds: [first.items[0].itemLineId] })
+    expect(await status(epc)).toBe('paid')
+    expect(await detach({ epc, purchaseId: second.transactionId })).toMatchObject({ authorized: true })
+  })
+
+  it('so does its cancellation', async () => {
+    const { epc, first } = await soldAgain()
+    await shop.ok('markPurchaseCancelled', { transactionId: first.transactionId })
+    expect(await status(epc)).toBe('paid')
+    expect(await raised(first)).toEqual([])
+  })
+
+  it('the former purchase releases nothing, neither by its number nor by its receipt', async () => {
+    const { first } = await soldAgain()
+    const { token } = await shop.ok('generateReceiptQR', { purchaseId: first.transactionId })
+    for (const name of [{ purchaseId: first.transactionId }, { receiptToken: token }]) {
+      expect(await shop.ok('verifySecurityTagDeactivation', { ...name, deviceId: shop.devices.pos_deactivator })).toMatchObject({ deactivationAuthorized: false })
+    }
+  })
+
+  it.each(['returned', 'exception_hold'])('a token of before releases nothing once the goods are on the shelf again, by way of %s', async (way) => {
+    const { epc } = await bought()
+    const grant = await detach({ epc })
+    await move(epc, way)
+    await move(epc, 'sellable')
+    expect(await redeem(grant, `late-${way}`)).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+  })
+
+  it('the same for goods that were paid for elsewhere', async () => {
+    const { epc } = await shop.newItem(shop.products[0])
+    await move(epc, 'paid')
+    const grant = await detach({ epc })
+    expect(grant.authorized).toBe(true)
+    await move(epc, 'returned')
+    expect(await redeem(grant, 'elsewhere')).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+    await move(epc, 'sellable')
+    await move(epc, 'paid')
+    expect(await detach({ epc })).toMatchObject({ authorized: true })
+  })
+
+  it('what is only put on hold goes on as it was', async () => {
+    const { epc, purchase } = await bought()
+    await move(epc, 'exception_hold')
+    expect(await detach({ epc })).toMatchObject({ authorized: false })
+    await move(epc, 'paid')
+    expect(await detach({ epc, purchaseId: purchase.transactionId })).toMatchObject({ authorized: true })
+  })
+
+  it('goods that came back unreleased do not count as released when the rest is cancelled', async () => {
+    const [p, q] = shop.products
+    const purchase = await shop.buy([{ ean: p.ean, quantity: 1 }, { ean: q.ean, quantity: 1 }])
+    await shop.ok('refundPayment', { transactionId: purchase.transactionId, itemLineIds: [purchase.items[0].itemLineId] })
+    await shop.ok('markPurchaseCancelled', { transactionId: purchase.transactionId })
+    expect(await raised(purchase)).toEqual([])
+  })
+
+  it.each(['cancelled', 'picked_up'])('an order whose item was freed, and is kept for another order, leaves it alone when it is %s', async (end) => {
+    const ean = newEan()
+    await shop.ok('insertProduct', { storeId: shop.storeId, ean, name: `Ding ${ean}`, price: 30, vat: 19, category: 'bekleidung', tagged: true })
+    const product = await shop.ok('fetchProduct', { storeId: shop.storeId, barcode: ean })
+    const { epc } = await shop.newItem(product)
+    const order = () => shop.ok('submitClickCollectOrder', { storeId: shop.storeId, userId: 'u', items: [{ productId: product.productId, quantity: 1 }] })
+    const first = await order()
+    await move(epc, 'sellable')
+    expect((await order()).items[0].reservedTags).toEqual([{ epc }])
+    for (const to of end === 'cancelled' ? ['cancelled'] : ['confirmed', 'ready', 'picked_up']) await shop.ok('updateClickCollectStatus', { orderId: first.orderId, status: to })
+    expect(await status(epc)).toBe('reserved_bopis')
+  })
+})

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Json } from '../support/cloud.ts'
+import { onEveryDatabase } from '../support/databases.ts'
+import { newEpc, openShop, type Shop } from '../support/shop.ts'
+
+/** One paid unit is one item: which of several it is, is settled by what is asked first, and kept to. */
+onEveryDatabase('units of a purchase and the items that they become', (kind) => {
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await openShop(kind)
+  })
+  afterAll(() => shop.stop())
+
+  const ask = (deviceId: string, body: Json) => shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', ...body })
+  const detach = (body: Json) => ask(shop.devices.self_checkout_detacher, body)
+  const leave = (body: Json) => shop.ok('verifyProtectedItem', { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', ...body })
+  const status = async (epc: string) => (await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })).itemStatus
+  const redeem = ({ replayProtectedNonce }: Json, deviceId = shop.devices.self_checkout_detacher) =>
+    shop.call('redeemProtectionAuthorization', { replayProtectedNonce, deviceId, redemptionId: `red-${replayProtectedNonce}`, outcome: 'confirmed' })
+  const newDetacher = async () => (await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'self_checkout_detacher', supportedTechnologies: ['uhf_rfid'] })).deviceId as string
+
+  async function bought(quantity: number) {
+    const [p] = shop.products
+    const [a, b] = [await shop.newItem(p), await shop.newItem(p)]
+    const { transactionId: purchaseId, items } = await shop.buy([{ ean: p.ean, quantity }])
+    return { a: a.epc, b: b.epc, purchaseId, itemLineId: items[0].itemLineId }
+  }
+
+  it('two items get an authorization each, and each becomes what it was released for', async () => {
+    const { a, b, purchaseId } = await bought(2)
+    const [first, second] = [await detach({ epc: a, purchaseId }), await detach({ epc: b, purchaseId })]
+    expect(second.replayProtectedNonce).not.toBe(first.replayProtectedNonce)
+    // The same again is the same.
+    expect((await detach({ epc: a, purchaseId })).replayProtectedNonce).toBe(first.replayProtectedNonce)
+    expect((await redeem(second)).status).toBe(200)
+    expect([await status(a), await status(b)]).toEqual(['sellable', 'paid'])
+    expect((await redeem(first)).status).toBe(200)
+    expect([await status(a), await status(b)]).toEqual(['paid', 'paid'])
+  })
+
+  it.each(['epc', 'itemLineId'])('at two devices neither takes the other’s while there is a free unit, by %s', async (by) => {
+    const { a, b, purchaseId, itemLineId } = await bought(2)
+    const named = (epc: string) => (by === 'epc' ? { epc, purchaseId } : { itemLineId })
+    const grant = await detach(named(a))
+    expect(await ask(await newDetacher(), named(b))).toMatchObject({ authorized: true })
+    expect((await redeem(grant)).status).toBe(200)
+  })
+
+  it('the item that was released is the one that leaves', async () => {
+    const { a, b, purchaseId } = await bought(2)
+    const [first, second] = [await detach({ epc: a, purchaseId }), await detach({ epc: b, purchaseId })]
+    const gone = await leave({ epc: b, purchaseId })
+    for (const [grant, deviceId] of [[first], [second], [gone, shop.devices.exit_gate]] as const) expect((await redeem(grant, deviceId)).status).toBe(200)
+    expect([await status(a), await status(b)]).toEqual(['paid', 'paid'])
+    expect(await leave({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await leave({ epc: a, purchaseId })).toMatchObject({ authorized: true })
+  })
+
+  it('one unit does not let two items go: what was asked for later takes the place of what was not used', async () => {
+    const { a, b, purchaseId } = await bought(1)
+    const released = await detach({ epc: a, purchaseId })
+    const left = await leave({ epc: b, purchaseId })
+    expect(left.authorized).toBe(true)
+    expect(await redeem(released)).toMatchObject({ status: 409, body: { reason: 'token_revoked' } })
+    expect((await redeem(left, shop.devices.exit_gate)).status).toBe(200)
+    expect([await status(a), await status(b)]).toEqual(['sellable', 'paid'])
+  })
+
+  it('nor when the first was used, at whichever device', async () => {
+    const { a, b, purchaseId } = await bought(1)
+    expect((await redeem(await detach({ epc: a, purchaseId }))).status).toBe(200)
+    expect(await leave({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+    expect(await detach({ epc: b, purchaseId })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+  })
+
+  it('what a device was given for the whole purchase is not given for one item, nor the other way round', async () => {
+    const { a, purchaseId } = await bought(2)
+    const till = (await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'pos_deactivator', supportedTechnologies: ['uhf_rfid'], canReadUhfRfid: true, canDetachHardTag: true })).deviceId as string
+    const release = (body: Json) => ask(till, body)
+    const whole = await shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId: till })
+    expect(whole).toMatchObject({ deactivationAuthorized: true, itemCount: 2 })
+    const one = await release({ epc: a, purchaseId })
+    expect(one).toMatchObject({ authorized: true, itemCount: 1 })
+    const both = await shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId: till })
+    expect(both).toMatchObject({ deactivationAuthorized: true, itemCount: 2 })
+    expect((await redeem(one, till)).status).toBe(409)
+    expect((await redeem(both, till)).status).toBe(200)
+  })
+
+  it('a purchase of another store releases nothing here, and a key of that store alone is told of none', async () => {
+    const [p] = shop.products
+    const { epc } = await shop.newItem(p)
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.otherStoreId })
+    const { transactionId } = await shop.ok('startCheckout', { sessionId, items: [{ ean: p.ean, quantity: 1 }] })
+    await shop.ok('completeTestCheckout', { transactionId })
+    const { token } = await shop.ok('generateReceiptQR', { purchaseId: transactionId })
+    expect(await detach({ epc, purchaseId: transactionId })).toMatchObject({ authorized: false, reason: 'item_not_paid' })
+    expect(await detach({ epc, receiptToken: token })).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    expect(await leave({ receiptToken: token })).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.storeId] })
+    const other = await shop.newItem(p)
+    expect(await shop.cloud.call(bound, 'verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc: other.epc, purchaseId: transactionId })).toMatchObject({ status: 404 })
+  })
+
+  async function shopperAsks(items: Json[]) {
+    const key = await shop.cloud.key('publishable')
+    const { sessionId } = await shop.cloud.ok(key, 'checkIn', { storeId: shop.storeId })
+    return shop.cloud.call(key, 'startCheckout', { sessionId, items })
+  }
+
+  it('a shopper’s app prices no item: neither by a cheaper one beside it, nor as another product, nor by its own word', async () => {
+    const [p] = shop.products
+    const dear = await shop.newItem(p)
+    const [cheap, bare] = [newEpc(), newEpc()]
+    const register = (items: Json[]) => shop.ok('registerProtectedItems', { storeId: shop.storeId, items: items.map((item) => ({ ...item, protectionTechnology: 'uhf_rfid' })) })
+    await register([{ epc: cheap, price: 1 }, { epc: bare, category: 'bekleidung' }])
+    const line = { name: 'x', vat: 19 }
+    for (const epcs of [[cheap, dear.epc], [dear.epc, cheap], [cheap, bare]]) {
+      expect(await shopperAsks([{ ...line, quantity: 2, epcs }])).toMatchObject({ status: 409, body: { reason: 'item_mismatch' } })
+    }
+    expect(await shopperAsks([{ ean: p.ean, quantity: 1, epcs: [cheap] }])).toMatchObject({ status: 409, body: { reason: 'item_mismatch' } })
+    expect(await shopperAsks([{ ...line, priceUnit: 1, quantity: 1, epcs: [bare] }])).toMatchObject({ status: 409, body: { reason: 'price_unknown' } })
+    // At its own price it is sold, and the shop's own till may say what something costs.
+    expect(await shopperAsks([{ ...line, quantity: 1, epcs: [cheap] }])).toMatchObject({ status: 200, body: { total: 1 } })
+    expect(await shop.buy([{ ...line, priceUnit: 500, quantity: 1, epcs: [bare] }])).toMatchObject({ total: 5 })
+  })
+})
