@@ -42,6 +42,7 @@ import { openAgentKey } from './trust/agent-key.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
 import type { Identity } from './trust/identity.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
+import { noteRevoked } from './trust/ledger-doubt.ts'
 import { watchKeys } from './trust/watch-keys.ts'
 
 /**
@@ -184,9 +185,15 @@ export function startAgent(parts: AgentParts): Agent {
     onForked(isForked) {
       if (greeting.takeForked(isForked)) changed()
     },
-    onCommand: commandTaker({ agentId: identity.agentId, trust, clock, giveUp: giveUp.now }),
+    onCommand: commandTaker({ agentId: identity.agentId, trust, clock, giveUp: giveUp.now, onRevoked }),
   })
   tellCloud = link.kick
+
+  function onRevoked(): void {
+    if (!noteRevoked(ledger)) return
+    log.warn({ agentId: identity.agentId }, 'this agent was revoked: it releases nothing any more (untag edge enrol --replace)')
+    changed()
+  }
 
   const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs })
   const outcomes = keepOutcomes({ ledger, timers: platform.timers, log })

@@ -75,7 +75,8 @@ export const revokeAgent = operation({
   minimumPackage: 'GROW',
   summary: 'Ends an edge agent for good: a stolen machine, or one that is replaced.',
   description:
-    'Its next call and its line to the broker are refused; what it still holds ends with its tokens, at most six minutes later. ' +
+    'Its next call and its line to the broker are refused, and it is told so under our signature: from then on it releases nothing, also without a network. ' +
+    'One that is out of reach hears nothing and goes on by itself: take it away. ' +
     'Its devices belong to the next agent that reports them. Said again, nothing more happens.',
   changes: true,
   request: z.strictObject({ agentId: Id }),

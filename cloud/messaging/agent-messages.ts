@@ -207,7 +207,11 @@ export function agentMessages(database: Database, services: () => Services): Age
       storeChanged: (storeId) => storeChanged(storeId),
       itemsChanged,
       keysChanged: () => void track(refresh('all')),
-      agentRevoked: (agentId) => broker?.disconnect(agentId),
+      agentRevoked(agent) {
+        // Should the line end before this is out, its next login tells it.
+        tell(agent, { command: 'revoke' })
+        broker?.disconnect(agent.agentId)
+      },
       tell,
       isConnected: (agentId) => broker?.connected().has(agentId) ?? false,
     },

@@ -4,6 +4,7 @@ import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
 import { rightClass, type DenyReason, type ProtectionAction, type ScanSource } from '../../policy/vocabulary.ts'
 import { invalid, notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
+import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
@@ -75,7 +76,13 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     return { authorized: true, ...common, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) }
   }
   if (lease.own) {
-    return { authorized: true, eventId: lease.own.event_id, ...common, ...describeAuthorization(call, lease.own, await redemptionsOf(call.db, lease.own.nonce)) }
+    return {
+      authorized: true,
+      eventId: lease.own.event_id,
+      ...common,
+      ...describeAuthorization(call, lease.own, await redemptionsOf(call.db, lease.own.nonce)),
+      ...(await rightsFor(asked, subject.purchase, lease.own)),
+    }
   }
   if (lease.takeable) {
     await take(call, lease.takeable, device.row)
@@ -100,7 +107,12 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     eventId,
     ...common,
     ...describeAuthorization(call, row, []),
-    ...(asked.caller.kind === 'agent' && subject.purchase && (await receiptRights(call.db, subject.purchase, row))),
+    ...(await rightsFor(asked, subject.purchase, row)),
+  }
+
+  /** What an agent is told of its token besides, with every answer: it may not have had the first. */
+  async function rightsFor({ caller }: Asked, of: PurchaseRow | undefined, authorization: ProtectionAuthorizationRow) {
+    return caller.kind === 'agent' && of ? receiptRights(call.db, of, authorization) : {}
   }
 }
 

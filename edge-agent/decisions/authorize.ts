@@ -257,7 +257,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     if (!device || (device.agentId !== null && device.agentId !== parts.agentId)) {
       return deny(request, undefined, { granted: false, reason: trust.policy ? 'device_unknown' : 'policy_stale' }, !link.isOnline)
     }
-    if (device.revoked) return deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
+    if (device.revoked || doubt() === 'revoked') return deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
     const ask: Ask = { request, device }
     const first = await decideAndRedeem(ask)
     // The cloud gives the same device the same token until it has heard what became of it: of two units of a line
