@@ -197,7 +197,7 @@ export function startAgent(parts: AgentParts): Agent {
 
   const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs })
   const outcomes = keepOutcomes({ ledger, timers: platform.timers, log })
-  const deciding = { platform, agentId: identity.agentId, storeId: identity.storeId, ledger, clock, trust, link, items, home, giveUp, outcomes, log, execute }
+  const deciding = { platform, agentId: identity.agentId, storeId: identity.storeId, ledger, clock, trust, link, items, home, giveUp, outcomes, log, canRelease: wiring.canRelease, execute }
   const authorize = authorizer(deciding)
   const gates = openGates({
     platform,

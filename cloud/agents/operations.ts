@@ -25,6 +25,7 @@ import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
 import { greetLedger } from './greet-ledger.ts'
 import { noteSeen } from './agent-queries.ts'
+import { noteLook } from './agent-state.ts'
 import { succeed } from './succession.ts'
 import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } from './sessions.ts'
 
@@ -197,6 +198,8 @@ export const fetchSignedDocuments = operation({
     if (resynced !== undefined) await noteResynced(call, caller.agentId, resynced)
     const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
     if (agent && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq) await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
+    // The pages that follow are of the same look.
+    if (agent && cursor === undefined) await noteLook(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq }, call.nowMs)
     await endMoves(call, caller.storeId)
     const store = await ownStore(call, caller.storeId)
     const { keySet } = call.services.authority.keysOf(caller.tenant)
