@@ -2,6 +2,7 @@ import { decide, type Decision, type DecisionFacts } from '../../policy/decide.t
 import { firstIdentifier, normaliseIdentifiers, type ItemIdentifiers } from '../../policy/identifiers.ts'
 import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
 import { rightClass, type DenyReason, type ProtectionAction, type ScanSource } from '../../policy/vocabulary.ts'
+import { maySee } from '../operations/caller.ts'
 import { invalid, notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
@@ -133,7 +134,7 @@ async function presented(call: Call, asked: Asked, request: ItemRequest): Promis
     return readPresentedToken(call, asked, { ...request, authorizationToken: request.authorizationToken })
   }
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
-  if (request.purchaseId !== undefined && !byId) throw notFound('purchase')
+  if (request.purchaseId !== undefined && !(byId && maySee(asked.caller, byId))) throw notFound('purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
   const receipt = await readReceipt(call, tenant, request.receiptToken)
   if (!receipt.ok) return { token: receipt.reason }

@@ -133,10 +133,11 @@ export const fetchWebhookEvents = operation({
     const caller = knownCaller(call.caller)
     if (storeId !== undefined) await ownStore(call, storeId)
     const page = pageOf({ limit, cursor }, DEFAULT_PAGE)
-    // One that is not kept any more stands before everything that is.
-    const last = page.after === undefined ? undefined : await findEvent(call.db, page.after)
-    const afterSeq = last?.tenant === caller.tenant ? (last.seq ?? 0) : 0
     const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
+    // One that is not kept any more stands before everything that is, and so does one that the caller may not know of.
+    const last = page.after === undefined ? undefined : await findEvent(call.db, page.after)
+    const isKnown = last?.tenant === caller.tenant && (bound === null || (last.store_id !== null && bound.includes(last.store_id)))
+    const afterSeq = isKnown ? (last.seq ?? 0) : 0
     const filter = { storeIds: storeId === undefined ? bound : [storeId], events: events && namesOf(events), sinceMs: since === undefined ? undefined : Date.parse(since) }
     const rows = await listEvents(call.db, caller.tenant, filter, { limit: page.limit + 1, afterSeq })
     const { items, ...more } = nextOf(rows, (row) => row.event_id, page)
