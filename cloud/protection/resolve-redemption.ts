@@ -107,7 +107,7 @@ async function resolve(call: Call, rows: readonly RedemptionRow[], about: About,
   await settleRedemptions(scope, { agentId: first.agent_id, storeId: about.storeId, atMs: nowMs, eventId: '' }, rows)
   await finishEvidence(scope)
   if (outcome === 'confirmed') await tellAgents(scope, about, rows)
-  await acknowledgeAbout(db, { tenant, kind: 'outcome_unknown', subject: first.redemption_id, by: actorOf(call.caller), atMs: nowMs })
+  await acknowledgeAbout(db, { storeId: about.storeId, kind: 'outcome_unknown', subject: first.redemption_id, by: actorOf(call.caller), atMs: nowMs })
   await recordEvent(scope, {
     type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
     storeId: about.storeId,

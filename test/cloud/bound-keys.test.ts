@@ -207,7 +207,7 @@ const NOT_HERE: Record<string, string> = {
   'updateOffer.offerIds': 'set by the system: sent back as they are',
   'updateOffer.groupId': 'set by the system: sent back as it is',
   'updateStore.id': 'set by the system: sent back as it is',
-  'reportProtectionEvents.eventId': 'one of the whole account: see events.test.ts',
+  'reportProtectionEvents.eventId': 'one of the whole account: see event-ids.test.ts',
 }
 
 /**
@@ -269,7 +269,11 @@ onEveryDatabase('a key of another store', (kind) => {
     }
     const said = { redemptionId: 'made-up', outcome: 'confirmed', operatorId: own.operatorId }
     expect(await shop.call('resolveRedemption', said)).toMatchObject({ status: 409, body: { reason: 'redemption_ambiguous' } })
+    const before = await rowsOfStore()
     expect((await shop.cloud.call(bound, 'resolveRedemption', said)).status).toBe(200)
+    expect(await rowsOfStore()).toEqual(before)
+    const open = async ({ storeId }: Names) => (await shop.ok('fetchExceptions', { storeId, kind: 'outcome_unknown', state: 'open' })).exceptions.filter((each: Json) => each.subject === 'made-up').length
+    expect([await open(of), await open(own)]).toEqual([1, 0])
     const outcomes = await shop.cloud.db.database.reads.selectFrom('redemption').select(['nonce', 'outcome']).where('redemption_id', '=', 'made-up').execute()
     expect(new Map(outcomes.map((row) => [row.nonce, row.outcome]))).toEqual(new Map([[of.nonce, 'unknown'], [own.nonce, 'confirmed']]))
   })
