@@ -108,7 +108,7 @@ export const resolveAgentFork = operation({
     const { agent, store } = await ownAgent(call, agentId)
     if (agent.revoked_ms !== null) throw precondition('agent_revoked', 'the agent was revoked')
     if (agent.fork_ms === null) throw precondition('no_fork', 'the ledger of this agent is not known to exist twice')
-    const seen = { tenant: agent.tenant, kind: 'agent_fork', subject: forkSubject(agentId, agent.fork_ms), by: actorOf(call.caller), atMs: call.nowMs }
+    const seen = { storeId: store.store_id, kind: 'agent_fork', subject: forkSubject(agentId, agent.fork_ms), by: actorOf(call.caller), atMs: call.nowMs }
     await acknowledgeAbout(call.db, seen)
     if (decision === 'revoke') return { success: true as const, ...describe(await revoke(call, agent, store)) }
     const trusted = await trustAgain(call, agent)

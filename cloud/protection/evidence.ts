@@ -85,7 +85,7 @@ async function applyForgotten(scope: EvidenceScope, witness: Witness, claim: Cla
 async function settleUnit(scope: EvidenceScope, witness: Witness, key: UnitKey, claim: { deviceId: string } | undefined): Promise<void> {
   const { isDouble, isReturned } = await settleRight(scope.uses, key)
   // Of two that were claimed, one may turn out to have failed: then nobody got two.
-  if (!isDouble && !claim) await acknowledgeAbout(scope.db, { tenant: scope.tenant, kind: 'double_redeem', subject: subjectOf(key), by: WITHDRAWN, atMs: scope.nowMs })
+  if (!isDouble && !claim) await acknowledgeAbout(scope.db, { storeId: witness.storeId, kind: 'double_redeem', subject: subjectOf(key), by: WITHDRAWN, atMs: scope.nowMs })
   if (!isDouble && !(isReturned && claim)) return
   await raiseException(scope, {
     storeId: witness.storeId,
@@ -228,7 +228,7 @@ export async function applyOutcome(scope: EvidenceScope, witness: Witness, redem
     }
   }
   const purchases = await settleRedemptions(scope, witness, changed)
-  if (outcome !== 'unknown' && changed.some((row) => row.outcome === 'unknown')) await acknowledgeAbout(scope.db, { tenant: scope.tenant, kind: 'outcome_unknown', subject: redemptionId, by: WITHDRAWN, atMs: scope.nowMs })
+  if (outcome !== 'unknown' && changed.some((row) => row.outcome === 'unknown')) await acknowledgeAbout(scope.db, { storeId: witness.storeId, kind: 'outcome_unknown', subject: redemptionId, by: WITHDRAWN, atMs: scope.nowMs })
   if (outcome === 'unknown' && changed.length > 0) {
     await raiseException(scope, {
       storeId: witness.storeId,

@@ -2,12 +2,12 @@ import { decide, type Decision, type DecisionFacts } from '../../policy/decide.t
 import { firstIdentifier, normaliseIdentifiers, type ItemIdentifiers } from '../../policy/identifiers.ts'
 import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
 import { rightClass, type DenyReason, type ProtectionAction, type ScanSource } from '../../policy/vocabulary.ts'
+import { maySee } from '../operations/caller.ts'
 import { invalid, notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
-import { ownStoreOf } from '../stores/own-store.ts'
 import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
 import { askHolders } from './ask-void.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
@@ -147,8 +147,7 @@ async function presented(call: Call, asked: Asked, request: ItemRequest): Promis
     return readPresentedToken(call, asked, { ...request, authorizationToken: request.authorizationToken })
   }
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
-  if (request.purchaseId !== undefined && !byId) throw notFound('purchase')
-  if (byId) await ownStoreOf(call, byId.store_id, 'purchase')
+  if (request.purchaseId !== undefined && !(byId && maySee(asked.caller, byId))) throw notFound('purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
   // As an agent would have it: goods are released where they were bought.
   const receipt = await readReceipt(call, tenant, request.receiptToken, asked.device?.row.store_id)
