@@ -60,9 +60,9 @@ export function returnedLines(refunds: readonly RefundRow[]): Set<string> {
   return new Set(refunds.filter(counts).flatMap((refund) => JSON.parse(refund.line_ids ?? '[]') as string[]))
 }
 
-/** Sends a refund that failed in doubt once more, under its own id: then it cannot happen twice. */
+/** Sends a refund that failed in doubt once more, under its own id: then it cannot happen twice. It stays in doubt until somebody knows. */
 export function reviveRefund(call: Call, refund: RefundRow, state: 'held' | 'due'): Promise<RefundRow | undefined> {
-  return updateRefund(call.db, refund, { state, in_doubt: 0, attempts: 0, due_ms: state === 'due' ? call.nowMs : null, finished_ms: null })
+  return updateRefund(call.db, refund, { state, attempts: 0, due_ms: state === 'due' ? call.nowMs : null, finished_ms: null })
 }
 
 /**
