@@ -23,6 +23,7 @@ import { KEYS_AND_HOMES } from './migrations/0021-keys-and-homes.ts'
 import { RESTORES } from './migrations/0022-restores.ts'
 import { SUCCESSORS } from './migrations/0024-successors.ts'
 import { VOIDS_AND_MOVES } from './migrations/0023-voids-and-moves.ts'
+import { EARNED_ON } from './migrations/0025-earned-on.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -48,7 +49,7 @@ const MIGRATIONS: readonly Migration[] = [
   RECONCILIATION,
   KEYS_AND_HOMES,
   RESTORES,
-  VOIDS_AND_MOVES, SUCCESSORS,
+  VOIDS_AND_MOVES, SUCCESSORS, EARNED_ON,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */
