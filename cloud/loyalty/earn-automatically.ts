@@ -37,7 +37,8 @@ export interface TakenBack {
 
 /**
  * Brings what a cancelled or refunded transaction earned to the share of what the customer still pays for: takes back, or gives back what
- * was taken for a refund that failed in the end. Stamps stay as long as anything of the visit does.
+ * was taken for a refund that failed in the end. What was earned after a part had gone back is the share of what was left then. Stamps stay
+ * as long as anything of the visit does.
  */
 export async function adjustEarnings(scope: Scope, { tenant, transactionId, remainingCent, totalCent }: TakenBack): Promise<void> {
   for (const { entry, reversed } of await openEarnings(scope, tenant, transactionId)) {
@@ -45,7 +46,8 @@ export async function adjustEarnings(scope: Scope, { tenant, transactionId, rema
     const store = row && (await findStore(scope.db, row.store_id))
     assert(row && store, `program ${entry.program_id} is gone`)
     const program = openProgram(row, store)
-    const kept = remainingCent <= 0 || totalCent <= 0 ? 0 : program.type === 'stamps' ? entry.amount : Math.floor((entry.amount * Math.min(remainingCent, totalCent)) / totalCent)
+    const ofCent = entry.earned_on_cent ?? totalCent
+    const kept = remainingCent <= 0 || ofCent <= 0 ? 0 : program.type === 'stamps' ? entry.amount : Math.floor((entry.amount * Math.min(remainingCent, ofCent)) / ofCent)
     const excess = entry.amount - reversed - kept
     if (excess >= 0) await takeBack(scope, program, entry.user_id, 'reverse', excess, entry.entry_id)
     else await giveBack(scope, program, entry, Math.min(-excess, reversed))

@@ -41,10 +41,12 @@ export interface Earning {
   source: EarningSource
   /** A transaction earns once in a program: the same again changes nothing and answers what it earned. */
   transactionId?: string | undefined
+  /** What the customer still pays for, cents, where some of the transaction has gone back. */
+  earnedOnCent?: number | undefined
 }
 
 /** Adds to a balance; the first earning enrols. */
-export async function earn(scope: Scope, program: Program, { userId, units, source, transactionId }: Earning): Promise<Moved> {
+export async function earn(scope: Scope, program: Program, { userId, units, source, transactionId, earnedOnCent }: Earning): Promise<Moved> {
   const { db, nowMs } = scope
   const { program_id: programId, store_id: storeId } = program.row
   const known = transactionId === undefined ? undefined : await findEarned(db, programId, transactionId)
@@ -52,7 +54,7 @@ export async function earn(scope: Scope, program: Program, { userId, units, sour
   await enrol(scope, program, userId, source)
   const expiresMs = expiryOf(program, nowMs)
   const balance = (await moveBalance(db, programId, userId, units, expiresMs)) ?? 0
-  const moved = await post(scope, program, { userId, kind: 'earn', units, balance, source, transactionId, expiresMs })
+  const moved = await post(scope, program, { userId, kind: 'earn', units, balance, source, transactionId, expiresMs, earnedOnCent })
   const data = { userId, programId, storeId, amount: amountOf(program.type, units), newBalance: amountOf(program.type, balance), transactionId: moved.transactionId, source }
   scope.emit({ type: 'loyalty.points_earned', storeId, data })
   if (source === 'qr_checkin') scope.emit({ type: 'loyalty.qr_earned', storeId, data })
@@ -118,6 +120,7 @@ interface Posting {
   rewardId?: string | undefined
   reverses?: string | undefined
   expiresMs?: number | null
+  earnedOnCent?: number | undefined
 }
 
 async function post({ db, nowMs, services }: Scope, { row }: Program, posting: Posting): Promise<Moved> {
@@ -138,6 +141,7 @@ async function post({ db, nowMs, services }: Scope, { row }: Program, posting: P
     month: monthOf(nowMs),
     at_ms: nowMs,
     expires_ms: posting.expiresMs ?? null,
+    earned_on_cent: posting.earnedOnCent ?? null,
   })
   return { entryId, transactionId, units: posting.units, balance: posting.balance }
 }

@@ -2,11 +2,14 @@ import { z } from 'zod'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
+import { refundsOf } from '../payments/queries.ts'
+import { keptCent } from '../payments/refunds.ts'
 import { ownPurchase } from '../scan-and-go/own-purchase.ts'
 import { checkInCustomer, type CheckIn } from './check-in.ts'
-import { earn, redeem } from './ledger.ts'
+import { earn, redeem, type Earning } from './ledger.ts'
 import { assertActive, ownProgram } from './own-program.ts'
 import { amountOf, earnedByPurchase, tierOf, unitsOf, type Program } from './program.ts'
+import { findEarned } from './queries.ts'
 import { Amount, EARNING_SOURCES, UserId } from './schema.ts'
 
 const Movement = {
@@ -35,7 +38,7 @@ export const addLoyaltyPoints = operation({
   minimumPackage: 'GO',
   summary: 'Gives a customer points, stamps or cashback.',
   description:
-    'An `amount`, or what a paid purchase (`purchaseId`) earns by the rules of the program. A transaction earns once in a program: the same again changes nothing and answers what it earned.',
+    'An `amount`, or what a paid purchase (`purchaseId`) earns by the rules of the program, less what of it was refunded. A transaction earns once in a program: the same again changes nothing and answers what it earned.',
   changes: true,
   refusals: ['program_inactive', 'transaction_used', 'purchase_not_paid', 'nothing_earned'],
   request: z.strictObject({
@@ -54,26 +57,35 @@ export const addLoyaltyPoints = operation({
     const { program } = await ownProgram(call, programId)
     assertActive(program)
     if (purchaseId !== undefined && input.transactionId !== undefined && input.transactionId !== purchaseId) throw invalid('transactionId', 'is another than purchaseId')
-    const units = await unitsToAdd(call, program, input)
+    const earned = await toAdd(call, program, input)
     const source = input.source ?? (purchaseId === undefined ? 'manual' : 'scan_and_go')
-    const moved = await earn(call, program, { userId, units, source, transactionId: purchaseId ?? input.transactionId })
+    const moved = await earn(call, program, { userId, ...earned, source, transactionId: purchaseId ?? input.transactionId })
     call.changed(moved.entryId)
     return { ...movement(program, userId, moved.units, moved.balance), transactionId: moved.transactionId }
   },
 })
 
-async function unitsToAdd(call: Call, program: Program, { amount, purchaseId }: { amount?: number | undefined; purchaseId?: string | undefined }): Promise<number> {
+interface Wish {
+  amount?: number | undefined
+  purchaseId?: string | undefined
+}
+
+/** How much to add; of a purchase with what the customer still pays for it. */
+async function toAdd(call: Call, program: Program, { amount, purchaseId }: Wish): Promise<Pick<Earning, 'units' | 'earnedOnCent'>> {
   if (purchaseId === undefined) {
     if (amount === undefined) throw invalid('amount', 'is missing: say an amount or a purchaseId', 'missing')
-    return unitsOf(program.type, amount, 'amount')
+    return { units: unitsOf(program.type, amount, 'amount') }
   }
   const { purchase } = await ownPurchase(call, purchaseId)
   if (purchase.store_id !== program.row.store_id) throw notFound('purchase')
   if (purchase.status !== 'SUCCESS' && purchase.status !== 'UNLOADED') throw precondition('purchase_not_paid', `a purchase that is ${purchase.status} earns nothing`)
-  if (amount !== undefined) return unitsOf(program.type, amount, 'amount')
-  const units = earnedByPurchase(program, purchase.total_cent)
-  if (units === 0) throw precondition('nothing_earned', 'this purchase is too small to earn anything in this program')
-  return units
+  const earnedOnCent = keptCent(purchase, await refundsOf(call.db, purchaseId))
+  if (amount !== undefined) return { units: unitsOf(program.type, amount, 'amount'), earnedOnCent }
+  const isAllBack = earnedOnCent <= 0 && purchase.total_cent > 0
+  const units = isAllBack ? 0 : earnedByPurchase(program, earnedOnCent)
+  // What earned before is answered as it was.
+  if (units === 0 && !(await findEarned(call.db, program.row.program_id, purchaseId))) throw precondition('nothing_earned', isAllBack ? 'all that was paid has gone back' : 'this purchase is too small to earn anything in this program')
+  return { units, earnedOnCent }
 }
 
 export const redeemLoyaltyPoints = operation({

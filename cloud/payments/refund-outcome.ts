@@ -1,17 +1,26 @@
 import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
+import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { raiseException } from '../protection/exceptions.ts'
-import { uncancelPurchase, withdrawRights } from '../scan-and-go/cancel-purchase.ts'
+import { hasOpenAuthorizations, uncancelPurchase, withdrawRights } from '../scan-and-go/cancel-purchase.ts'
 import { updatePurchase } from '../scan-and-go/queries.ts'
-import { findPayment, findRefund, updateRefund } from './queries.ts'
+import { findPayment, findRefund, refundsOf, updateRefund } from './queries.ts'
 import { emitRefunded } from './refunded.ts'
+import { isPending, keptCent } from './refunds.ts'
 import { settleRefund, unsettleRefund } from './settle-refund.ts'
+import { settleWhole } from './settle-whole.ts'
 
 /**
  *   due, failed ──done──▶ done       the figures and points follow; a whole one: CANCELLED
- *   due, done ──failed──▶ failed     they are taken back; a whole one: SUCCESS, and people must look
+ *   due, done ──failed──▶ failed     they are taken back, and people must look
  *
- * What became of a refund, by the provider's answer or by a notification hours later.
+ * What became of a refund, by the provider's answer or by a notification hours later. A cancelled purchase has as its refund_status
+ *
+ *   pending   some of it is under way, or somebody may still hold a token
+ *   done      all of it has gone back
+ *   failed    some of its cancellation's money has gone, and some is missing
+ *
+ * and stands again, as SUCCESS with `failed`, when nothing of that money has gone and something failed.
  */
 
 /** The provider has taken it. */
@@ -23,15 +32,26 @@ export async function noteDone(call: Call, refundId: string, providerRef: string
   const done = await updateRefund(db, refund, { state: 'done', in_doubt: 0, due_ms: null, provider_ref: providerRef, finished_ms: nowMs })
   if (!done) return refund
   call.changed(refund.purchase_id)
-  const purchase = await purchaseOf(call, refund)
-  if (refund.kind === 'whole') {
-    // It was given up, and the purchase stood again.
-    const again = purchase.status === 'CANCELLED' ? {} : { deny_seq: await withdrawRights(call, purchase) }
-    await updatePurchase(db, purchase, { ...again, status: 'CANCELLED', refund_status: 'done' })
-  }
+  const purchase = await cancelledBy(call, await purchaseOf(call, refund), refund)
   await settleRefund(call, purchase, done)
+  if (refund.kind !== 'late' && purchase.status === 'CANCELLED') await settleCancelled(call, purchase)
   emitRefunded(call, done, refund.payment_id === null ? undefined : (await findPayment(db, refund.payment_id))?.provider)
   return findRefund(db, refundId)
+}
+
+/** The purchase of a refund that is done. A whole one that was given up, so that the purchase stood again, cancels it after all. */
+async function cancelledBy(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<PurchaseRow> {
+  if (refund.kind !== 'whole' || purchase.status === 'CANCELLED') return purchase
+  return updatePurchase(call.db, purchase, { status: 'CANCELLED', refund_status: 'pending', deny_seq: await withdrawRights(call, purchase) })
+}
+
+/** What follows for a cancelled purchase when one of its refunds has gone: nothing while others are under way, for the last one ends it. */
+async function settleCancelled(call: Call, purchase: PurchaseRow): Promise<void> {
+  const refunds = await refundsOf(call.db, purchase.purchase_id)
+  if (refunds.some(isPending)) return
+  if (refunds.some((refund) => refund.kind === 'whole' && refund.state === 'done')) {
+    await updatePurchase(call.db, purchase, { refund_status: keptCent(purchase, refunds) > 0 ? 'failed' : 'done' })
+  } else if (!(await hasOpenAuthorizations(call, purchase))) await settleWhole(call, purchase)
 }
 
 /** The money stays where it is: a cancelled purchase stands again, and people must look. `inDoubt`: nobody knows, so only its own id may ask again. */
@@ -42,12 +62,19 @@ export async function noteFailed(call: Call, refund: RefundRow, why: string, inD
   call.changed(refund.purchase_id)
   const purchase = await purchaseOf(call, refund)
   await unsettleRefund(call, purchase, failed)
-  if (refund.kind === 'whole' && purchase.status === 'CANCELLED') await uncancelPurchase(call, purchase)
+  if (refund.kind !== 'late' && purchase.status === 'CANCELLED') await noteMissing(call, purchase)
   await raiseException(
     { db, tenant: refund.tenant, platform: services.platform, nowMs },
     { storeId: refund.store_id, kind: 'refund_failed', subject: `${refund.refund_id}/${nowMs}`, purchaseId: refund.purchase_id, detail: `${refund.amount_cent} cents did not go back: ${why}` },
   )
   return failed
+}
+
+/** Money of a cancelled purchase stays where it is: it stands again, unless other money of its cancellation has gone or is under way. */
+async function noteMissing(call: Call, purchase: PurchaseRow): Promise<void> {
+  const refunds = await refundsOf(call.db, purchase.purchase_id)
+  if (!refunds.some((refund) => refund.kind === 'whole' && refund.state !== 'failed')) await uncancelPurchase(call, purchase)
+  else await updatePurchase(call.db, purchase, { refund_status: refunds.some(isPending) ? 'pending' : 'failed' })
 }
 
 /** What a provider tells of a refund by itself; undefined when that is nothing new. */

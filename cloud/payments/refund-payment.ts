@@ -11,7 +11,7 @@ import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'
 import { toPurchase, type WholePurchase } from '../scan-and-go/present.ts'
 import { Purchase } from '../scan-and-go/schema.ts'
 import { appliedPaymentOf, findRefund, refundsOf } from './queries.ts'
-import { insertRefund, releaseRefund, remainingCent, returnedLines, reviveRefund } from './refunds.ts'
+import { insertRefund, isPending, refundMissing, releaseRefund, remainingCent, returnedLines, reviveRefund } from './refunds.ts'
 import { returnItems } from './return-items.ts'
 import { emitRefunded } from './refunded.ts'
 import { runnerOf } from './runner.ts'
@@ -38,7 +38,7 @@ export const refundPayment = operation({
   summary: 'Gives a payment back, in whole or in part.',
   description:
     'Whole (neither `amount` nor `itemLineIds`): as `markPurchaseCancelled`; it waits until nothing can be released for it any more, unless staff confirm (`confirmedBy`). With `itemLineIds`: those items become `returned` and nothing is released for them any more; the purchase stays. ' +
-    'With `amount` alone only money moves. A refund that the provider does not take at once is tried again for hours (`pending`); repeating a `failed` one tries again, and never pays twice.',
+    'With `amount` alone only money moves. A refund that the provider does not take at once is tried again for hours (`pending`); repeating a `failed` one tries again, and never pays twice; of a CANCELLED purchase any call sends what is missing.',
   refusals: ['purchase_not_refundable', 'already_refunded', 'refund_too_high', 'purchase_not_cancellable'],
   changes: true,
   request: Request,
@@ -86,10 +86,11 @@ async function beginRefund(call: Call, whole: WholePurchase, input: z.output<typ
   if (isPart) return refundPart(call, whole, await refundsOf(call.db, purchase.purchase_id), input)
   const cancelled = await cancelPurchaseOnce(call, whole, input.reason)
   if (input.confirmedBy !== undefined) await letGo(call, cancelled)
-  return (await refundsOf(call.db, purchase.purchase_id)).findLast((row) => row.kind === 'whole' && row.state !== 'failed')
+  const refunds = await refundsOf(call.db, purchase.purchase_id)
+  return refunds.findLast((row) => row.kind === 'whole' && row.state !== 'failed' && row.amount_cent > 0) ?? refunds.findLast(isPending)
 }
 
-/** Staff vouch for the goods: what waits, waits no longer. `done`: nobody has to send anything. */
+/** Staff vouch for the goods: what waits, waits no longer. `done`: nobody has to send anything, and nothing is under way. */
 async function letGo(call: Call, purchase: PurchaseRow): Promise<'done' | 'to_send' | 'nothing'> {
   if (purchase.refund_status !== 'pending') return 'nothing'
   const state = await releaseRefund(call, purchase)
@@ -106,7 +107,7 @@ async function cancelPurchaseOnce(call: Call, { purchase }: WholePurchase, reaso
   return cancelPurchase(call, purchase, reason)
 }
 
-/** What of a cancelled purchase is still on its way, or failed and may be tried again: money that came too late. */
+/** What of a cancelled purchase failed and is tried again, or is still on its way: its own money, or some that came too late. */
 async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: readonly RefundRow[]): Promise<RefundRow> {
   const failed = refunds.find((refund) => refund.kind === 'late' && refund.state === 'failed' && !isRepeated(refund, refunds))
   if (failed?.in_doubt === 1) return (await reviveRefund(call, failed, 'due')) ?? failed
@@ -114,7 +115,8 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
     const payment = await call.db.selectFrom('payment').selectAll().where('payment_id', '=', failed.payment_id).executeTakeFirstOrThrow()
     return insertRefund(call, { purchase, payment, kind: 'late', amountCent: failed.amount_cent, state: 'due', lineIds: null, reason: failed.reason ?? undefined })
   }
-  const last = refunds.findLast((refund) => refund.state === 'held' || refund.state === 'due')
+  await refundMissing(call, purchase)
+  const last = (await refundsOf(call.db, purchase.purchase_id)).findLast((refund) => refund.state === 'held' || refund.state === 'due')
   if (last) return last
   throw precondition('already_refunded', 'nothing of this purchase is left to refund', { allowedNext: [] })
 }

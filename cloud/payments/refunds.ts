@@ -2,6 +2,7 @@ import { newId } from '../../policy/ids.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PaymentRow, RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { updatePurchase } from '../scan-and-go/queries.ts'
 import { appliedPaymentOf, refundsOf, updateRefund } from './queries.ts'
 
 /**
@@ -60,31 +61,51 @@ export function returnedLines(refunds: readonly RefundRow[]): Set<string> {
   return new Set(refunds.filter(counts).flatMap((refund) => JSON.parse(refund.line_ids ?? '[]') as string[]))
 }
 
-/** Sends a refund that failed in doubt once more, under its own id: then it cannot happen twice. */
+/** What the customer still pays for, cents: all but what has gone back for certain. */
+export function keptCent(purchase: PurchaseRow, refunds: readonly RefundRow[]): number {
+  return refunds.filter((refund) => refund.kind !== 'late' && refund.state === 'done').reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
+}
+
+/** Whether this is a refund of the purchase's own money that nobody has given up, and that has not gone yet. */
+export function isPending({ kind, state }: RefundRow): boolean {
+  return kind !== 'late' && (state === 'held' || state === 'due')
+}
+
+/** Sends a refund that failed in doubt once more, under its own id: then it cannot happen twice. It stays in doubt until somebody knows. */
 export function reviveRefund(call: Call, refund: RefundRow, state: 'held' | 'due'): Promise<RefundRow | undefined> {
-  return updateRefund(call.db, refund, { state, in_doubt: 0, attempts: 0, due_ms: state === 'due' ? call.nowMs : null, finished_ms: null })
+  return updateRefund(call.db, refund, { state, attempts: 0, due_ms: state === 'due' ? call.nowMs : null, finished_ms: null })
 }
 
 /**
- * Sets aside what a cancelled purchase has left to give back, `held` while somebody may still hold a token.
- * undefined when no provider was paid: in the sandbox, and for baskets that cost nothing.
+ * Sets aside what a cancelled purchase has left to give back, `held` while somebody may still hold a token; what failed in doubt goes
+ * along under its own id. Answers the last refund that is under way then; undefined when there is none, or no provider was paid: in the
+ * sandbox, and for baskets that cost nothing.
  */
 export async function refundWhole(call: Call, purchase: PurchaseRow, state: 'held' | 'due'): Promise<RefundRow | undefined> {
   const payment = await appliedPaymentOf(call.db, purchase.purchase_id)
   if (!payment) return undefined
   const refunds = await refundsOf(call.db, purchase.purchase_id)
-  const doubtful = refunds.find((refund) => refund.kind === 'whole' && refund.state === 'failed' && refund.in_doubt === 1)
-  if (doubtful) return reviveRefund(call, doubtful, state)
+  let last = refunds.findLast(isPending)
+  for (const refund of refunds) {
+    if (refund.kind !== 'late' && refund.state === 'failed' && refund.in_doubt === 1) last = await reviveRefund(call, refund, state)
+  }
   const amountCent = remainingCent(purchase, refunds)
-  if (amountCent <= 0) return undefined
+  if (amountCent <= 0) return last
   return insertRefund(call, { purchase, payment, kind: 'whole', amountCent, state, lineIds: null, reason: purchase.cancel_reason ?? undefined })
 }
 
-/** Lets the held refund of a cancelled purchase go; `none` when there is none that is on its way. */
+/** Sends what of a cancelled purchase has failed, and answers the purchase. */
+export async function refundMissing(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
+  const isHeld = (await refundsOf(call.db, purchase.purchase_id)).some((refund) => refund.state === 'held')
+  const refund = await refundWhole(call, purchase, isHeld ? 'held' : 'due')
+  return refund && purchase.refund_status !== 'pending' ? updatePurchase(call.db, purchase, { refund_status: 'pending' }) : purchase
+}
+
+/** Lets the held refunds of a cancelled purchase go; `sent` when all that are left are on their way, `none` when there are none. */
 export async function releaseRefund(call: Pick<Call, 'db' | 'nowMs'>, purchase: PurchaseRow): Promise<'released' | 'sent' | 'none'> {
-  const whole = (await refundsOf(call.db, purchase.purchase_id)).filter((refund) => refund.kind === 'whole')
-  if (whole.some((refund) => refund.state === 'due')) return 'sent'
-  const held = whole.find((refund) => refund.state === 'held')
-  if (held) await updateRefund(call.db, held, { state: 'due', due_ms: call.nowMs })
-  return held ? 'released' : 'none'
+  const open = (await refundsOf(call.db, purchase.purchase_id)).filter(isPending)
+  const held = open.filter((refund) => refund.state === 'held')
+  for (const refund of held) await updateRefund(call.db, refund, { state: 'due', due_ms: call.nowMs })
+  if (held.length > 0) return 'released'
+  return open.length > 0 ? 'sent' : 'none'
 }

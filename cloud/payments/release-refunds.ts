@@ -29,20 +29,24 @@ export async function releaseRefunds(database: Database, services: Services): Pr
 }
 
 /**
- * Cancelled purchases whose refund was not let go yet: page by page, for some wait long, and must not hold up the others. Asked every few
- * seconds, so what is always the same is no parameter: SQLite prepares a statement anew whenever one might change its plan.
+ * Cancelled purchases with a refund that was not let go yet, or with none under way: page by page, for some wait long, and must not hold
+ * up the others. Asked every few seconds, so what is always the same is no parameter: SQLite prepares a statement anew whenever one
+ * might change its plan.
  */
-const waitingPage = prepared((db, p: { after: string }) => {
-  const sent = db.selectFrom('refund').select('purchase_id').where('kind', '=', sql.lit('whole')).where('state', '=', sql.lit('due'))
-  return db
+const waitingPage = prepared((db, p: { after: string }) =>
+  db
     .selectFrom('purchase')
     .selectAll()
     .where('refund_status', '=', sql.lit('pending'))
     .where('purchase_id', '>', p.after)
-    .where('purchase_id', 'not in', sent)
+    .where((eb) => {
+      const refunds = eb.selectFrom('refund').select('refund_id').whereRef('refund.purchase_id', '=', 'purchase.purchase_id')
+      const sent = refunds.where('kind', '!=', sql.lit('late')).where('state', '=', sql.lit('due'))
+      return eb.or([eb.not(eb.exists(sent)), eb.exists(refunds.where('state', '=', sql.lit('held')))])
+    })
     .orderBy('purchase_id')
-    .limit(READ_LIMIT)
-})
+    .limit(READ_LIMIT),
+)
 
 function waitingAfter(db: Db, after: string): Promise<PurchaseRow[]> {
   return waitingPage(db, { after })
@@ -54,7 +58,7 @@ async function releaseOne(call: Call, purchaseId: string): Promise<true | undefi
   if (purchase.status !== 'CANCELLED' || purchase.refund_status !== 'pending') return undefined
   if (!(await mayGo(db, purchase, nowMs))) return undefined
   const state = await releaseRefund(call, purchase)
-  // Sent already: the provider has the word.
+  // Sent already: the provider has the word, and the last of them ends it.
   if (state === 'sent') return undefined
   call.changed(purchaseId)
   if (state === 'none') await settleWhole(call, purchase)

@@ -22,7 +22,7 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
   if (!begun) return undefined
   const { refund, payment, config, doneCents } = begun
   try {
-    const wish = { refundId, sessionId: payment.provider_ref ?? '', chargeId: payment.charge_ref, amountCent: refund.amount_cent, currency: refund.currency, isRepeated: refund.attempts > 1, doneCents }
+    const wish = { refundId, sessionId: payment.provider_ref ?? '', chargeId: payment.charge_ref, amountCent: refund.amount_cent, currency: refund.currency, isRepeated: mayBeMade(refund), doneCents }
     const providerRef = await connectionOf(config, run.services).refund(wish)
     return await run.step((call) => noteDone(call, refundId, providerRef))
   } catch (error) {
@@ -31,6 +31,11 @@ export async function sendRefund(run: Runner, refundId: string): Promise<RefundR
     const isOver = error.isFinal || refund.attempts > RETRY_MINUTES.length
     return isOver ? run.step((call) => noteRefused(call, refund, error)) : refund
   }
+}
+
+/** Whether the provider may have carried it out at a try before this one: tries that were given up count, too. */
+function mayBeMade({ attempts, in_doubt }: RefundRow): boolean {
+  return attempts > 1 || in_doubt === 1
 }
 
 /** Whether another refund of the same payment was sent, and nobody knows yet what became of it. */
@@ -60,5 +65,5 @@ async function beginTry(call: Call, refundId: string) {
 async function noteRefused(call: Call, tried: RefundRow, fault: ProviderFault): Promise<RefundRow | undefined> {
   const refund = await findRefund(call.db, tried.refund_id)
   if (!refund || refund.state !== 'due' || refund.attempts !== tried.attempts) return refund
-  return noteFailed(call, refund, fault.message, !fault.isFinal || tried.attempts > 1)
+  return noteFailed(call, refund, fault.message, !fault.isFinal || mayBeMade(tried))
 }

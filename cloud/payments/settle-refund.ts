@@ -3,9 +3,10 @@ import { shareRefund, sharesLeft } from '../analytics/refund-shares.ts'
 import { adjustEarnings } from '../loyalty/earn-automatically.ts'
 import type { Call } from '../operations/operation.ts'
 import type { RefundRow } from '../persistence/tables/payments.ts'
-import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import { readLines } from '../scan-and-go/queries.ts'
 import { refundsOf, updateRefund } from './queries.ts'
+import { counts, keptCent } from './refunds.ts'
 
 /**
  * What follows for the figures and the customer's points once money has gone back; not before, for until then it may fail.
@@ -19,12 +20,6 @@ export async function settleRefund(call: Call, purchase: PurchaseRow, refund: Re
   await earnForRest(call, purchase)
 }
 
-/** A purchase was taken back as a whole, and there was no money to give back. */
-export async function settleWithoutMoney(call: Call, purchase: PurchaseRow): Promise<void> {
-  await countRefund(call, purchase, await countedBy(call, purchase, undefined), 1)
-  await adjustEarnings(call, { ...earnedBy(purchase), remainingCent: 0 })
-}
-
 /** It came out that the money of a refund that was done did not go back. */
 export async function unsettleRefund(call: Call, purchase: PurchaseRow, refund: RefundRow): Promise<void> {
   if (refund.counted === null) return
@@ -33,24 +28,31 @@ export async function unsettleRefund(call: Call, purchase: PurchaseRow, refund: 
   await earnForRest(call, purchase)
 }
 
-async function countedBy({ db }: Call, purchase: PurchaseRow, refund: RefundRow | undefined): Promise<CountedRefund> {
+async function countedBy({ db }: Call, purchase: PurchaseRow, refund: RefundRow): Promise<CountedRefund> {
   const lines = await readLines(db, purchase.purchase_id)
-  const before = (await refundsOf(db, purchase.purchase_id)).flatMap((row) => (row.counted === null ? [] : [JSON.parse(row.counted) as CountedRefund]))
+  const refunds = await refundsOf(db, purchase.purchase_id)
+  const before = refunds.flatMap((row) => (row.counted === null ? [] : [JSON.parse(row.counted) as CountedRefund]))
   const left = sharesLeft(taxesOf(lines), before.flatMap((counted) => counted.shares))
-  const standing = before.some((counted) => counted.isWhole) ? [] : lines.filter((line) => !before.some((counted) => counted.lineIds.includes(line.line_id)))
-  if (!refund || refund.kind === 'whole') return { shares: left, units: unitsOf(standing), lineIds: standing.map((line) => line.line_id), isWhole: true }
-  const named = JSON.parse(refund.line_ids ?? '[]') as string[]
-  const returned = standing.filter((line) => named.includes(line.line_id))
-  const shares = shareRefund(left, taxesOf(lines.filter((line) => named.includes(line.line_id))), refund.amount_cent)
-  return { shares, units: unitsOf(returned), lineIds: returned.map((line) => line.line_id), isWhole: false }
+  const own = ownLines(lines, refund, refunds)
+  const standing = own.filter((line) => !before.some((counted) => counted.lineIds.includes(line.line_id)))
+  const shares = shareRefund(left, taxesOf(refund.kind === 'whole' ? standing : own), refund.amount_cent)
+  // A purchase leaves the figures once, however many refunds its rest takes.
+  const isWhole = refund.kind === 'whole' && !before.some((counted) => counted.isWhole)
+  return { shares, units: unitsOf(standing), lineIds: standing.map((line) => line.line_id), isWhole }
+}
+
+/** The lines that a refund is for; of a whole one all but those of parts that are under way: they count them themselves. */
+function ownLines(lines: readonly PurchaseLineRow[], refund: RefundRow, refunds: readonly RefundRow[]): PurchaseLineRow[] {
+  if (refund.kind !== 'whole') return lines.filter((line) => namedBy(refund).includes(line.line_id))
+  const underWay = new Set(refunds.filter((row) => row.kind === 'part' && row.counted === null && counts(row)).flatMap(namedBy))
+  return lines.filter((line) => !underWay.has(line.line_id))
+}
+
+function namedBy(refund: RefundRow): string[] {
+  return JSON.parse(refund.line_ids ?? '[]') as string[]
 }
 
 async function earnForRest(call: Call, purchase: PurchaseRow): Promise<void> {
-  const done = (await refundsOf(call.db, purchase.purchase_id)).filter((refund) => refund.kind !== 'late' && refund.state === 'done')
-  const remainingCent = done.some((refund) => refund.kind === 'whole') ? 0 : done.reduce((left, refund) => left - refund.amount_cent, purchase.total_cent)
-  await adjustEarnings(call, { ...earnedBy(purchase), remainingCent })
-}
-
-function earnedBy({ tenant, purchase_id: transactionId, total_cent: totalCent }: PurchaseRow) {
-  return { tenant, transactionId, totalCent }
+  const { tenant, purchase_id: transactionId, total_cent: totalCent } = purchase
+  await adjustEarnings(call, { tenant, transactionId, totalCent, remainingCent: keptCent(purchase, await refundsOf(call.db, transactionId)) })
 }

@@ -5,15 +5,16 @@ import { updatePurchase } from '../scan-and-go/queries.ts'
 import { refundsOf } from './queries.ts'
 import { emitRefunded } from './refunded.ts'
 import { insertRefund, remainingCent } from './refunds.ts'
-import { settleRefund, settleWithoutMoney } from './settle-refund.ts'
+import { settleRefund } from './settle-refund.ts'
 
-/** Ends the cancellation of a purchase that no provider must give anything back for: in the sandbox, and where nothing is left to give. */
+/**
+ * Ends the cancellation of a purchase that no provider must give anything back for: in the sandbox, and where nothing is left to give.
+ * A refund of nothing then says that the purchase has left the figures, whatever becomes of its parts.
+ */
 export async function settleWhole(call: Call, purchase: PurchaseRow): Promise<PurchaseRow> {
-  const amountCent = remainingCent(purchase, await refundsOf(call.db, purchase.purchase_id))
-  if (isTest(purchase.tenant) && amountCent > 0) {
-    const refund = await insertRefund(call, { purchase, payment: null, kind: 'whole', amountCent, state: 'done', lineIds: null, reason: purchase.cancel_reason ?? undefined })
-    await settleRefund(call, purchase, refund)
-    emitRefunded(call, refund, undefined)
-  } else await settleWithoutMoney(call, purchase)
+  const amountCent = isTest(purchase.tenant) ? remainingCent(purchase, await refundsOf(call.db, purchase.purchase_id)) : 0
+  const refund = await insertRefund(call, { purchase, payment: null, kind: 'whole', amountCent, state: 'done', lineIds: null, reason: purchase.cancel_reason ?? undefined })
+  await settleRefund(call, purchase, refund)
+  if (amountCent > 0) emitRefunded(call, refund, undefined)
   return updatePurchase(call.db, purchase, { refund_status: 'done' })
 }

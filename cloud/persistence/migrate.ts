@@ -25,6 +25,7 @@ import { SUCCESSORS } from './migrations/0024-successors.ts'
 import { KEPT_BY_ITEM } from './migrations/0026-kept-by-item.ts'
 import { VOIDS_AND_MOVES } from './migrations/0023-voids-and-moves.ts'
 import { IDS_OF_OTHERS } from './migrations/0025-ids-of-others.ts'
+import { EARNED_ON } from './migrations/0027-earned-on.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -54,6 +55,7 @@ const MIGRATIONS: readonly Migration[] = [
   SUCCESSORS,
   IDS_OF_OTHERS,
   KEPT_BY_ITEM,
+  EARNED_ON,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

@@ -116,7 +116,8 @@ export const markPurchaseCancelled = operation({
   area: 'scan and go',
   minimumPackage: 'GROW',
   summary: 'Cancels a purchase; a paid one is refunded.',
-  description: 'Only PENDING_PAYMENT and SUCCESS can be cancelled. Authorizations are revoked first; the refund runs once none can be used any more.',
+  description:
+    'Only PENDING_PAYMENT and SUCCESS can be cancelled. Authorizations are revoked first; the refund runs once none can be used any more. Repeated for one that is CANCELLED with `refundStatus: failed`, it sends what is missing.',
   refusals: ['purchase_not_cancellable'],
   changes: true,
   request: z.strictObject({

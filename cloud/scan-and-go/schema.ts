@@ -98,7 +98,7 @@ export const Purchase = z.strictObject({
   currency: z.string(),
   timestamp: z.string(),
   status: z.enum(PURCHASE_STATUSES),
-  refundStatus: z.enum(['pending', 'done', 'failed']).optional(),
+  refundStatus: z.enum(['pending', 'done', 'failed']).optional().describe('`failed`: money is missing, and the call may be repeated. SUCCESS: the cancellation is undone; CANCELLED: some of its money has gone back.'),
   awaitingApproval: z.boolean().optional().describe('Staff must look first: `approveCheckout`.'),
   approvalReason: z.enum(['age', 'spot_check']).optional(),
   ...TagFields,

@@ -174,6 +174,27 @@ onEveryDatabase('loyalty', (kind) => {
     expect((await shop.call('addLoyaltyPoints', { programId: elsewhere.programId, userId: user, purchaseId: paid.transactionId })).status).toBe(404)
   })
 
+  it('adds what is left of a purchase after a part refund, and what follows takes its share of that', async () => {
+    const user = newUser()
+    const paid = await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }])
+    const { transactionId: purchaseId, total } = paid
+    await shop.ok('refundPayment', { purchaseId, amount: Math.round(total * 100 - 2_000) / 100 })
+    const [points, stamps, cashback] = [await make(), await make({ type: 'stamps', stampsPerVisit: 2 }), await make({ type: 'cashback', cashbackPercent: 10 })]
+    const balances = () => Promise.all([points, stamps, cashback].map((p) => balanceOf(p.programId, user)))
+    expect(await add(points.programId, user, { purchaseId })).toMatchObject({ amount: 20, newBalance: 20 })
+    for (const program of [stamps, cashback]) await add(program.programId, user, { purchaseId })
+    expect(await balances()).toEqual([20, 2, 2])
+    await shop.ok('refundPayment', { purchaseId, amount: 5 })
+    expect(await balances()).toEqual([15, 2, 1.5])
+    await shop.ok('refundPayment', { purchaseId, amount: 15 })
+    expect(await balances()).toEqual([0, 0, 0])
+    // The same again is answered as before.
+    expect(await add(points.programId, user, { purchaseId })).toMatchObject({ amount: 20, newBalance: 0 })
+    const { programId } = await make({ type: 'stamps' })
+    expect((await shop.call('addLoyaltyPoints', { programId, userId: user, purchaseId })).body).toMatchObject({ reason: 'nothing_earned' })
+    await assertLedger()
+  })
+
   it('checks in by code once an hour, and at the store once a day', async () => {
     const user = newUser()
     const { programId, checkInCode } = await make({ type: 'stamps', earningMethods: ['qr_checkin', 'store_checkin'] })

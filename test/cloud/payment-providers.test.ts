@@ -164,6 +164,26 @@ for (const provider of PSP_NAMES) onEveryDatabase(`payments through ${provider}`
     expect(refundsOf(session)).toHaveLength(1)
   })
 
+  it('give back once what was made in silence, then given up, asked for again and refused', async () => {
+    const { transactionId, session } = await paid(2)
+    const refundStatus = async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus
+    store.psp.switches.hangAfterwards = true
+    await inSilence(refund(transactionId, { amount: 10 }))
+    await inSilence(refund(transactionId))
+    store.psp.release()
+    Object.assign(store.psp.switches, { hangAfterwards: false, status: 500 })
+    await store.wait('the end of the tries', async () => (await refundStatus()) === 'failed', 20 * 60_000)
+    store.psp.switches.status = 403
+    expect(await refund(transactionId)).toMatchObject({ status: 'SUCCESS', refundStatus: 'failed' })
+    await store.wait('the refusals', async () => (await store.cloud.db.database.reads.selectFrom('refund').select('state').where('purchase_id', '=', transactionId).execute()).every(({ state }) => state === 'failed'), 10_000)
+    store.psp.switches.status = undefined
+    for (let n = 0; (await refundStatus()) !== 'done' && n < 5; n++) {
+      await inSilence(store.call('refundPayment', { purchaseId: transactionId }))
+      for (let m = 0; m < 10; m++) await store.platform.advance(30_000)
+    }
+    expect([await refundStatus(), givenBack(session), refundsOf(session).length]).toEqual(['done', 9_980, 2])
+  })
+
   it('stand again when the bank sends a refund back later', async () => {
     const { transactionId, session } = await paid()
     expect(await refund(transactionId)).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })

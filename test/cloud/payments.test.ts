@@ -244,6 +244,37 @@ onEveryDatabase('payments', (kind) => {
     await database.write((db) => db.deleteFrom('agent').execute())
   })
 
+  it('ends a cancellation that parts have paid back already when the agents have taken the denial, or staff confirm', async () => {
+    const { database } = store.cloud.db
+    const gone = await paid()
+    const underWay = await paid()
+    const nowMs = store.platform.clock.wall()
+    const { tenant } = await database.reads.selectFrom('store').select('tenant').where('store_id', '=', store.storeId).executeTakeFirstOrThrow()
+    const agent = { agent_id: 'agt_1', tenant, store_id: store.storeId, name: 'Kasse', x: 'x', ledger_id: 'l', generation: 1, last_seq: 0, head_hash: '', deny_seq: 0, item_seq: 0, enrolled_ms: nowMs, last_seen_ms: nowMs, revoked_ms: null }
+    await database.write((db) => db.insertInto('agent').values(agent).execute())
+    const { operatorId: confirmedBy } = await store.ok('registerOperator', { storeId: store.storeId, name: 'Frau Petersen' })
+    await store.ok('refundPayment', { purchaseId: gone.transactionId, amount: 49.9 })
+    const cancelled = await store.ok('refundPayment', { purchaseId: gone.transactionId })
+    expect(cancelled).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending' })
+    expect(cancelled).not.toHaveProperty('refund')
+    store.psp.switches.status = 500
+    await store.ok('refundPayment', { purchaseId: underWay.transactionId, amount: 49.9 })
+    expect(await store.ok('refundPayment', { purchaseId: underWay.transactionId, confirmedBy })).toMatchObject({ refundStatus: 'pending', refund: { status: 'pending' } })
+    store.psp.switches.status = undefined
+    await store.wait('the part', async () => refundsOf(await store.sessionOf(underWay.transactionId)).length > 0, 10_000)
+    await store.platform.advance(60_000)
+    for (const { transactionId } of [gone, underWay]) expect((await store.ok('fetchPurchase', { transactionId })).refundStatus).toBe('pending')
+    expect(await store.ok('refundPayment', { purchaseId: gone.transactionId, confirmedBy })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
+    await database.write((db) => db.updateTable('agent').set({ deny_seq: 1_000 }).where('agent_id', '=', 'agt_1').execute())
+    await store.wait('the agent', async () => (await store.ok('fetchPurchase', { transactionId: underWay.transactionId })).refundStatus === 'done', 10_000)
+    for (const { transactionId } of [gone, underWay]) {
+      expect((await store.call('refundPayment', { purchaseId: transactionId })).body).toMatchObject({ reason: 'already_refunded' })
+      expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
+      expect(await events('payment.refunded', transactionId)).toHaveLength(1)
+    }
+    await database.write((db) => db.deleteFrom('agent').execute())
+  })
+
   it('refunds a part: lines or an amount, never more than was paid', async () => {
     const started = await paid(3)
     const { transactionId } = started

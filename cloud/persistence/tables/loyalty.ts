@@ -54,4 +54,6 @@ export interface LoyaltyEntryRow {
   month: string
   at_ms: number
   expires_ms: number | null
+  /** Cents that the customer still paid for when this was earned, where some of it had gone back; null: the total. */
+  earned_on_cent: number | null
 }

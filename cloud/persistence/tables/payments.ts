@@ -52,7 +52,7 @@ export interface RefundRow {
   reason: string | null
   /** `held` while authorizations may still be used, then `due` until the provider has taken it. */
   state: 'held' | 'due' | 'done' | 'failed'
-  /** A failed one that the provider may have carried out all the same: only its own id may ask again. */
+  /** One that failed though the provider may have carried it out, also while it is tried again: only its own id may ask. */
   in_doubt: number
   attempts: number
   due_ms: number | null
