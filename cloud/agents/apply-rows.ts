@@ -104,7 +104,9 @@ export function unappliedSubject(agent: AgentRow, { evidence }: JournalBody): st
   return evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
 }
 
+const UNKNOWN = 'an agent reported something that is not known here'
+
 /** People should look at what was kept and could not be applied. */
-export async function raiseUnapplied(scope: EventScope, agent: AgentRow, body: JournalBody, detail = 'an agent reported something that is not known here'): Promise<void> {
+export async function raiseUnapplied(scope: EventScope, agent: AgentRow, body: JournalBody, detail = UNKNOWN): Promise<void> {
   await raiseException(scope, { storeId: agent.store_id, kind: 'unapplied', subject: unappliedSubject(agent, body), detail })
 }

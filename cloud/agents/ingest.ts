@@ -2,7 +2,7 @@ import { CLOUD_AUDIENCE, SealedBatchClaims, type AckClaims } from '../../policy/
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { VerificationKey } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
-import { rowHash } from '../../policy/journal.ts'
+import { rowHash, type SealedRow } from '../../policy/journal.ts'
 import type { AgentCaller } from '../operations/caller.ts'
 import { Failure, invalid, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
@@ -32,10 +32,12 @@ export async function ingestBatch(call: Call, caller: AgentCaller, batch: string
   if (claims.seqFrom > agent.last_seq + 1 && !(await isLostForGood(call, agent, claims))) return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
   const texts = await checkChain(call, agent, claims)
 
-  const fresh = claims.events.flatMap((row, i) => (row.seq > agent.last_seq ? [{ row, text: texts[i] as string, ...readRow(row.body) }] : []))
+  const isNew = ({ seq }: SealedRow) => seq > agent.last_seq
+  const fresh = claims.events.flatMap((row, i) => (isNew(row) ? [{ row, text: texts[i] as string, ...readRow(row.body) }] : []))
   const applied = await applyRows(call, agent, fresh.map(({ body }) => body))
+  const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   for (const { row, body, fault } of fresh) {
-    if (fault !== undefined) await raiseUnapplied({ db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }, agent, body, `row ${row.seq} of an agent cannot be read: ${fault}`)
+    if (fault !== undefined) await raiseUnapplied(scope, agent, body, `row ${row.seq} of an agent cannot be read: ${fault}`)
   }
   const rows = fresh.map(({ row, text, fault }, i) => ({
     ledger_id: agent.ledger_id,

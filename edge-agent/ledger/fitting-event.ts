@@ -46,7 +46,8 @@ function faultsOf(event: object): string[] {
   return [...new Set(fields)]
 }
 
-function wordAbout({ type, occurredAt, storeId, deviceId, reason, eventId }: ProtectionEvent, given: object, leftOut: readonly string[], wordId: string): ProtectionEvent {
+function wordAbout(event: ProtectionEvent, given: object, leftOut: readonly string[], wordId: string): ProtectionEvent {
+  const { type, occurredAt, storeId, deviceId, reason, eventId } = event
   const what = leftOut.map((field) => `${field.slice(0, 40)} (${shown((given as Record<string, unknown>)[field])})`).join(', ')
   return {
     type: 'protection.exception.raised',

@@ -114,7 +114,8 @@ export function connect(parts: ConnectionParts): Connection {
     log,
   })
   const time = timeQuestions({ platform, http, trust, log, onRefused: parts.onRefused })
-  const renewal = keyRenewal({ agentId, key: parts.key, session, marks: parts.ledger, random: platform.random, nowMs, log, onRefused: parts.onRefused })
+  const { key, ledger: marks, onRefused } = parts
+  const renewal = keyRenewal({ agentId, key, session, marks, random: platform.random, nowMs, log, onRefused })
   const broker = brokerLine({
     platform,
     identity,

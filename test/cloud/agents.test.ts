@@ -274,7 +274,7 @@ onEveryDatabase('agents', (kind) => {
       const retry = () => database.write((db) => retryUnapplied({ db, services: gate.cloud.cloud.services, nowMs: Date.now(), emit: () => undefined, afterCommit: () => undefined }, agent.agentId))
       expect(await retry()).toBe(0)
       // A release that knows the field, so to speak.
-      const { colour: _, ...event } = rows[1]?.body.event as Json
+      const { colour: _, ...event } = (rows[1]?.body.event ?? {}) as Json
       await database.write((db) => db.updateTable('journal_row').set({ body: JSON.stringify({ ...rows[1]?.body, event }) }).where('agent_id', '=', agent.agentId).where('seq', '=', rows[1]?.seq ?? 0).execute())
       expect(await retry()).toBe(1)
       expect(await about('red-unread')).toEqual([])

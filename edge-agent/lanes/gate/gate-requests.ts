@@ -58,7 +58,8 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
   /** The same receipt again before anybody went through: the same redemption, shown once more. */
   function secondLook({ deviceId, action, receipt, identifiers }: AuthorizeRequest): AuthorizeAnswer | undefined {
     const last = opened.get(deviceId)
-    const isSame = last !== undefined && last.answer.action === action && receipt !== undefined && receiptTextIn(receipt) === last.text && !namesTag(identifiers)
+    if (last === undefined || receipt === undefined || namesTag(identifiers)) return undefined
+    const isSame = last.answer.action === action && receiptTextIn(receipt) === last.text
     if (!isSame || platform.clock.elapsed() - last.atMs > SECOND_LOOK_MS) return undefined
     signal(deviceId, { kind: 'release' })
     signal(deviceId, { kind: 'signal', signal: 'green', seconds: 4 })
@@ -78,7 +79,8 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
    */
   function remember({ deviceId, receipt, identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): void {
     if (!answer.authorized || answer.outcome !== 'confirmed' || receipt === undefined || namesTag(identifiers)) return
-    if (parts.wiring.hasPassageSensor(deviceId)) opened.set(deviceId, { text: receiptTextIn(receipt), answer, atMs: platform.clock.elapsed() })
+    if (!parts.wiring.hasPassageSensor(deviceId)) return
+    opened.set(deviceId, { text: receiptTextIn(receipt), answer, atMs: platform.clock.elapsed() })
   }
 
   async function recordAlarm(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
