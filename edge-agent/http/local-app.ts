@@ -36,7 +36,7 @@ const AuthorizeBody = z.strictObject({
   scanSource: z.enum(SCAN_SOURCES).optional(),
 })
 const HomeBody = z.strictObject({ question: z.string().max(8_192) })
-const ScanBody = z.strictObject({ deviceId: Id, text: z.string().min(1).max(4_096) })
+const ScanBody = z.strictObject({ deviceId: Id, text: z.string().min(1).max(4_096), byHand: z.boolean().optional() })
 const OperatorBody = z.union([
   z.strictObject({ badge: z.string().min(1).max(200), deviceId: Id.optional() }),
   z.strictObject({ operatorId: Id, pin: z.string().regex(/^\d{4,12}$/), deviceId: Id.optional() }),
@@ -118,7 +118,8 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   app.post('/v1/scan', async (c) => {
     const body = await read(c, ScanBody)
     if (body instanceof Response) return body
-    return c.json(await agent.lanes.scan(body.deviceId, body.text, operatorOf(c)?.operatorId))
+    const { deviceId, text, byHand } = body
+    return c.json(await agent.lanes.scan(deviceId, text, { operatorId: operatorOf(c)?.operatorId, byHand }))
   })
 
   app.post('/v1/operator', async (c) => {
@@ -134,7 +135,7 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   /** Who stands at a device: a page that lost the agent looks again. */
   app.get('/v1/operator', (c) => {
     const deviceId = c.req.query('deviceId')
-    return c.json({ name: (deviceId === undefined ? operatorOf(c)?.name : agent.lanes.operatorAt(deviceId)) ?? null })
+    return c.json({ name: (deviceId === undefined ? agent.operators.look(c.req.header('x-untag-operator'))?.name : agent.lanes.operatorAt(deviceId)) ?? null })
   })
   app.delete('/v1/operator', (c) => {
     const session = c.req.header('x-untag-operator')

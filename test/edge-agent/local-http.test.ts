@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { operatorSessions } from '../../edge-agent/lanes/operators.ts'
 import { badgeText, newBadgeVerifier, newPinVerifier } from '../../policy/verifiers.ts'
 import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
@@ -133,6 +133,45 @@ describe('the agent’s local HTTP', () => {
     const metrics = (await store.local('/metrics')).body as string
     expect(metrics).toContain('# TYPE untag_queue_depth gauge')
     expect(metrics).toMatch(/untag_device_state\{device="dev_[0-9A-Z]+",state="ready"\} 1/)
+  })
+})
+
+describe('who stays signed in', () => {
+  let store: TestStore
+  afterEach(() => store.stop())
+
+  async function signedIn(): Promise<{ deviceId: string; session: string; receipt: string; name: () => string | undefined }> {
+    store = await openStore()
+    const { operatorId } = await store.drive(store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }))
+    await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
+    const deviceId = store.shop.devices.pos_deactivator
+    const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '4711', deviceId } })
+    const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+    return { deviceId, session: body.session, receipt, name: () => store.agent.lanes.operatorAt(deviceId) }
+  }
+
+  it('nobody by what shoppers scan, or by who looks, for over 15 minutes', async () => {
+    const { deviceId, session, receipt, name } = await signedIn()
+    for (let minutes = 0; minutes < 20; minutes += 4) {
+      expect(name()).toBe(minutes < 16 ? 'Frau Petersen' : undefined)
+      store.world.sleep(4 * 60_000)
+      await store.local('/v1/operator', { headers: { 'x-untag-operator': session } })
+      await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' } })
+      await store.drive(store.scanners.station.scan(receipt))
+    }
+    expect(name()).toBeUndefined()
+  })
+
+  it.each<[string, (deviceId: string, session: string) => [string, Json]]>([
+    ['presses a button at the page', (deviceId) => ['/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF', byHand: true } }]],
+    ['asks under the session', (deviceId, session) => ['/v1/authorize', { method: 'POST', body: { deviceId, protectionAction: 'deactivate_label', epc: 'AAAA' }, headers: { 'x-untag-operator': session } }]],
+  ])('whoever %s', async (_name, act) => {
+    const { deviceId, session, name } = await signedIn()
+    for (let minutes = 0; minutes < 40; minutes += 10) {
+      store.world.sleep(10 * 60_000)
+      expect((await store.local(...act(deviceId, session))).status).toBe(200)
+      expect(name()).toBe('Frau Petersen')
+    }
   })
 })
 
