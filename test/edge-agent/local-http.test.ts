@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { localApp } from '../../edge-agent/http/local-app.ts'
 import { operatorSessions } from '../../edge-agent/lanes/operators.ts'
 import { badgeText, newBadgeVerifier, newPinVerifier } from '../../policy/verifiers.ts'
 import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
@@ -133,6 +135,74 @@ describe('the agent’s local HTTP', () => {
     const metrics = (await store.local('/metrics')).body as string
     expect(metrics).toContain('# TYPE untag_queue_depth gauge')
     expect(metrics).toMatch(/untag_device_state\{device="dev_[0-9A-Z]+",state="ready"\} 1/)
+  })
+})
+
+describe('an agent that requires pairing', () => {
+  const CREDENTIAL = `untag_pair_${'x'.repeat(32)}`
+  let store: TestStore
+  let deviceId: string
+  let operator: Json
+  beforeAll(async () => {
+    store = await openStore()
+    ;(store.agent.config as { requirePairing: boolean }).requirePairing = true
+    store.agent.ledger.marks.pair(createHash('sha256').update(CREDENTIAL).digest('base64url'), 'a test', 0)
+    deviceId = store.shop.devices.pos_deactivator
+    operator = await store.drive(store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }))
+    await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
+  })
+  afterAll(() => store.stop())
+
+  const CALLS: [string, string, () => Json | undefined][] = [
+    ['POST', '/v1/authorize', () => ({ deviceId, protectionAction: 'verify_item_status', epc: 'AAAA' })],
+    ['POST', '/v1/scan', () => ({ deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' })],
+    ['POST', '/v1/operator', () => ({ operatorId: operator.operatorId, pin: '4711' })],
+    ['GET', '/v1/operator?deviceId=dev_a', () => undefined],
+    ['DELETE', '/v1/operator?deviceId=dev_a', () => undefined],
+    ['GET', '/v1/operators', () => undefined],
+    ['GET', '/v1/status', () => undefined],
+    ['POST', '/v1/setup/check', () => ({ deviceId })],
+    ['GET', '/setup', () => undefined],
+    ['GET', '/station', () => undefined],
+    ['GET', '/gate', () => undefined],
+  ]
+  const call = ([method, path, body]: (typeof CALLS)[number], headers: Record<string, string> = {}) => store.local(path, { method, headers, ...(body() && { body: body() }) })
+
+  it.each(CALLS)('%s %s takes a credential and nothing less', async (...one) => {
+    expect((await call(one)).status).toBe(401)
+    expect((await call(one, { authorization: 'Bearer untag_pair_yyyyyyyyyyyyyyyyyyyyyyyy' })).status).toBe(401)
+    expect((await call(one, { 'x-untag-operator': 'made up' })).status).toBe(401)
+    expect((await call(one, { authorization: `Bearer ${CREDENTIAL}` })).status).toBe(200)
+  })
+
+  it('opens no gate and no lock for a scan of anybody, and tells nobody what happens', async () => {
+    const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+    expect((await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: receipt } })).status).toBe(401)
+    expect((await store.local('/v1/events')).status).toBe(401)
+    expect(store.pulses('station')).toBe(0)
+    for (const path of ['/healthz', '/readyz', '/metrics']) expect((await store.local(path)).status).toBe(200)
+  })
+
+  it('lets an operator’s session through, which only who is paired can open', async () => {
+    const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId: operator.operatorId, pin: '4711' }, headers: { authorization: `Bearer ${CREDENTIAL}` } })
+    for (const one of CALLS.slice(0, 2)) expect((await call(one, { 'x-untag-operator': body.session })).status).toBe(200)
+  })
+
+  it('gives the browser of a page a cookie for the credential that was pasted there', async () => {
+    const app = localApp(store.agent, { hosts: () => ['kasse'], log: { info: () => undefined, warn: () => undefined, error: () => undefined } })
+    const ask = (path: string, init: Json = {}) => store.drive(Promise.resolve(app.request(path, { ...init, headers: { host: 'kasse', ...init.headers } })))
+    const pair = (credential: string) => {
+      const body = JSON.stringify({ credential })
+      return ask('/v1/pair', { method: 'POST', body, headers: { 'content-type': 'application/json', 'content-length': String(body.length) } })
+    }
+    expect((await pair('untag_pair_yyyyyyyyyyyyyyyyyyyyyyyy')).status).toBe(401)
+    expect(await (await ask('/station')).text()).toContain('data-slot="pair"')
+    const paired = await pair(` ${CREDENTIAL}\n`)
+    expect(paired.status).toBe(200)
+    const cookie = paired.headers.get('set-cookie') ?? ''
+    expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Strict$/)
+    const headers = { cookie: cookie.split(';')[0] }
+    for (const path of ['/station', '/setup', '/v1/status', '/v1/operators']) expect((await ask(path, { headers })).status).toBe(200)
   })
 })
 
