@@ -5,7 +5,7 @@ import { DeviceEntry } from '../device-drivers/drivers/registry.ts'
 /** The agent's configuration file (contracts §6). The agent never writes it unless asked. */
 export interface AgentConfig {
   readonly devices: readonly DeviceEntry[]
-  /** Programs on this machine, too, need a pairing credential for `POST /v1/authorize`. */
+  /** Programs on this machine, and the browser that shows the pages, too, need a pairing credential for all of `/v1` and the pages. */
   readonly requirePairing: boolean
   /** Further names by which browsers may call this agent, such as `kasse1.local:8090`. */
   readonly hosts: readonly string[]

@@ -1,4 +1,5 @@
 import type { Cancel, Timers } from '../policy/platform.ts'
+import { LedgerFull } from './ledger/commit.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { Log } from './log.ts'
 import type { AgentClock } from './trust/clock.ts'
@@ -12,6 +13,10 @@ const HOUSEKEEPING_MS = 600_000
 /** Keeps the ledger small, again and again, until it is cancelled. */
 export function keepTidy({ ledger, clock, timers, log, onLook }: { ledger: Ledger; clock: AgentClock; timers: Timers; log: Log; onLook(nowMs: number): void }): Cancel {
   let cancel: Cancel = () => undefined
+  const tell = (error: unknown) => {
+    if (error instanceof LedgerFull) log.warn({}, 'the disk is full: the ledger is tidied when there is room')
+    else log.error({ err: error }, 'the ledger could not be tidied')
+  }
   const schedule = () => {
     cancel = timers.after(HOUSEKEEPING_MS, () => {
       const { nowMs: now, trust } = clock.now()
@@ -22,7 +27,7 @@ export function keepTidy({ ledger, clock, timers, log, onLook }: { ledger: Ledge
       }
       if (trust !== 'none') onLook(now)
       // What is forgotten is refused from then on: a battery's clock that is a day ahead would refuse everything for a day.
-      if (trust === 'signed') ledger.commits.durably(prune).catch((error: unknown) => log.error({ err: error }, 'the ledger could not be tidied'))
+      if (trust === 'signed') ledger.commits.durably(prune).catch(tell)
       schedule()
     })
   }

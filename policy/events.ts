@@ -23,8 +23,13 @@ export const PROTECTION_EVENT_TYPES = [
 ] as const
 export type ProtectionEventType = (typeof PROTECTION_EVENT_TYPES)[number]
 
-const Id = z.string().min(1).max(128)
-const Text = z.string().max(300)
+/** PostgreSQL keeps no NUL, and no half of a character comes back as it was. */
+const isKeepable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
+const UNKEEPABLE = 'holds a NUL or half a character'
+const Id = z.string().min(1).max(128).refine(isKeepable, UNKEEPABLE)
+const Text = z.string().max(300).refine(isKeepable, UNKEEPABLE)
+/** A word for what went wrong. */
+const Word = z.string().max(60).refine(isKeepable, UNKEEPABLE)
 
 /** One `protection.*` event, in the specification's field names. Identifiers are upper-case hex; never anything about a customer. */
 export const ProtectionEvent = z.strictObject({
@@ -56,7 +61,7 @@ export const ProtectionEvent = z.strictObject({
   authorizationState: z.enum(AUTHORIZATION_STATES).optional(),
   replayProtectedNonce: Id.optional(),
   /** Of a denial: one of the deny reasons; of a failure or an exception: a word for what went wrong. */
-  reason: z.union([z.enum(DENY_REASONS), z.string().max(60)]).optional(),
+  reason: z.union([z.enum(DENY_REASONS), Word]).optional(),
   /** Decided with no working connection to the cloud. */
   offline: z.boolean().optional(),
   outcome: z.enum(OUTCOMES).optional(),

@@ -53,6 +53,10 @@ export const JournalRow = z.strictObject({
 })
 export type JournalRow = z.infer<typeof JournalRow>
 
+/** A row of which only the place in its chain is known yet: what it says may be of a newer release, or of a device that tells nonsense. */
+export const SealedRow = z.strictObject({ ...JournalRow.shape, body: z.record(z.string(), z.unknown()) })
+export type SealedRow = z.infer<typeof SealedRow>
+
 /** The hash before the first row of a ledger. */
 export function genesisHash(ledgerId: string, generation: number): string {
   return hash('sha256', `untag/ledger/1\0${ledgerId}\0${generation}`, 'base64url')

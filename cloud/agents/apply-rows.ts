@@ -104,6 +104,9 @@ export function unappliedSubject(agent: AgentRow, { evidence }: JournalBody): st
   return evidence && 'redemptionId' in evidence ? evidence.redemptionId : (evidence?.nonce ?? agent.agent_id)
 }
 
-async function raiseUnapplied(scope: EventScope, agent: AgentRow, body: JournalBody): Promise<void> {
-  await raiseException(scope, { storeId: agent.store_id, kind: 'unapplied', subject: unappliedSubject(agent, body), detail: 'an agent reported something that is not known here' })
+const UNKNOWN = 'an agent reported something that is not known here'
+
+/** People should look at what was kept and could not be applied. */
+export async function raiseUnapplied(scope: EventScope, agent: AgentRow, body: JournalBody, detail = UNKNOWN): Promise<void> {
+  await raiseException(scope, { storeId: agent.store_id, kind: 'unapplied', subject: unappliedSubject(agent, body), detail })
 }

@@ -1,8 +1,8 @@
-import { CLOUD_AUDIENCE, EventBatchClaims, type AckClaims } from '../../policy/documents/agent-messages.ts'
+import { CLOUD_AUDIENCE, SealedBatchClaims, type AckClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { VerificationKey } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
-import { rowHash } from '../../policy/journal.ts'
+import { rowHash, type SealedRow } from '../../policy/journal.ts'
 import type { AgentCaller } from '../operations/caller.ts'
 import { Failure, invalid, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
@@ -13,9 +13,10 @@ import { prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import { raiseException } from '../protection/exceptions.ts'
 import { endMoves } from '../protection/move-device.ts'
-import { applyRows } from './apply-rows.ts'
+import { applyRows, raiseUnapplied } from './apply-rows.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
 import { forkSubject, noteFork } from './agent-queries.ts'
+import { readRow } from './read-row.ts'
 import { findAgent } from './sessions.ts'
 
 /**
@@ -31,21 +32,26 @@ export async function ingestBatch(call: Call, caller: AgentCaller, batch: string
   if (claims.seqFrom > agent.last_seq + 1 && !(await isLostForGood(call, agent, claims))) return { accepted: 0, duplicates: 0, ack: acknowledge(call, agent) }
   const texts = await checkChain(call, agent, claims)
 
-  const fresh = claims.events.flatMap((row, i) => (row.seq > agent.last_seq ? [{ row, text: texts[i] as string }] : []))
-  const applied = await applyRows(call, agent, fresh.map(({ row }) => row.body))
-  const rows = fresh.map(({ row, text }, i) => ({
+  const isNew = ({ seq }: SealedRow) => seq > agent.last_seq
+  const fresh = claims.events.flatMap((row, i) => (isNew(row) ? [{ row, text: texts[i] as string, ...readRow(row.body) }] : []))
+  const applied = await applyRows(call, agent, fresh.map(({ body }) => body))
+  const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
+  for (const { row, body, fault } of fresh) {
+    if (fault !== undefined) await raiseUnapplied(scope, agent, body, `row ${row.seq} of an agent cannot be read: ${fault}`)
+  }
+  const rows = fresh.map(({ row, text, fault }, i) => ({
     ledger_id: agent.ledger_id,
     generation: agent.generation,
     seq: row.seq,
     agent_id: agent.agent_id,
     hash: row.hash,
     body: text,
-    applied: applied[i] ? 1 : 0,
+    applied: applied[i] && fault === undefined ? 1 : 0,
     received_ms: call.nowMs,
   }))
   for (const chunk of inChunks(rows)) await insertRows(call.db, chunk)
   // A device on its way to another agent may have waited for this.
-  if (fresh.some(({ row }) => row.body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
+  if (fresh.some(({ body }) => body.evidence?.kind === 'void')) await endMoves(call, agent.store_id)
   const last = fresh.at(-1)?.row
   const head = last ? { last_seq: last.seq, head_hash: last.hash } : { last_seq: agent.last_seq, head_hash: agent.head_hash }
   await writeHead(call.db, { agentId: agent.agent_id, seq: head.last_seq, hash: head.head_hash, nowMs: call.nowMs })
@@ -56,7 +62,7 @@ export async function ingestBatch(call: Call, caller: AgentCaller, batch: string
  * After a restore the agent may have forgotten, by its age, what the cloud had acknowledged and lost. Its own word of what is the
  * oldest that it has decides: batches that only arrive in another order leave no hole.
  */
-async function isLostForGood(call: Call, agent: AgentRow, { seqFrom, resync }: EventBatchClaims): Promise<boolean> {
+async function isLostForGood(call: Call, agent: AgentRow, { seqFrom, resync }: SealedBatchClaims): Promise<boolean> {
   const { authority, platform } = call.services
   if (agent.resync === null || resync?.cloudGeneration !== authority.cloudGeneration || resync.oldest !== seqFrom) return false
   const scope = { db: call.db, tenant: agent.tenant, platform, nowMs: call.nowMs }
@@ -70,15 +76,15 @@ const writeHead = prepared((db, p: { agentId: string; seq: number; hash: string;
   db.updateTable('agent').set({ last_seq: p.seq, head_hash: p.hash, last_seen_ms: p.nowMs }).where('agent_id', '=', p.agentId),
 )
 
-function openBatch(agent: AgentRow, batch: string): { claims: EventBatchClaims; key: VerificationKey } {
+function openBatch(agent: AgentRow, batch: string): { claims: SealedBatchClaims; key: VerificationKey } {
   const keys = agentKeys(agent)
   // An agent's clock may be behind after a long time alone: its times are judged row by row, not here.
-  const opened = openDocument<EventBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
+  const opened = openDocument<SealedBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
   if (!opened.ok) throw invalid('batch', `is refused: ${opened.fault} (${opened.detail})`, opened.fault)
-  const claims = EventBatchClaims.safeParse(opened.claims)
+  const claims = SealedBatchClaims.safeParse(opened.claims)
   if (!claims.success) throw invalid('batch', `has a wrong claim: ${claims.error.issues[0]?.path.join('.')} ${claims.error.issues[0]?.message}`, 'claims_invalid')
   // The claims as they were signed: the check may put their fields into another order, and the hashes are over their text.
-  const data = opened.claims as EventBatchClaims
+  const data = opened.claims as SealedBatchClaims
   if (data.iss !== agent.agent_id || data.ledger !== agent.ledger_id) throw invalid('batch', 'is of another ledger', 'wrong_ledger')
   if (data.generation !== agent.generation) throw precondition('ledger_generation', `the ledger is at generation ${agent.generation}`)
   const numbered = data.events.every((row, i) => row.seq === data.seqFrom + i) && data.seqTo === data.seqFrom + data.events.length - 1
@@ -87,7 +93,7 @@ function openBatch(agent: AgentRow, batch: string): { claims: EventBatchClaims; 
 }
 
 /** The rows chain on to what is known. The same number with another hash is a second copy of the ledger. Answers the bodies as they were hashed. */
-async function checkChain(call: Call, agent: AgentRow, claims: EventBatchClaims): Promise<string[]> {
+async function checkChain(call: Call, agent: AgentRow, claims: SealedBatchClaims): Promise<string[]> {
   const texts: string[] = []
   let previous = claims.after
   for (const { seq, hash, body } of claims.events) {

@@ -1,19 +1,24 @@
-import type { JournalBody } from '../../policy/journal.ts'
 import { newId } from '../../policy/ids.ts'
+import type { JournalBody } from '../../policy/journal.ts'
 import { systemCaller, type Tenant } from '../operations/caller.ts'
 import { oneByOne } from '../operations/one-by-one.ts'
 import type { Services } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
 import type { Database, Db } from '../persistence/database.ts'
+import type { JournalRowRow } from '../persistence/tables/protection.ts'
 import { reportProtectionEvents } from '../protection/event-operations.ts'
 import { acknowledgeAbout, WITHDRAWN } from '../protection/exceptions.ts'
 import { applyRows, unappliedSubject, type IngestCall } from './apply-rows.ts'
+import { readRow } from './read-row.ts'
 import { findAgent } from './sessions.ts'
 
 /** After so long nothing will make it known any more, ms. */
 const RETRY_FOR_MS = 30 * 86_400_000
 /** Rows of one agent that one look tries again. */
 const RETRY_LIMIT = 500
+/** Rows that it looks at for that, a page at a time: what cannot be read must not stand before what can. */
+const PAGE = 500
+const PAGES_LIMIT = 20
 
 /** Tries again what agents reported and nobody could apply: a newer release may know what it is about. */
 export function retryAllUnapplied(database: Database, services: Services): Promise<void> {
@@ -60,19 +65,8 @@ export async function retryUnapplied(call: IngestCall, agentId: string): Promise
   const { db, nowMs } = call
   const agent = await findAgent(db, agentId)
   if (!agent) return 0
-  const rows = await db
-    .selectFrom('journal_row')
-    .selectAll()
-    .where('agent_id', '=', agentId)
-    .where('applied', '=', 0)
-    .where('received_ms', '>=', nowMs - RETRY_FOR_MS)
-    .orderBy('generation')
-    .orderBy('seq')
-    .limit(RETRY_LIMIT)
-    .execute()
   let applied = 0
-  for (const row of rows) {
-    const body = JSON.parse(row.body) as JournalBody
+  for (const { row, body } of await readableRows(db, agentId, nowMs - RETRY_FOR_MS)) {
     const [isApplied] = await applyRows(call, agent, [body])
     if (!isApplied) continue
     applied++
@@ -80,4 +74,31 @@ export async function retryUnapplied(call: IngestCall, agentId: string): Promise
     await acknowledgeAbout(db, { storeId: agent.store_id, kind: 'unapplied', subject: unappliedSubject(agent, body), by: WITHDRAWN, atMs: nowMs })
   }
   return applied
+}
+
+/** Of the agent's unapplied rows the first that this release can read. */
+async function readableRows(db: Db, agentId: string, sinceMs: number): Promise<{ row: JournalRowRow; body: JournalBody }[]> {
+  const readable: { row: JournalRowRow; body: JournalBody }[] = []
+  let last = { generation: 0, seq: 0 }
+  for (let page = 0; page < PAGES_LIMIT && readable.length < RETRY_LIMIT; page++) {
+    const { generation, seq } = last
+    const rows = await db
+      .selectFrom('journal_row')
+      .selectAll()
+      .where('agent_id', '=', agentId)
+      .where('applied', '=', 0)
+      .where('received_ms', '>=', sinceMs)
+      .where((eb) => eb.or([eb('generation', '>', generation), eb.and([eb('generation', '=', generation), eb('seq', '>', seq)])]))
+      .orderBy('generation')
+      .orderBy('seq')
+      .limit(PAGE)
+      .execute()
+    for (const row of rows) {
+      const { body, fault } = readRow(JSON.parse(row.body))
+      if (fault === undefined) readable.push({ row, body })
+    }
+    last = rows.at(-1) ?? last
+    if (rows.length < PAGE) break
+  }
+  return readable.slice(0, RETRY_LIMIT)
 }

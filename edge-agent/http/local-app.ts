@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Hono, type Context } from 'hono'
+import { getCookie, setCookie } from 'hono/cookie'
 import { streamSSE } from 'hono/streaming'
 import { z } from 'zod'
 import type { PushPort } from '../../device-drivers/transports/push-port.ts'
@@ -21,6 +22,10 @@ import { setupRoutes } from './setup-routes.ts'
 const BODY_LIMIT = 16 * 1024
 /** Questions to the home from one address that turned out to be none. */
 const REFUSED_QUESTIONS = { perSecond: 5, burst: 50 }
+/** Who asks here proves it by what is asked: other agents by their signature, a browser by the credential that was pasted into its page. */
+const OPEN: ReadonlySet<string> = new Set(['/v1/home/redeem', '/v1/pair'])
+/** As long as browsers keep a cookie, s. */
+const COOKIE_LIFE = 400 * 86_400
 
 const Id = z.string().min(1).max(128)
 const AuthorizeBody = z.strictObject({
@@ -35,8 +40,9 @@ const AuthorizeBody = z.strictObject({
   itemLineId: z.string().max(128).optional(),
   scanSource: z.enum(SCAN_SOURCES).optional(),
 })
+const PairBody = z.strictObject({ credential: z.string().trim().max(200) })
 const HomeBody = z.strictObject({ question: z.string().max(8_192) })
-const ScanBody = z.strictObject({ deviceId: Id, text: z.string().min(1).max(4_096) })
+const ScanBody = z.strictObject({ deviceId: Id, text: z.string().min(1).max(4_096), byHand: z.boolean().optional() })
 const OperatorBody = z.union([
   z.strictObject({ badge: z.string().min(1).max(200), deviceId: Id.optional() }),
   z.strictObject({ operatorId: Id, pin: z.string().regex(/^\d{4,12}$/), deviceId: Id.optional() }),
@@ -53,6 +59,8 @@ export interface LocalAppOptions {
 /** The agent's own HTTP API and pages (contracts §6). */
 export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions): Hono {
   const app = new Hono()
+  // Browsers keep one jar for all ports of a machine, and there may be several agents on it.
+  const cookieName = `untag_${agent.identity.agentId}`
   const strangers = askingLimit(agent.platform.clock, REFUSED_QUESTIONS)
 
   app.use('*', async (c, next) => {
@@ -65,8 +73,7 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     return next()
   })
   app.use('/v1/*', async (c, next) => {
-    // Other agents of the store prove who they are by their signature.
-    if (c.req.path !== '/v1/home/redeem' && !isLoopback(c) && !isPaired(c)) return fail(c, 401, 'unauthenticated', 'pair this program first: untag edge pair')
+    if (!OPEN.has(c.req.path) && !mayUse(c)) return fail(c, 401, 'unauthenticated', 'pair this program first: untag edge pair')
     return next()
   })
   app.onError((error, c) => {
@@ -78,10 +85,9 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   app.notFound((c) => fail(c, 404, 'not-found', 'there is nothing at this address'))
 
   app.post('/v1/authorize', async (c) => {
-    const operator = operatorOf(c)
-    if (agent.config.requirePairing && !operator && !isPaired(c)) return fail(c, 401, 'unauthenticated', 'pair this program first: untag edge pair')
     const body = await read(c, AuthorizeBody)
     if (body instanceof Response) return body
+    const operator = agent.operators.find(sessionOf(c))
     const { deviceId, protectionAction, token, receipt, scan, scanSource } = body
     const { epc: scannedEpc, ...presented } = presentedAs(token, receipt, scan)
     const normal = normaliseIdentifiers({ epc: body.epc ?? scannedEpc, tagUid: body.tagUid, tagId: body.tagId, itemLineId: body.itemLineId })
@@ -118,7 +124,17 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   app.post('/v1/scan', async (c) => {
     const body = await read(c, ScanBody)
     if (body instanceof Response) return body
-    return c.json(await agent.lanes.scan(body.deviceId, body.text, operatorOf(c)?.operatorId))
+    const { deviceId, text, byHand } = body
+    return c.json(await agent.lanes.scan(deviceId, text, { operatorId: agent.operators.find(sessionOf(c))?.operatorId, byHand }))
+  })
+
+  /** The browser of a page keeps the credential where no script reads it. */
+  app.post('/v1/pair', async (c) => {
+    const body = await read(c, PairBody)
+    if (body instanceof Response) return body
+    if (!isCredential(body.credential)) return fail(c, 401, 'unauthenticated', 'this is no credential of this agent: untag edge pair')
+    setCookie(c, cookieName, body.credential, { path: '/', httpOnly: true, sameSite: 'Strict', maxAge: COOKIE_LIFE })
+    return c.json({ success: true })
   })
 
   app.post('/v1/operator', async (c) => {
@@ -134,10 +150,10 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   /** Who stands at a device: a page that lost the agent looks again. */
   app.get('/v1/operator', (c) => {
     const deviceId = c.req.query('deviceId')
-    return c.json({ name: (deviceId === undefined ? operatorOf(c)?.name : agent.lanes.operatorAt(deviceId)) ?? null })
+    return c.json({ name: (deviceId === undefined ? agent.operators.look(sessionOf(c))?.name : agent.lanes.operatorAt(deviceId)) ?? null })
   })
   app.delete('/v1/operator', (c) => {
-    const session = c.req.header('x-untag-operator')
+    const session = sessionOf(c)
     if (session) agent.operators.close(session)
     const deviceId = c.req.query('deviceId')
     if (deviceId) agent.lanes.leave(deviceId)
@@ -172,15 +188,25 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   app.get('/metrics', (c) => c.body(metricsText(agent.status(), agent.counters, agent.gates.counts()), 200, { 'content-type': 'text/plain; version=0.0.4' }))
   if (pushes) ingestRoutes(app, { devices: agent.config.devices, port: pushes, platform: agent.platform, log })
   setupRoutes(app, agent, { isLoopback, read, fail })
-  pageRoutes(app, agent, { mayUse: (c) => isLoopback(c) || isPaired(c), isLoopback })
+  pageRoutes(app, agent, { mayUse, isLoopback })
 
-  function isPaired(c: Context): boolean {
-    const token = /^Bearer (\S{20,200})$/.exec(c.req.header('authorization') ?? '')?.[1]
-    return token !== undefined && agent.ledger.marks.isPaired(createHash('sha256').update(token).digest('base64url'))
+  /** Programs on this machine may, unless they are to be paired, too; an operator's session was opened by one that is. */
+  function mayUse(c: Context): boolean {
+    const isOpen = isLoopback(c) && (!agent.config.requirePairing || agent.operators.look(sessionOf(c)) !== undefined)
+    return isOpen || isPaired(c)
   }
 
-  function operatorOf(c: Context): { operatorId: string; name: string } | undefined {
-    return agent.operators.find(c.req.header('x-untag-operator'))
+  function isPaired(c: Context): boolean {
+    const token = /^Bearer (\S{20,200})$/.exec(c.req.header('authorization') ?? '')?.[1] ?? getCookie(c, cookieName)
+    return token !== undefined && isCredential(token)
+  }
+
+  function isCredential(token: string): boolean {
+    return agent.ledger.marks.isPaired(createHash('sha256').update(token).digest('base64url'))
+  }
+
+  function sessionOf(c: Context): string | undefined {
+    return c.req.header('x-untag-operator')
   }
 
   async function read<S extends z.ZodType>(c: Context, schema: S): Promise<z.output<S> | Response> {

@@ -35,7 +35,7 @@ export interface Lanes {
   /** A request from the page or a program, with the gate's signals if it is one. */
   request(request: AuthorizeRequest): Promise<AuthorizeAnswer>
   /** A text that was scanned or typed at a device. */
-  scan(deviceId: string, text: string, operatorId?: string): Promise<ScanResult>
+  scan(deviceId: string, text: string, by?: ScannedBy): Promise<ScanResult>
   /** The operator who stands at a station, by badge or card. */
   operatorAt(deviceId: string): string | undefined
   /** Somebody signs in at a device, and stands behind what is asked there until they leave or 15 idle minutes. */
@@ -44,6 +44,14 @@ export interface Lanes {
   stop(): void
   /** Resolves when what was being decided is written down with its outcome. */
   settled(): Promise<void>
+}
+
+/** Who is known to have had something scanned; without it anybody may have. */
+export interface ScannedBy {
+  /** Of a session of its own. */
+  operatorId?: string | undefined
+  /** Somebody typed or pressed a button: whoever has signed in at the device is still there. What is scanned, shoppers scan too. */
+  byHand?: boolean | undefined
 }
 
 export type ScanResult =
@@ -158,16 +166,17 @@ export function openLanes(parts: LaneParts): Lanes {
     return releaseActionOf(device) ?? 'deactivate_label'
   }
 
-  async function scan(deviceId: string, text: string, operatorId?: string): Promise<ScanResult> {
-    const result = await take(deviceId, text, operatorId)
+  async function scan(deviceId: string, text: string, by: ScannedBy = {}): Promise<ScanResult> {
+    const result = await take(deviceId, text, by)
     parts.onResult(deviceId, result)
     return result
   }
 
-  async function take(deviceId: string, text: string, operatorId: string | undefined): Promise<ScanResult> {
+  async function take(deviceId: string, text: string, { operatorId, byHand }: ScannedBy): Promise<ScanResult> {
     const scanned = classify(text)
     const device = factsOf(deviceId)
     const state = stateOf(deviceId)
+    if (byHand) operators.find(state.operatorSession)
     if (scanned.kind === 'badge') return takeProof(deviceId, { badge: scanned.text })
     if (device?.deviceType === 'handheld_reader' && scanned.kind !== 'receipt' && looksLikePickupCode(text)) {
       const verified = await parts.verifyPickupCode(text)
@@ -178,7 +187,7 @@ export function openLanes(parts: LaneParts): Lanes {
     if (scanned.kind === 'ean') return { kind: 'not_understood', why: 'product_code' }
     const tagId = scanned.kind === 'unknown' && device && TAKES_TAG_NUMBERS.has(device.deviceType) ? tagIdIn(text) : undefined
     if (scanned.kind === 'unknown' && tagId === undefined) return { kind: 'not_understood', why: 'unknown_code' }
-    const operator = operatorId ?? operators.find(state.operatorSession)?.operatorId
+    const operator = operatorId ?? operators.look(state.operatorSession)?.operatorId
     const base = baseOf(deviceId, device, operator)
     if (scanned.kind === 'receipt') {
       state.receipt = { text: scanned.text, atMs: platform.clock.elapsed() }
@@ -221,7 +230,7 @@ export function openLanes(parts: LaneParts): Lanes {
   async function askForTag(deviceId: string, tag: TagName): Promise<boolean> {
     const device = factsOf(deviceId)
     const state = stateOf(deviceId)
-    const base = baseOf(deviceId, device, operators.find(state.operatorSession)?.operatorId)
+    const base = baseOf(deviceId, device, operators.look(state.operatorSession)?.operatorId)
     try {
       const alone = { ...base, identifiers: tag }
       const receipt = receiptBefore(state, base.action)

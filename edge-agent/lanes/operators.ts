@@ -1,14 +1,15 @@
-import type { OperatorRecord } from '../../policy/documents/store-documents.ts'
+import type { OperatorRecord, Verifier } from '../../policy/documents/store-documents.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { findCard, isVerifiedBy, readBadge } from '../../policy/verifiers.ts'
+import { findCard, isVerifiedBy, newPinVerifier, readBadge } from '../../policy/verifiers.ts'
+import { lockouts } from './lockouts.ts'
 
 /** Sessions of people who may approve. They are checked here, without the network, and end after 15 idle minutes. */
 export interface Operators {
   /** Opens a session with a badge, with name and PIN, or with a card. */
   open(proof: Proof): OpenedSession
-  /** The operator behind a session; keeps it awake. */
+  /** The operator behind a session, who does something: it keeps the session awake. */
   find(session: string | undefined): { operatorId: string; name: string } | undefined
-  /** As `find`, by somebody who only looks: it does not keep the session awake. */
+  /** As `find`, for what shoppers scan and for who only looks: it does not keep the session awake. */
   look(session: string | undefined): { operatorId: string; name: string } | undefined
   close(session: string): void
 }
@@ -26,42 +27,19 @@ export type OpenedSession =
   | { ok: false; reason: 'locked'; retryAfterSeconds: number }
 
 const IDLE_MS = 15 * 60_000
-const TRIES = 5
-const FIRST_LOCK_MS = 60_000
-const LONGEST_LOCK_MS = 3_600_000
 const SESSIONS_LIMIT = 100
-
-interface Tries {
-  failed: number
-  locks: number
-  lockedUntil: number
-}
 
 /** `records`: the operators of the store as the accepted policy names them. */
 export function operatorSessions(platform: Platform, records: () => readonly OperatorRecord[]): Operators {
   const sessions = new Map<string, { operatorId: string; name: string; atMs: number }>()
-  const tries = new Map<string, Tries>()
+  const tries = lockouts(platform.clock)
   const now = () => platform.clock.elapsed()
-
-  /** Five wrong tries lock the name for a minute, then longer each time. */
-  function noteFailure(operatorId: string): void {
-    const state = tries.get(operatorId) ?? { failed: 0, locks: 0, lockedUntil: 0 }
-    state.failed++
-    if (state.failed >= TRIES) {
-      state.lockedUntil = now() + Math.min(FIRST_LOCK_MS * 2 ** state.locks, LONGEST_LOCK_MS)
-      state.locks++
-      state.failed = 0
-    }
-    if (tries.size > 10_000) tries.clear()
-    tries.set(operatorId, state)
-  }
-
-  function lockedFor(operatorId: string): number {
-    return Math.max(0, (tries.get(operatorId)?.lockedUntil ?? 0) - now())
-  }
+  let made: Verifier | undefined
+  /** Checking a name that does not exist takes as long as one that does. */
+  const decoy = () => (made ??= newPinVerifier(Buffer.from(platform.random.bytes(16)).toString('hex'), platform.random))
 
   function begin(record: OperatorRecord): OpenedSession {
-    tries.delete(record.operatorId)
+    tries.passed(record.operatorId)
     const oldest = sessions.keys().next().value
     if (sessions.size >= SESSIONS_LIMIT && oldest !== undefined) sessions.delete(oldest)
     const session = Buffer.from(platform.random.bytes(24)).toString('base64url')
@@ -69,27 +47,41 @@ export function operatorSessions(platform: Platform, records: () => readonly Ope
     return { ok: true, session, operatorId: record.operatorId, name: record.name }
   }
 
-  function tryOne(operatorId: string, isRight: (record: OperatorRecord) => boolean): OpenedSession {
-    const wait = lockedFor(operatorId)
-    if (wait > 0) return { ok: false, reason: 'locked', retryAfterSeconds: Math.ceil(wait / 1_000) }
-    const record = records().find((r) => r.operatorId === operatorId)
-    if (record && isRight(record)) return begin(record)
-    noteFailure(operatorId)
-    return { ok: false, reason: 'wrong' }
+  const recordOf = (operatorId: string) => records().find((record) => record.operatorId === operatorId)
+  const locked = (waitMs: number): OpenedSession => ({ ok: false, reason: 'locked', retryAfterSeconds: Math.ceil(waitMs / 1_000) })
+  const wrong: OpenedSession = { ok: false, reason: 'wrong' }
+
+  /** Anybody may name anybody: nothing in the answer, nor when it comes, tells which names exist. */
+  function tryPin(operatorId: string, pin: string): OpenedSession {
+    const record = recordOf(operatorId)
+    const waitMs = tries.waitMs(operatorId, record ? 'known' : 'invented')
+    if (waitMs > 0) return locked(waitMs)
+    const isRight = isVerifiedBy(record?.pin ?? decoy(), pin)
+    if (isRight && record?.pin) return begin(record)
+    tries.failed(operatorId, record ? 'known' : 'invented')
+    return wrong
+  }
+
+  function tryBadge(record: OperatorRecord, secret: string): OpenedSession {
+    const waitMs = tries.waitMs(record.operatorId)
+    if (waitMs > 0) return locked(waitMs)
+    if (isVerifiedBy(record.badge, secret)) return begin(record)
+    tries.failed(record.operatorId)
+    return wrong
   }
 
   /** A card names nobody: wrong ones lock the reader. */
   function tryCard(card: string, readerId: string): OpenedSession {
     const reader = `reader ${readerId}`
-    const wait = lockedFor(reader)
-    if (wait > 0) return { ok: false, reason: 'locked', retryAfterSeconds: Math.ceil(wait / 1_000) }
+    const waitMs = tries.waitMs(reader)
+    if (waitMs > 0) return locked(waitMs)
     const known = records()
     const record = known[findCard(known.map((each) => each.card), card)]
     if (!record) {
-      noteFailure(reader)
-      return { ok: false, reason: 'wrong' }
+      tries.failed(reader)
+      return wrong
     }
-    tries.delete(reader)
+    tries.passed(reader)
     return begin(record)
   }
 
@@ -104,13 +96,14 @@ export function operatorSessions(platform: Platform, records: () => readonly Ope
 
   return {
     open(proof) {
-      if ('pin' in proof) return tryOne(proof.operatorId, ({ pin }) => pin !== undefined && isVerifiedBy(pin, proof.pin))
+      if ('pin' in proof) return tryPin(proof.operatorId, proof.pin)
       if ('card' in proof) return tryCard(proof.card, proof.readerId)
-      let last: OpenedSession = { ok: false, reason: 'wrong' }
+      let last: OpenedSession = wrong
       for (const { operatorId, secret } of readBadge(proof.badge)) {
         // A scanner that swaps Y and Z makes a second candidate: only names that exist may lock.
-        if (!records().some((r) => r.operatorId === operatorId)) continue
-        last = tryOne(operatorId, ({ badge }) => isVerifiedBy(badge, secret))
+        const record = recordOf(operatorId)
+        if (!record) continue
+        last = tryBadge(record, secret)
         if (last.ok) return last
       }
       return last

@@ -1,9 +1,10 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../../policy/journal.ts'
+import { fittingEvent } from './fitting-event.ts'
 
 /** The numbered, chained rows of a ledger; every one is told to the cloud until it says that it has it. */
 export interface Journal {
-  /** Adds a row; call it inside a transaction. */
+  /** Adds a row, and one more for people when its event does not fit; answers its number. Call it inside a transaction. */
   append(body: JournalBody): number
   /** As it is on disk, after a transaction was undone. */
   reload(): void
@@ -67,15 +68,26 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
     if (readAcked() < acked) writeMark.run('acked', String(acked))
   }
 
+  function put(text: string, atMs: number): number {
+    const seq = head.seq + 1
+    const hash = rowHash(head.hash, seq, text)
+    insert.run(seq, hash, text, atMs)
+    head = { seq, hash }
+    return seq
+  }
+
+  /** `text`: the body as it is written, where that is known. */
+  function append(body: JournalBody, text?: string): number {
+    const { atMs } = body
+    const fitting = body.event && fittingEvent(body.event, atMs)
+    if (!fitting || fitting.event === body.event) return put(text ?? JSON.stringify(body), atMs)
+    const seq = put(JSON.stringify({ ...body, event: fitting.event }), atMs)
+    if (fitting.word) put(JSON.stringify({ atMs, event: fitting.word }), atMs)
+    return seq
+  }
+
   return {
-    append(body) {
-      const seq = head.seq + 1
-      const text = JSON.stringify(body)
-      const hash = rowHash(head.hash, seq, text)
-      insert.run(seq, hash, text, body.atMs)
-      head = { seq, hash }
-      return seq
-    },
+    append: (body) => append(body),
     reload() {
       head = readHead()
       acked = readAcked()
@@ -107,12 +119,7 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
       acked = 0
       writeMark.run('acked', '0')
       writeMark.run('generation', String(next))
-      for (const { body } of rows) {
-        const seq = head.seq + 1
-        const hash = rowHash(head.hash, seq, body)
-        insert.run(seq, hash, body, (JSON.parse(body) as JournalBody).atMs)
-        head = { seq, hash }
-      }
+      for (const { body } of rows) append(JSON.parse(body) as JournalBody, body)
     },
     tellAgain() {
       const oldest = afterHole.get()?.seq ?? 1

@@ -6,6 +6,7 @@ import type { Identity } from '../trust/identity.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentKey } from '../trust/agent-key.ts'
 import type { Trust } from '../trust/trust.ts'
+import { timeQuestions } from './ask-time.ts'
 import { brokerLine } from './broker-line.ts'
 import { budget } from './budget.ts'
 import type { CloudLink } from './cloud-link.ts'
@@ -80,10 +81,6 @@ const POLL_MS = 15_000
 const LOOKS = { most: 20, perSecond: 2, pauseMs: 500 }
 /** What is missing may be on its way: it is fetched when it has not come within, ms. */
 const MISSING_MS = 100
-/** How often the time is asked while online: only the answer sets a clock back that a wrong one has put ahead. */
-const ASK_TIME_MS = 10 * 60_000
-/** A time that was not believed is asked for once more: the second answer decides. */
-const ASK_DOUBTED_MS = 60_000
 
 /** Keeps a connection for as long as the agent runs; starts at once. */
 export function connect(parts: ConnectionParts): Connection {
@@ -96,7 +93,6 @@ export function connect(parts: ConnectionParts): Connection {
   let cameOnline = false
   const readyWaiters = new Set<(isReady: boolean) => void>()
   let triesFailed = 0
-  let timeDueAt = 0
   let running: Promise<void> | undefined
 
   const onChange = () => {
@@ -115,8 +111,11 @@ export function connect(parts: ConnectionParts): Connection {
     onForked: parts.onForked,
     onCommand: parts.onCommand,
     onRefused: parts.onRefused,
+    log,
   })
-  const renewal = keyRenewal({ agentId, key: parts.key, session, marks: parts.ledger, random: platform.random, nowMs, onRefused: parts.onRefused })
+  const time = timeQuestions({ platform, http, trust, log, onRefused: parts.onRefused })
+  const { key, ledger: marks, onRefused } = parts
+  const renewal = keyRenewal({ agentId, key, session, marks, random: platform.random, nowMs, log, onRefused })
   const broker = brokerLine({
     platform,
     identity,
@@ -150,18 +149,6 @@ export function connect(parts: ConnectionParts): Connection {
       lookNow()
     },
   })
-
-  /** Signed time that cannot be an old copy, as it answers our own nonce. Without a good answer it is asked again with the next look. */
-  async function askTime(): Promise<void> {
-    const nonce = Buffer.from(platform.random.bytes(16)).toString('base64url')
-    const answer = await http.get(`time?nonce=${nonce}`, CALL_MS)
-    const time = answer.kind === 'answered' ? answer.body['time'] : undefined
-    const taken = typeof time === 'string' ? trust.acceptTime(time, nonce) : undefined
-    if (taken?.taken) timeDueAt = platform.clock.elapsed() + ASK_TIME_MS
-    if (!taken || taken.taken || taken.why === 'known') return
-    if (taken.isDoubted) timeDueAt = platform.clock.elapsed() + ASK_DOUBTED_MS
-    parts.onRefused(`time: ${taken.detail}`)
-  }
 
   async function bindDevices(): Promise<void> {
     for (const deviceId of parts.deviceIds()) {
@@ -222,7 +209,7 @@ export function connect(parts: ConnectionParts): Connection {
   async function live(): Promise<void> {
     const challenge = await renewal.login()
     if (challenge === undefined) return
-    await askTime()
+    await time.ask()
     // With the cloud in reach the agent has bound its devices before it looks at the documents, which name them.
     await bindDevices()
     isDirty = false
@@ -242,7 +229,7 @@ export function connect(parts: ConnectionParts): Connection {
         if (renewed === undefined) return session.goOffline('the login could not be renewed')
         await broker.open(() => messages.assertion(renewed, nowMs()))
       }
-      if (platform.clock.elapsed() >= timeDueAt) await askTime()
+      if (time.isDue) await time.ask()
       // Whoever calls for a look all the time is heard now and then.
       if (!looks.spend()) await pause(platform.timers, LOOKS.pauseMs, stopping.signal).catch(() => undefined)
       isDirty = false

@@ -1,6 +1,8 @@
 import { pause, type Platform } from '../../policy/platform.ts'
+import { LedgerFull } from '../ledger/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Trust } from '../trust/trust.ts'
+import type { Log } from '../log.ts'
+import type { Acceptance, Trust } from '../trust/trust.ts'
 import type { CloudAnswer } from './cloud-link.ts'
 
 /** Brings signed documents from the cloud and hands them to those who check them. */
@@ -33,6 +35,7 @@ export interface DocumentsParts {
   onCommand(command: string): unknown
   /** A document was refused: to be reported. */
   onRefused(what: string): void
+  log: Log
 }
 
 type Held = Omit<ReturnType<Trust['have']>, 'items'> & { items?: [number, number] | undefined }
@@ -43,7 +46,7 @@ const CONFIRM_MS = 100
 const PAGES_LIMIT = 1_000
 
 /** The documents of this agent's store, over HTTP and from wherever else they come. */
-export function openDocuments({ platform, trust, session, ledger, address, hasGate, onTaken, onForked, onCommand, onRefused }: DocumentsParts): Documents {
+export function openDocuments({ platform, trust, session, ledger, address, hasGate, onTaken, onForked, onCommand, onRefused, log }: DocumentsParts): Documents {
   const where = address === undefined ? {} : { address }
   let looking: Promise<void> | undefined
   /** What the cloud was last told that is here. */
@@ -69,9 +72,23 @@ export function openDocuments({ platform, trust, session, ledger, address, hasGa
   }
 
   function take(document: unknown): string | undefined {
-    const taken = typeof document === 'string' ? trust.accept(document) : undefined
+    const taken = typeof document === 'string' ? accept(document) : undefined
     if (taken && !taken.taken && taken.why === 'refused') onRefused(taken.detail)
     return taken?.taken ? taken.kind : undefined
+  }
+
+  /**
+   * A full disk keeps no document, and must not keep the others away (P6): what gates go by, the items and how young they are,
+   * is in memory. The rest comes again with the next look.
+   */
+  function accept(document: string): Acceptance | undefined {
+    try {
+      return trust.accept(document)
+    } catch (error) {
+      if (!(error instanceof LedgerFull)) throw error
+      log.warn({}, 'the disk is full: a document was not kept')
+      return undefined
+    }
   }
 
   async function takeAll(documents: readonly unknown[]): Promise<void> {

@@ -1,6 +1,7 @@
 import { AckClaims, BATCH_LIMIT } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { openDocument } from '../../policy/documents/signed-document.ts'
+import { LedgerFull } from '../ledger/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { Messages } from './messages.ts'
@@ -58,11 +59,17 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
       if (cloudGeneration !== (ledger.cloudGeneration.current ?? 1)) return false
       if (seq < awaited && ++unwritten < ACKS_UNWRITTEN) return ledger.journal.hear(seq, head)
       unwritten = 0
-      return ledger.commits.now(() => {
-        if (!ledger.journal.acknowledge(seq, head)) return false
-        ledger.claims.acknowledged(seq)
-        return true
-      })
+      try {
+        return ledger.commits.now(() => {
+          if (!ledger.journal.acknowledge(seq, head)) return false
+          ledger.claims.acknowledged(seq)
+          return true
+        })
+      } catch (error) {
+        // A full disk: a later word, or the same told once more, is written down when there is room.
+        if (error instanceof LedgerFull) return ledger.journal.hear(seq, head)
+        throw error
+      }
     },
   }
 }

@@ -3,7 +3,9 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { publicJwk } from '../../policy/documents/keys.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import type { Randomness } from '../../policy/platform.ts'
+import { LedgerFailure } from '../ledger/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Log } from '../log.ts'
 import type { AgentKey } from '../trust/agent-key.ts'
 import type { Session } from './session.ts'
 
@@ -21,23 +23,43 @@ export interface KeyRenewalParts {
   marks: Pick<Ledger, 'marks' | 'commits'>
   random: Randomness
   nowMs(): number
+  log: Log
   onRefused(what: string): void
 }
 
 const RENEW_AFTER_MS = 30 * 86_400_000
+/** A change that could not be written down is tried again after, ms. */
+const PUT_OFF_MS = 10 * 60_000
 const SINCE = 'key_since_ms'
 /** Written by `untag edge rotate-key`, beside the running agent. */
 export const ROTATE_ASKED = 'rotate_key_asked'
 
 /** Renews the key of one agent. */
-export function keyRenewal({ agentId, key, session, marks: { marks, commits }, random, nowMs, onRefused }: KeyRenewalParts): KeyRenewal {
+export function keyRenewal({ agentId, key, session, marks: { marks, commits }, random, nowMs, log, onRefused }: KeyRenewalParts): KeyRenewal {
+  let putOffUntilMs = 0
   const isAsked = () => marks.get(ROTATE_ASKED) === '1'
   const note = (name: string, value: string) => commits.now(() => marks.set(name, value))
 
   function isDue(): boolean {
+    if (nowMs() < putOffUntilMs) return false
     const since = marks.get(SINCE)
-    if (since === undefined) note(SINCE, String(nowMs()))
+    if (since === undefined) orPutOff(() => note(SINCE, String(nowMs())))
     return isAsked() || key.pending !== undefined || nowMs() - Number(since ?? nowMs()) > RENEW_AFTER_MS
+  }
+
+  /** The disk may be full, of the ledger or of the identity: the present key serves as well, and the link goes on. */
+  function putOff(error: unknown): void {
+    if (error instanceof LedgerFailure) throw error
+    putOffUntilMs = nowMs() + PUT_OFF_MS
+    log.warn({ err: error }, 'the change of this agent’s key could not be written down: it is tried again in ten minutes')
+  }
+
+  function orPutOff(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      putOff(error)
+    }
   }
 
   async function logIn(): Promise<string | undefined> {
@@ -85,7 +107,8 @@ export function keyRenewal({ agentId, key, session, marks: { marks, commits }, r
     async login() {
       const challenge = await logIn()
       if (challenge === undefined || !isDue()) return challenge
-      return (await offer()) ? logIn() : challenge
+      const isNew = await offer().catch(putOff)
+      return isNew ? logIn() : challenge
     },
   }
 }

@@ -7,6 +7,7 @@ import type { Agent } from '../runtime.ts'
 import { readAssets } from './assets.ts'
 import { DeviceList, NotHere } from './components/device-list.tsx'
 import { GatePage } from './components/gate-page.tsx'
+import { PairPage } from './components/pair-page.tsx'
 import { SetupPage } from './components/setup-page.tsx'
 import { StationPage } from './components/station-page.tsx'
 import { pageHeaders } from './headers.ts'
@@ -30,7 +31,7 @@ export interface PagesAgent extends Pick<Agent, 'feed' | 'status' | 'config' | '
 }
 
 export interface PageOptions {
-  /** Whether whoever asks may also use /v1: a page that can do nothing is not shown. */
+  /** Whether whoever asks may also use /v1: a page that can do nothing is not shown, on this machine only one to be paired. */
   mayUse(c: Context): boolean
   /** Whether whoever asks sits at this machine. */
   isLoopback(c: Context): boolean
@@ -63,6 +64,14 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
     return c.html(`<!doctype html>${String(render(nonce))}`, status, pageHeaders(nonce))
   }
 
+  const programOf = (name: string) => `/assets/${assets.build}/browser/${name}.js`
+
+  /** For whoever may not: the browser of this machine can be paired. */
+  function refuse(c: Context, texts: Texts): Response | Promise<Response> {
+    if (!isLoopback(c)) return show(c, () => <NotHere texts={texts} />, 401)
+    return show(c, (nonce) => <PairPage texts={texts} script={{ src: programOf('pair'), nonce }} />, 401)
+  }
+
   /** Scanners and readers of other devices are no place to stand at. */
   const feeding = new Set(agent.config.devices.filter((device) => 'feeds' in device && device.feeds !== undefined).map(({ deviceId }) => deviceId))
   const places = (status: PageStatus): PageDevice[] => status.devices.filter((device) => device.driver !== 'scanner' && !feeding.has(device.deviceId))
@@ -70,7 +79,7 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
   function page(path: string, render: (at: PageAt) => JSX.Element): void {
     app.get(path, (c) => {
       const texts = textsFor(c)
-      if (!mayUse(c)) return show(c, () => <NotHere texts={texts} />, 401)
+      if (!mayUse(c)) return refuse(c, texts)
       const status: PageStatus = agent.status()
       const asked = c.req.query('device')
       const nowMs = agent.platform.clock.wall()
@@ -78,7 +87,7 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
       const device = devices.find((d) => d.deviceId === asked)
       const missing = asked !== undefined
       if (!device) return show(c, () => <DeviceList texts={texts} devices={devices} missing={missing} />, missing ? 404 : 200)
-      const src = `/assets/${assets.build}/browser${path}.js`
+      const src = programOf(path.slice(1))
       return show(c, (nonce) => render({ status, device, texts, nowMs, script: { src, nonce } }))
     })
   }
@@ -100,9 +109,9 @@ export function pageRoutes(app: Hono, agent: PagesAgent, { mayUse, isLoopback }:
 
   app.get('/setup', async (c) => {
     const texts = textsFor(c)
-    if (!isLoopback(c)) return show(c, () => <NotHere texts={texts} />, 401)
+    if (!isLoopback(c) || !mayUse(c)) return refuse(c, texts)
     const { attached, notes } = (await agent.surroundings?.look()) ?? { attached: [], notes: [] }
-    const src = `/assets/${assets.build}/browser/setup.js`
+    const src = programOf('setup')
     const { devices, ledgerDoubt } = agent.status()
     const warning = ledgerDoubt === null ? undefined : texts.ledgerDoubts[ledgerDoubt]
     return show(c, (nonce) => <SetupPage texts={texts} devices={devices} configFile={agent.configFile?.name} attached={attached} warning={warning} notes={notes} script={{ src, nonce }} />)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { JournalRow } from '../journal.ts'
+import { JournalRow, SealedRow } from '../journal.ts'
 
 /** What passes between one agent and the cloud, each signed by its sender. */
 
@@ -28,6 +28,10 @@ export const EventBatchClaims = z.strictObject({
   resync: z.strictObject({ cloudGeneration: z.int().min(1), oldest: z.int().min(1) }).optional(),
 })
 export type EventBatchClaims = z.infer<typeof EventBatchClaims>
+
+/** The same as the cloud opens it: a row that it cannot read is kept all the same (P3). */
+export const SealedBatchClaims = EventBatchClaims.extend({ events: z.array(SealedRow).min(1).max(BATCH_LIMIT) })
+export type SealedBatchClaims = z.infer<typeof SealedBatchClaims>
 
 /** `ack+jwt`: every row up to `seq` is durably applied. Only this lets an agent prune. */
 export const AckClaims = z.strictObject({

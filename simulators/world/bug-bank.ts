@@ -118,7 +118,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'time-asked-once',
     what: 'a clock that a wrong signed time has put ahead is never set back while the connection lasts',
-    changes: [change('edge-agent/link/connection.js', 'elapsed() >= timeDueAt', 'elapsed() === Infinity')],
+    changes: [change('edge-agent/link/ask-time.js', 'elapsed() >= dueAtMs', 'elapsed() === Infinity')],
     liveness: true,
   },
   {
@@ -139,7 +139,10 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'full-disk-ends-process',
     what: 'a full disk that a message from the broker runs into is nobody’s to catch',
-    changes: [change('edge-agent/link/connection.js', '            takeMessage(topic, payload);\n        }\n        catch (error) {', '            takeMessage(topic, payload);\n        }\n        catch (error) {\n            throw error;')],
+    changes: [
+      change('edge-agent/link/documents.js', "if (!(error instanceof LedgerFull))\n                throw error;", 'throw error;'),
+      change('edge-agent/link/connection.js', '            takeMessage(topic, payload);\n        }\n        catch (error) {', '            takeMessage(topic, payload);\n        }\n        catch (error) {\n            throw error;'),
+    ],
   },
   {
     name: 'devices-told-more',

@@ -5,6 +5,8 @@ import { keyId, keyRing, newKey, publicJwk, signer } from '../../policy/document
 import { openDocument } from '../../policy/documents/signed-document.ts'
 import { AckClaims } from '../../policy/documents/agent-messages.ts'
 import { DenyClaims, FreshClaims, KeySetClaims, PolicyClaims } from '../../policy/documents/store-documents.ts'
+import { retryUnapplied } from '../../cloud/agents/retry-unapplied.ts'
+import type { ProtectionEvent } from '../../policy/events.ts'
 import type { Evidence } from '../../policy/journal.ts'
 import { seededRandom } from '../../simulators/world/virtual-platform.ts'
 import type { Json } from '../support/cloud.ts'
@@ -241,6 +243,44 @@ onEveryDatabase('agents', (kind) => {
       expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
       const unapplied = await gate.cloud.db.database.reads.selectFrom('journal_row').select('seq').where('agent_id', '=', agent.agentId).where('applied', '=', 0).execute()
       expect(unapplied.map((r) => r.seq)).toEqual([rows[0]?.seq, rows[1]?.seq])
+    })
+
+    it('keeps and acknowledges rows that it cannot read whole, takes their evidence, and reads them after an upgrade', async () => {
+      const { database } = gate.cloud.db
+      const { purchase, nonce } = await grant()
+      const told = (change: Json) => ({ type: 'protection.exception.raised', eventId: `evt-${nonce}-${JSON.stringify(change).length}`, occurredAt: new Date().toISOString(), storeId: gate.storeId, reason: 'gate_alarm', ...change }) as ProtectionEvent
+      // More than one look tries again.
+      for (let batch = 0; batch < 6; batch++) {
+        const strange = Array.from({ length: 100 }, () => agent.row({ event: told({ epc: 'AB'.repeat(75) }) }))
+        expect((await agent.report(strange)).body).toMatchObject({ accepted: 100 })
+      }
+      const rows = [
+        agent.row({ event: told({ epc: 'AB'.repeat(75) }) }),
+        agent.row({ evidence: claim(nonce, 'red-unread'), event: told({ colour: 'a field of a newer release' }) }),
+        agent.row({ event: told({ detail: 'half a \ud83d character, and \0' }) }),
+        agent.row({ evidence: { kind: 'forgotten' } as never }),
+        agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-unread', outcome: 'confirmed' } }),
+        agent.row({ event: told({ epc: 'AB'.repeat(62) }) }),
+      ]
+      expect((await agent.report(rows)).body).toMatchObject({ accepted: 6 })
+      expect((await agent.report(rows)).body).toMatchObject({ accepted: 0, duplicates: 6 })
+      expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
+      const kept = () => database.reads.selectFrom('journal_row').select(['seq', 'body', 'applied']).where('agent_id', '=', agent.agentId).where('seq', '>=', rows[0]?.seq ?? 0).orderBy('seq').execute()
+      expect((await kept()).map((row) => [row.body, Boolean(row.applied)])).toEqual(rows.map((row, i) => [JSON.stringify(row.body), i > 3]))
+      const about = async (subject: string) => ((await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'unapplied', state: 'open' })).exceptions as Json[]).filter((each) => each.subject === subject)
+      expect(await about('red-unread')).toEqual([expect.objectContaining({ detail: expect.stringContaining('colour') })])
+      expect(await about(agent.agentId)).toEqual([expect.objectContaining({ detail: expect.stringContaining('epc') })])
+
+      const retry = () => database.write((db) => retryUnapplied({ db, services: gate.cloud.cloud.services, nowMs: Date.now(), emit: () => undefined, afterCommit: () => undefined }, agent.agentId))
+      expect(await retry()).toBe(0)
+      // A release that knows the field, so to speak.
+      const { colour: _, ...event } = (rows[1]?.body.event ?? {}) as Json
+      await database.write((db) => db.updateTable('journal_row').set({ body: JSON.stringify({ ...rows[1]?.body, event }) }).where('agent_id', '=', agent.agentId).where('seq', '=', rows[1]?.seq ?? 0).execute())
+      expect(await retry()).toBe(1)
+      expect(await about('red-unread')).toEqual([])
+      const redeemed = await database.reads.selectFrom('redemption').select('redemption_id').where('nonce', '=', nonce).execute()
+      expect(redeemed).toEqual([{ redemption_id: 'red-unread' }])
+      expect((await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, limit: 500 })).events.filter((each: Json) => each.eventId === event.eventId)).toHaveLength(1)
     })
 
     it('tells late, double and foreign redemptions without losing them', async () => {

@@ -134,7 +134,7 @@ describe('round trips', () => {
         const { body } = through(encodeMessage(report))
         const long = all(report, 'TagReportData').flatMap((tag) => {
           const bits = first(tag, 'EPCData')?.fields.EPC
-          const epc = first(tag, 'EPC_96')?.fields.EPC ?? (bits && bits.count > 0 ? bits.hex : undefined)
+          const epc = first(tag, 'EPC_96')?.fields.EPC ?? (bits && bits.count > 0 && bits.count <= 496 ? bits.hex : undefined)
           const micros = (name: 'FirstSeenTimestampUTC' | 'FirstSeenTimestampUptime') => {
             const stamp = first(tag, name)?.fields.Microseconds
             return stamp === undefined ? undefined : Number(stamp)
@@ -175,6 +175,15 @@ describe('round trips', () => {
     const nested = Array.from({ length: 40 }).reduce<string>((inner) => `0121${(inner.length / 2 + 8).toString(16).padStart(4, '0')}00000000${inner}`, '')
     expect(decodeMessage(frame(100, nested))).toMatchObject({ name: 'malformed', fault: expect.stringContaining('without end') })
     expect(decodeMessage(frame(46, 'ABCD'))).toEqual({ name: 'unknown', type: 46, id: 7, bytes: hex('ABCD') })
+  })
+
+  test('no tag has an EPC of more than 496 bits', () => {
+    const report = (bytes: number) => {
+      const length = (n: number) => n.toString(16).padStart(4, '0')
+      return hex(`00f0${length(10 + bytes)} 00f1${length(6 + bytes)} ${length(8 * bytes)} ${'ab'.repeat(bytes)}`)
+    }
+    expect(readTagReports(report(62))?.[0]?.epc).toBe('AB'.repeat(62))
+    for (const bytes of [63, 75, 8_000]) expect(readTagReports(report(bytes))).toEqual([])
   })
 
   test('a tag without an EPC is no tag, and one of 128 bits has 32 digits', () => {

@@ -174,6 +174,8 @@ describe('messages', () => {
     expect(decodeCapabilities(hex('01 01 04 09 01 01')).get(9)).toEqual({ level: 1, count: 1 })
     expect(decodeCard(hex('00 01 1A 00 AABBCC40'))).toEqual({ bits: 26, hex: 'AABBCC40' })
     for (const bad of ['', '00 00 00 00', '00 00 20 00 AABBCC', '00 00 FF FF']) expect(decodeCard(hex(bad))).toBeNull()
+    expect(decodeCard(hex(`00 00 F0 01 ${'AB'.repeat(62)}`))).toEqual({ bits: 496, hex: 'AB'.repeat(62) })
+    expect(decodeCard(hex(`00 00 F8 01 ${'AB'.repeat(63)}`))).toBeNull()
     expect(nakText(6)).toBe('NAK 6 (only in a secure channel)')
   })
 })

@@ -57,6 +57,10 @@ describe('golden frames', () => {
     const good = one('FF 20 22 00 00 10 00 1B 01 FF 01 01 C7 11 0E 08 30 00 00 00 0F 00 00 05 00 00 0F 00 40 10 00 59 6F 59 6F F3 13 89 90')
     for (let cut = 0; cut < good.data.length; cut++) expect(decodeThingMagicTag({ ...good, data: good.data.subarray(0, cut) })).toBeNull()
     expect(decodeThingMagicTag({ ...good, status: 0x0400 })).toBeNull()
+    // Behind the metadata: bits 2, PC 2, EPC, CRC 2. No tag has an EPC of more than 496 bits.
+    const ofBytes = (epc: number) => Uint8Array.of(...good.data.subarray(0, 22), (8 * (epc + 4)) >> 8, (8 * (epc + 4)) & 0xff, ...Array<number>(epc + 4).fill(0xab))
+    expect(decodeThingMagicTag({ ...good, data: ofBytes(62) })).toMatchObject({ epc: 'AB'.repeat(62) })
+    expect(decodeThingMagicTag({ ...good, data: ofBytes(64) })).toBeNull()
     fc.assert(fc.property(fc.uint8Array({ maxLength: 255 }), (data) => void decodeThingMagicTag({ ...good, data })))
   })
 })

@@ -275,6 +275,54 @@ describe('the agent', () => {
   })
 
   it.each([
+    ['failed', { kind: 'exception', code: 4, functions: [5] }, { authorized: true, outcome: 'confirmed' }, 1],
+    ['is unknown', { kind: 'mute', functions: [5] }, { authorized: false, reason: 'manual_assistance_required' }, 0],
+  ] as const)('opens on a second look under a redemption only: the first that %s leaves none', async (_name, fault, then, pulses) => {
+    store = await openStore({ passageSensor: true })
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    store.boards.gate.stick(0, false)
+    const off = store.boards.gate.faults.on(fault)
+    await leave({ receipt })
+    off()
+    store.boards.gate.stick(0, null)
+    await store.until('the board', () => store.agent.status().devices.every((d) => d.state === 'ready'))
+    await synced()
+    const before = store.pulses('gate')
+    expect(await leave({ receipt })).toMatchObject(then)
+    await store.world.advance(1_500)
+    store.boards.gate.setInput(1, true)
+    await store.world.advance(500)
+    expect(await leave({ receipt })).toMatchObject({ authorized: false })
+    expect(store.pulses('gate') - before).toBe(pulses)
+  })
+
+  it('takes a question about a receipt for no first look, and a question behind it for no second', async () => {
+    store = await openStore({ passageSensor: true })
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    const ask = () => leave({ receipt, protectionAction: 'verify_item_status' })
+    await ask()
+    expect(await leave({ receipt })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    expect(await ask()).toMatchObject({ outcome: null })
+    await store.world.advance(1_500)
+    expect(store.pulses('gate')).toBe(1)
+  })
+
+  it('opens once for a receipt that is read twice before it is decided, and not again once somebody went through meanwhile', async () => {
+    store = await openStore({ passageSensor: true })
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    const shown = [0, 1].map(() => store.agent.lanes.scan(device('gate'), receipt))
+    await store.until('the opening', () => store.pulses('gate') === 1)
+    store.boards.gate.setInput(1, true)
+    const [first, second] = await store.drive(Promise.all(shown))
+    expect([first, second]).toEqual([first, first])
+    expect(first).toMatchObject({ kind: 'decision', answer: { authorized: true, outcome: 'confirmed' } })
+    await store.world.advance(1_000)
+    expect(store.boards.gate.log.some((c) => c.coil === 2 && c.on)).toBe(false)
+    expect(await leave({ receipt })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('gate')).toBe(1)
+  })
+
+  it.each([
     ['refuses with a Modbus exception', { kind: 'exception', code: 4, functions: [5] }, 'failed'],
     ['is mute after the command', { kind: 'mute', functions: [5] }, 'unknown'],
     ['garbles the answer', { kind: 'garble', functions: [5] }, 'unknown'],

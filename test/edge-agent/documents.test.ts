@@ -41,6 +41,7 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
     onCommand: () => undefined,
     onTaken: () => unconfirmed.push(documents.confirmWithinMs !== undefined),
     onRefused: () => undefined,
+    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
   })
   return { documents, told, unconfirmed }
 }

@@ -1,6 +1,8 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { freshDocument } from '../../cloud/agents/documents.ts'
+import { result, type ProtectionDevice } from '../../device-drivers/drivers/device.ts'
+import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
 import { openSqlite, openConnection } from '../../cloud/persistence/sqlite.ts'
 import { findStore } from '../../cloud/stores/queries.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
@@ -73,6 +75,85 @@ describe('an agent in touch with its broker', () => {
     const times = asked.mock.calls.filter(([url]) => String(url).includes('/time?'))
     expect(store.agent.link.isOnline).toBe(true)
     expect(times.length).toBe(1)
+  })
+})
+
+describe('an agent whose disk is full for long', () => {
+  let store: TestStore
+  afterEach(() => store.stop())
+
+  it('stays in touch, its gate knows the items and sounds, and all is told when there is room', async () => {
+    let isFull = false
+    const queue = eventQueue()
+    const device: ProtectionDevice = {
+      connect: async () => undefined,
+      identify: async () => ({ description: 'a fake reader' }),
+      untilLost: () => new Promise(() => undefined),
+      execute: async () => result('failed', false, 'not_supported'),
+      events: queue.events,
+      close: async () => queue.end(),
+    }
+    store = await openStore({ reader: { device, antennas: { inside: [1], outside: [2] } }, parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const { reads } = store.shop.cloud.db.database
+    const isKnown = (epc: string) => store.agent.items.find('epc', epc)?.status === 'sellable'
+    const see = (epc: string, antenna: number) => queue.put({ type: 'tags', reads: [{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }] })
+    await store.until('the items', () => store.agent.items.confirmedMs > 0)
+    isFull = true
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    store.network(true)
+    await store.until('a new login', () => store.agent.link.isOnline)
+    // Long after what was known would have been too old.
+    await store.world.advance(130_000)
+    expect(store.agent.link.isOnline).toBe(true)
+    const { epc } = await store.drive(store.shop.newItem(store.shop.products[0]))
+    await store.until('the new item', () => isKnown(epc))
+    expect(store.agent.status()).toMatchObject({ online: true, stage: 'fresh', items: { ageSeconds: expect.any(Number) } })
+    expect(store.agent.status().items.ageSeconds).toBeLessThan(90)
+    const { receipt } = await store.buy([{ ean: store.shop.products[1].ean, quantity: 1 }])
+    expect(await store.local('/v1/authorize', { method: 'POST', body: { deviceId: store.shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt } })).toMatchObject({ status: 503, body: { code: 'ledger_full' } })
+    see(epc, 1)
+    for (let i = 0; i < 3; i++) {
+      await store.world.advance(260)
+      see(epc, 2)
+    }
+    await store.world.advance(5_000)
+    expect(store.boards.gate.log.some((change) => change.coil === 1 && change.on)).toBe(true)
+    expect(store.pulses('station')).toBe(0)
+    isFull = false
+    await store.world.advance(30_000)
+    await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+    const told = await reads.selectFrom('protection_event').select('body').where('store_id', '=', store.shop.storeId).execute()
+    expect(told.filter(({ body }) => body.includes('gate_alarm') && body.includes(epc))).toHaveLength(1)
+  })
+
+  it('takes the cloud’s word for what waited, and tells nothing twice', async () => {
+    let isFull = false
+    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    await store.drive(store.agent.ledger.record({ atMs: store.world.clock.wall() }))
+    isFull = true
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+    isFull = false
+    await store.drive(store.agent.ledger.record({ atMs: store.world.clock.wall() }))
+    await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+  })
+
+  it('puts the change of its key off', async () => {
+    let isFull = false
+    const keepIdentity = vi.fn(() => {
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+    })
+    store = await openStore({ parts: { keepIdentity, openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    store.agent.ledger.commits.now(() => store.agent.ledger.marks.set('rotate_key_asked', '1'))
+    isFull = true
+    await store.world.advance(120_000)
+    expect(keepIdentity).toHaveBeenCalledTimes(1)
+    expect(store.agent.link.isOnline).toBe(true)
+    isFull = false
   })
 })
 

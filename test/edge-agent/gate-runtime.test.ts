@@ -1,6 +1,9 @@
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
 import { result, type ProtectionDevice, type TagRead } from '../../device-drivers/drivers/device.ts'
 import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
+import { rowHash } from '../../policy/journal.ts'
 import type { Json } from '../support/cloud.ts'
 import { openStore, type TestStore } from '../support/store.ts'
 
@@ -81,6 +84,36 @@ describe('a gate with a reader, through the whole agent', () => {
     await store.until('online', () => store.agent.link.isOnline)
     const details = (await told()).filter((e) => e.reason === 'gate_alarm').map((e) => e.detail)
     expect(details).toEqual([expect.stringContaining('siren: not_paid'), expect.stringMatching(/^notify: status_stale;.*items last heard of 1\d\d s ago$/)])
+  })
+
+  it('alarms for a tag whose name nothing has room for, and tells that and everything behind it', async () => {
+    await open()
+    await leaves('AB'.repeat(75))
+    expect(isOn(2)).toBe(true)
+    const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    await store.authorize({ deviceId: store.shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+    const events = await told()
+    expect(events.find((e) => e.reason === 'gate_alarm')).not.toHaveProperty('epc')
+    expect(events.find((e) => e.reason === 'event_incomplete')).toMatchObject({ deviceId: store.shop.devices.exit_gate, detail: expect.stringContaining('epc (150 characters: ABAB') })
+    expect(await store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
+  })
+
+  it('tells everything behind a row that an earlier release wrote and nobody can read', async () => {
+    await open()
+    await leaves('E280FFFFFFFFFFFFFFFFFFFF')
+    await told()
+    await store.restart(() => {
+      const db = new Sqlite(join(store.dataDir, 'ledger.db'))
+      const { seq, hash } = db.prepare('SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1').get() as { seq: number; hash: string }
+      const event = { type: 'protection.exception.raised', eventId: 'evt_bad', occurredAt: new Date(store.world.clock.wall()).toISOString(), storeId: store.shop.storeId, reason: 'gate_alarm', epc: 'AB'.repeat(75) }
+      const body = JSON.stringify({ atMs: store.world.clock.wall(), event })
+      db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (?, ?, ?, ?)').run(seq + 1, rowHash(hash, seq + 1, body), body, store.world.clock.wall())
+      db.close()
+    })
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    await store.authorize({ deviceId: store.shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+    await told()
+    expect((await store.shop.ok('fetchExceptions', { storeId: store.shop.storeId, kind: 'unapplied' })).exceptions).toEqual([expect.objectContaining({ detail: expect.stringContaining('event.epc') })])
   })
 
   it('ends an alarm when the shopper pays at the gate', async () => {

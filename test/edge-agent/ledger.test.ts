@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ClaimRequest } from '../../edge-agent/ledger/claims.ts'
 import { openLedger, type Ledger } from '../../edge-agent/ledger/ledger.ts'
 import { recover } from '../../edge-agent/ledger/recovery.ts'
-import { genesisHash, rowHash } from '../../policy/journal.ts'
+import { ProtectionEvent } from '../../policy/events.ts'
+import { genesisHash, JournalRow, rowHash } from '../../policy/journal.ts'
 import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
@@ -181,6 +182,56 @@ describe('the ledger', () => {
     expect(ledger.journal.unsent(10)).toMatchObject({ after: rows[1]?.hash, rows: [{ seq: 3 }] })
     expect(ack(3, previous)).toBe(true)
     expect(ledger.journal.waiting).toBe(0)
+  })
+
+  const alarm = (change: object = {}) => ({ type: 'protection.exception.raised', eventId: 'evt_1', occurredAt: new Date(NOW).toISOString(), storeId: 'st_1', deviceId: 'dev_1', reason: 'gate_alarm', ...change }) as ProtectionEvent
+  const told = () => ledger.journal.unsent(1_000).rows.map(({ body }) => body)
+
+  it('tells an event that fits as it is, and shortens texts without a word', async () => {
+    await ledger.record({ atMs: NOW, event: alarm({ epc: 'AB'.repeat(62) }) })
+    await ledger.record({ atMs: NOW, event: alarm({ reason: 'r'.repeat(70), detail: `${'d'.repeat(299)}\u{1f6aa}\0` }) })
+    expect(told()).toEqual([
+      { atMs: NOW, event: alarm({ epc: 'AB'.repeat(62) }) },
+      { atMs: NOW, event: alarm({ reason: 'r'.repeat(60), detail: `${'d'.repeat(299)}\ufffd` }) },
+    ])
+  })
+
+  it('leaves out of an event what does not fit, and says so to people', async () => {
+    const evidence = { kind: 'outcome', redemptionId: 'r', outcome: 'confirmed' } as const
+    await ledger.record({ atMs: NOW, evidence, event: alarm({ epc: 'AB'.repeat(75), tagId: '', offline: true }) })
+    const [whole, word] = told()
+    expect(whole).toEqual({ atMs: NOW, evidence, event: alarm({ offline: true }) })
+    expect(word?.event).toMatchObject({ type: 'protection.exception.raised', storeId: 'st_1', deviceId: 'dev_1', reason: 'event_incomplete', detail: expect.stringMatching(/^gate_alarm evt_1 was told without epc \(150 characters: ABAB.*tagId/) })
+    expect(word?.event?.eventId).not.toBe('evt_1')
+    expect(told()).toHaveLength(2)
+  })
+
+  it('writes down nothing but events that the cloud takes, whatever it is given', async () => {
+    const junk = fc.dictionary(fc.constantFrom(...Object.keys(ProtectionEvent.shape), 'colour', 'x'.repeat(300)), fc.oneof(fc.string({ unit: 'binary' }), fc.constant('A'.repeat(5_000)), fc.anything()), { maxKeys: 8 })
+    await fc.assert(
+      fc.asyncProperty(junk, async (change) => {
+        const before = ledger.journal.head.seq
+        await ledger.record({ atMs: NOW, event: alarm(change) })
+        const { rows } = ledger.journal.unsent(1_000, before)
+        expect([1, 2]).toContain(rows.length)
+        for (const row of rows) expect(JournalRow.safeParse(row).error?.issues).toBeUndefined()
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('as another generation tells what fits of rows that were written down before this was looked at', async () => {
+    await ledger.record({ atMs: NOW, event: alarm() })
+    const db = new Sqlite(join(folder, 'ledger.db'))
+    const bad = JSON.stringify({ atMs: NOW, event: alarm({ epc: 'AB'.repeat(75) }) })
+    db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (2, ?, ?, ?)').run(rowHash(ledger.journal.head.hash, 2, bad), bad, NOW)
+    db.close()
+    reopen()
+    expect(told()[1]?.event?.epc).toHaveLength(150)
+    ledger.adopt(2)
+    expect(told().map(({ event }) => event?.reason)).toEqual(['gate_alarm', 'gate_alarm', 'event_incomplete'])
+    expect(told()[1]?.event).toEqual(alarm())
+    expect(ledger.journal.unsent(1).after).toBe(genesisHash('led_1', 2))
   })
 
   it('turns claims without outcome into unknown after a crash, tells that once, and frees nothing', async () => {

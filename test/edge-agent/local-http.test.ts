@@ -1,5 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createHash } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { localApp } from '../../edge-agent/http/local-app.ts'
+import { operatorSessions } from '../../edge-agent/lanes/operators.ts'
+import { badgeText, newBadgeVerifier, newPinVerifier } from '../../policy/verifiers.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import type { Json } from '../support/cloud.ts'
 import { endlessBody, endlessRequest } from '../support/endless-body.ts'
 import { openStore, type TestStore } from '../support/store.ts'
@@ -143,5 +147,153 @@ describe('the agent’s local HTTP', () => {
     const metrics = (await store.local('/metrics')).body as string
     expect(metrics).toContain('# TYPE untag_queue_depth gauge')
     expect(metrics).toMatch(/untag_device_state\{device="dev_[0-9A-Z]+",state="ready"\} 1/)
+  })
+})
+
+describe('an agent that requires pairing', () => {
+  const CREDENTIAL = `untag_pair_${'x'.repeat(32)}`
+  let store: TestStore
+  let deviceId: string
+  let operator: Json
+  beforeAll(async () => {
+    store = await openStore()
+    ;(store.agent.config as { requirePairing: boolean }).requirePairing = true
+    store.agent.ledger.marks.pair(createHash('sha256').update(CREDENTIAL).digest('base64url'), 'a test', 0)
+    deviceId = store.shop.devices.pos_deactivator
+    operator = await store.drive(store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }))
+    await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
+  })
+  afterAll(() => store.stop())
+
+  const CALLS: [string, string, () => Json | undefined][] = [
+    ['POST', '/v1/authorize', () => ({ deviceId, protectionAction: 'verify_item_status', epc: 'AAAA' })],
+    ['POST', '/v1/scan', () => ({ deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' })],
+    ['POST', '/v1/operator', () => ({ operatorId: operator.operatorId, pin: '4711' })],
+    ['GET', '/v1/operator?deviceId=dev_a', () => undefined],
+    ['DELETE', '/v1/operator?deviceId=dev_a', () => undefined],
+    ['GET', '/v1/operators', () => undefined],
+    ['GET', '/v1/status', () => undefined],
+    ['POST', '/v1/setup/check', () => ({ deviceId })],
+    ['GET', '/setup', () => undefined],
+    ['GET', '/station', () => undefined],
+    ['GET', '/gate', () => undefined],
+  ]
+  const call = ([method, path, body]: (typeof CALLS)[number], headers: Record<string, string> = {}) => store.local(path, { method, headers, ...(body() && { body: body() }) })
+
+  it.each(CALLS)('%s %s takes a credential and nothing less', async (...one) => {
+    expect((await call(one)).status).toBe(401)
+    expect((await call(one, { authorization: 'Bearer untag_pair_yyyyyyyyyyyyyyyyyyyyyyyy' })).status).toBe(401)
+    expect((await call(one, { 'x-untag-operator': 'made up' })).status).toBe(401)
+    expect((await call(one, { authorization: `Bearer ${CREDENTIAL}` })).status).toBe(200)
+  })
+
+  it('opens no gate and no lock for a scan of anybody, and tells nobody what happens', async () => {
+    const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+    expect((await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: receipt } })).status).toBe(401)
+    expect((await store.local('/v1/events')).status).toBe(401)
+    expect(store.pulses('station')).toBe(0)
+    for (const path of ['/healthz', '/readyz', '/metrics']) expect((await store.local(path)).status).toBe(200)
+  })
+
+  it('lets an operator’s session through, which only who is paired can open', async () => {
+    const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId: operator.operatorId, pin: '4711' }, headers: { authorization: `Bearer ${CREDENTIAL}` } })
+    for (const one of CALLS.slice(0, 2)) expect((await call(one, { 'x-untag-operator': body.session })).status).toBe(200)
+  })
+
+  it('gives the browser of a page a cookie for the credential that was pasted there', async () => {
+    const app = localApp(store.agent, { hosts: () => ['kasse'], log: { info: () => undefined, warn: () => undefined, error: () => undefined } })
+    const ask = (path: string, init: Json = {}) => store.drive(Promise.resolve(app.request(path, { ...init, headers: { host: 'kasse', ...init.headers } })))
+    const pair = (credential: string) => {
+      const body = JSON.stringify({ credential })
+      return ask('/v1/pair', { method: 'POST', body, headers: { 'content-type': 'application/json', 'content-length': String(body.length) } })
+    }
+    expect((await pair('untag_pair_yyyyyyyyyyyyyyyyyyyyyyyy')).status).toBe(401)
+    expect(await (await ask('/station')).text()).toContain('data-slot="pair"')
+    const paired = await pair(` ${CREDENTIAL}\n`)
+    expect(paired.status).toBe(200)
+    const cookie = paired.headers.get('set-cookie') ?? ''
+    expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Strict$/)
+    const headers = { cookie: cookie.split(';')[0] }
+    for (const path of ['/station', '/setup', '/v1/status', '/v1/operators']) expect((await ask(path, { headers })).status).toBe(200)
+  })
+})
+
+describe('who stays signed in', () => {
+  let store: TestStore
+  afterEach(() => store.stop())
+
+  async function signedIn(): Promise<{ deviceId: string; session: string; receipt: string; name: () => string | undefined }> {
+    store = await openStore()
+    const { operatorId } = await store.drive(store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }))
+    await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
+    const deviceId = store.shop.devices.pos_deactivator
+    const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '4711', deviceId } })
+    const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+    return { deviceId, session: body.session, receipt, name: () => store.agent.lanes.operatorAt(deviceId) }
+  }
+
+  it('nobody by what shoppers scan, or by who looks, for over 15 minutes', async () => {
+    const { deviceId, session, receipt, name } = await signedIn()
+    for (let minutes = 0; minutes < 20; minutes += 4) {
+      expect(name()).toBe(minutes < 16 ? 'Frau Petersen' : undefined)
+      store.world.sleep(4 * 60_000)
+      await store.local('/v1/operator', { headers: { 'x-untag-operator': session } })
+      await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' } })
+      await store.drive(store.scanners.station.scan(receipt))
+    }
+    expect(name()).toBeUndefined()
+  })
+
+  it.each<[string, (deviceId: string, session: string) => [string, Json]]>([
+    ['presses a button at the page', (deviceId) => ['/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF', byHand: true } }]],
+    ['asks under the session', (deviceId, session) => ['/v1/authorize', { method: 'POST', body: { deviceId, protectionAction: 'deactivate_label', epc: 'AAAA' }, headers: { 'x-untag-operator': session } }]],
+  ])('whoever %s', async (_name, act) => {
+    const { deviceId, session, name } = await signedIn()
+    for (let minutes = 0; minutes < 40; minutes += 10) {
+      store.world.sleep(10 * 60_000)
+      expect((await store.local(...act(deviceId, session))).status).toBe(200)
+      expect(name()).toBe('Frau Petersen')
+    }
+  })
+})
+
+describe('PINs', () => {
+  const platform = virtualPlatform()
+  const known = { operatorId: `op_${'0'.repeat(26)}`, name: 'Frau Petersen', pin: newPinVerifier('4711', platform.random), badge: newBadgeVerifier('A'.repeat(26), platform.random) }
+  const withoutPin = { operatorId: `op_${'1'.repeat(26)}`, name: 'Herr Tran', badge: newBadgeVerifier('B'.repeat(26), platform.random) }
+  const open = () => operatorSessions(platform, () => [known, withoutPin])
+  const wrong = (operators: ReturnType<typeof open>, operatorId: string) => operators.open({ operatorId, pin: '0000' })
+
+  it('answer for a name that does not exist as for one that does, and as late', () => {
+    const operators = open()
+    const names = [known.operatorId, withoutPin.operatorId, 'op_nobody']
+    const spent = names.map((name) => {
+      const began = performance.now()
+      for (let i = 0; i < 5; i++) expect(wrong(operators, name)).toEqual({ ok: false, reason: 'wrong' })
+      return performance.now() - began
+    })
+    expect(Math.min(...spent)).toBeGreaterThan(Math.max(...spent) / 5)
+    for (const name of names) expect(wrong(operators, name)).toMatchObject({ ok: false, reason: 'locked' })
+    platform.sleep(61_000)
+    for (const name of names) for (let i = 0; i < 5; i++) wrong(operators, name)
+    platform.sleep(61_000)
+    for (const name of names) expect(wrong(operators, name)).toMatchObject({ reason: 'locked' })
+  })
+
+  it('stay locked however many other names are tried; who invents many has all PINs wait, and no badge', () => {
+    const operators = open()
+    for (let i = 0; i < 5; i++) wrong(operators, known.operatorId)
+    for (let i = 0; i < 120; i++) wrong(operators, `nobody ${i}`)
+    expect(operators.open({ operatorId: known.operatorId, pin: '4711' })).toMatchObject({ reason: 'locked' })
+    platform.sleep(3_600_000)
+    // A day is not over: each wrong try has all of them wait for a minute.
+    expect(wrong(operators, 'nobody else')).toMatchObject({ reason: 'wrong' })
+    expect(operators.open({ operatorId: known.operatorId, pin: '4711' })).toMatchObject({ reason: 'locked' })
+    expect(operators.open({ badge: badgeText(withoutPin.operatorId, 'B'.repeat(26)) })).toMatchObject({ ok: true })
+    platform.sleep(61_000)
+    expect(operators.open({ operatorId: known.operatorId, pin: '4711' })).toMatchObject({ ok: true })
+    platform.sleep(24 * 3_600_000)
+    expect(wrong(operators, 'nobody else')).toMatchObject({ reason: 'wrong' })
+    expect(operators.open({ operatorId: known.operatorId, pin: '4711' })).toMatchObject({ ok: true })
   })
 })

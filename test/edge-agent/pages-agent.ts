@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +9,7 @@ import type { AuthorizeAnswer } from '../../edge-agent/decisions/request.ts'
 import { openFeed, type Feed } from '../../edge-agent/feed.ts'
 import type { AgentStatus } from '../../edge-agent/health/status.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
-import type { ScanResult } from '../../edge-agent/lanes/lanes.ts'
+import type { ScannedBy, ScanResult } from '../../edge-agent/lanes/lanes.ts'
 import { operatorSessions, type Proof } from '../../edge-agent/lanes/operators.ts'
 import type { Log } from '../../edge-agent/log.ts'
 import type { Agent } from '../../edge-agent/runtime.ts'
@@ -24,13 +25,15 @@ export interface PagesBench {
   feed: Feed
   status: AgentStatus
   /** What was scanned, and who stood behind it. */
-  scans: { deviceId: string; text: string; operatorId: string | undefined }[]
+  scans: { deviceId: string; text: string; operatorId: string | undefined; byHand: boolean }[]
   /** Answers the next scans. */
   answer: (text: string, operatorId: string | undefined) => ScanResult | Promise<ScanResult>
   /** Something happened at a device that no page asked for. */
   happens(deviceId: string, result: ScanResult): void
 }
 
+/** What the agent of the bench takes for a pairing credential. */
+export const CREDENTIAL = `untag_pair_${'x'.repeat(32)}`
 export const STATION = 'dev_station'
 export const GATE = 'dev_gate'
 export const OPERATOR = { operatorId: 'op_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '4711' }
@@ -117,7 +120,8 @@ export function pagesBench(): PagesBench {
     status: () => bench.status,
     trust: { policy: { devices: [facts(STATION, 'pos_deactivator'), facts(GATE, 'exit_gate')], operators, policy: DEFAULT_POLICY } },
     operators: sessions,
-    ledger: { marks: { isPaired: () => false } },
+    identity: { agentId: 'agt_1' },
+    ledger: { marks: { isPaired: (hash: string) => hash === createHash('sha256').update(CREDENTIAL).digest('base64url') } },
     lanes: {
       operatorAt: () => sessions.look(standing)?.name,
       signIn(deviceId: string, proof: Proof) {
@@ -131,9 +135,9 @@ export function pagesBench(): PagesBench {
         standing = undefined
         feed.publish({ type: 'operator', deviceId, name: null })
       },
-      async scan(deviceId: string, text: string) {
-        const operatorId = sessions.find(standing)?.operatorId
-        bench.scans.push({ deviceId, text, operatorId })
+      async scan(deviceId: string, text: string, { byHand = false }: ScannedBy) {
+        const operatorId = sessions.look(standing)?.operatorId
+        bench.scans.push({ deviceId, text, operatorId, byHand })
         const result = await bench.answer(text, operatorId)
         bench.happens(deviceId, result)
         return result

@@ -1,10 +1,11 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ScanResult } from '../../edge-agent/lanes/lanes.ts'
+import { violations } from '../support/axe.ts'
 import { ensureBuilt } from '../support/built.ts'
 import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { wedge, type Wedge } from '../support/wedge.ts'
-import { denied, granted, OPERATOR, pagesBench, servePages, STATION, type PagesBench, type ServedPages } from './pages-agent.ts'
+import { CREDENTIAL, denied, granted, OPERATOR, pagesBench, servePages, STATION, type PagesBench, type ServedPages } from './pages-agent.ts'
 
 const RECEIPT = 'HTTPS://SHOP.EXAMPLE/R/2IABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
@@ -177,7 +178,7 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await page.keyboard.press('Enter')
     await toneIs('granted')
     expect(await page.locator('.operator').innerText()).toContain('Angemeldet: Frau Petersen')
-    expect(bench.scans.map(({ text, operatorId }) => [text, operatorId])).toEqual([[RECEIPT, undefined], [RECEIPT, OPERATOR.operatorId]])
+    expect(bench.scans.map(({ text, operatorId, byHand }) => [text, operatorId, byHand])).toEqual([[RECEIPT, undefined, false], [RECEIPT, OPERATOR.operatorId, true]])
     expect(await page.evaluate('document.cookie + localStorage.length + sessionStorage.length')).toBe('00')
     await button('Abmelden').click()
     await button('Anmelden').waitFor()
@@ -233,6 +234,25 @@ describe.skipIf(NO_CHROMIUM)(`the station page (${NO_CHROMIUM ?? 'in Chromium'})
     await expect.poll(() => bench.scans.length).toBe(2)
     answer(granted())
     await toneIs('granted')
+  })
+
+  it('is shown to a browser that was paired once, where every program has to be', async () => {
+    ;(bench.agent.config as { requirePairing: boolean }).requirePairing = true
+    await page.reload()
+    const field = page.getByLabel('Zugangsschlüssel')
+    await field.fill('untag_pair_yyyyyyyyyyyyyyyyyyyyyyyy')
+    await button('Zulassen').click()
+    await page.getByText('Diesen Schlüssel kennt der Agent nicht.').waitFor()
+    expect(await field.inputValue()).toBe('')
+    expect(await violations(page)).toEqual([])
+    await field.fill(CREDENTIAL)
+    await button('Zulassen').click()
+    await button('Anmelden').waitFor()
+    await heard()
+    await scanner.scan(RECEIPT)
+    await toneIs('granted')
+    // No script reads it.
+    expect(await page.evaluate('document.cookie + localStorage.length + sessionStorage.length')).toBe('00')
   })
 
   it('loads anew when the agent has become another build', async () => {

@@ -1,6 +1,7 @@
 import type { ProtectionEvent } from '../../../policy/events.ts'
 import { newId } from '../../../policy/ids.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
+import { LedgerFull } from '../../ledger/commit.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 
@@ -23,6 +24,8 @@ export interface GateJournalParts {
 }
 
 const FLUSH_MS = 250
+/** Between tries while the disk is full, ms. */
+const FULL_MS = 5_000
 /** Events of one gate in a minute; what a mad reader tells fills no disk. */
 const PER_MINUTE = 600
 const WAITING_LIMIT = 5_000
@@ -42,7 +45,7 @@ export function gateJournal({ platform, ledger, storeId, nowMs, log }: GateJourn
     return count
   }
 
-  async function flush(): Promise<void> {
+  async function flush(isLast = false): Promise<void> {
     timer?.()
     timer = undefined
     const rows = waiting
@@ -53,8 +56,16 @@ export function gateJournal({ platform, ledger, storeId, nowMs, log }: GateJourn
         for (const { atMs, event } of rows) ledger.journal.append({ atMs, event })
       })
     } catch (error) {
+      if (error instanceof LedgerFull && !isLast) return keepForLater(rows)
       log.error({ err: error, events: rows.length }, 'what happened at a gate could not be written down')
     }
+  }
+
+  /** The disk is full: as many as there is room for in memory wait for room on it. */
+  function keepForLater(rows: typeof waiting): void {
+    log.warn({ events: rows.length }, 'the disk is full: what happened at a gate is written down when there is room')
+    waiting = [...rows, ...waiting].slice(0, WAITING_LIMIT)
+    timer ??= platform.timers.after(FULL_MS, () => void flush())
   }
 
   function put(event: GateEvent): void {
@@ -71,6 +82,6 @@ export function gateJournal({ platform, ledger, storeId, nowMs, log }: GateJourn
       if (count <= PER_MINUTE) return put(event)
       put({ type: 'protection.exception.raised', deviceId: event.deviceId, reason: 'gate_events_dropped', detail: `over ${PER_MINUTE} events in a minute: the rest of the minute is only signalled` })
     },
-    flush,
+    flush: () => flush(true),
   }
 }

@@ -45,6 +45,9 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
   const { platform, trust, authorize } = parts
   /** The last receipt that opened a gate, until somebody goes through. */
   const opened = new Map<string, { text: string | undefined; answer: AuthorizeAnswer; atMs: number }>()
+  /** Receipts that are being decided, for a scanner reads one more than once while it is held there. */
+  const underWay = new Map<string, Promise<AuthorizeAnswer>>()
+  const passages = new Map<string, number>()
 
   function signal(deviceId: string, command: DeviceCommand): void {
     const within = new AbortController()
@@ -53,9 +56,10 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
   }
 
   /** The same receipt again before anybody went through: the same redemption, shown once more. */
-  function secondLook({ deviceId, receipt, identifiers }: AuthorizeRequest): AuthorizeAnswer | undefined {
+  function secondLook({ deviceId, action, receipt, identifiers }: AuthorizeRequest): AuthorizeAnswer | undefined {
     const last = opened.get(deviceId)
-    const isSame = last !== undefined && receipt !== undefined && receiptTextIn(receipt) === last.text && !namesTag(identifiers)
+    if (last === undefined || receipt === undefined || namesTag(identifiers)) return undefined
+    const isSame = last.answer.action === action && receiptTextIn(receipt) === last.text
     if (!isSame || platform.clock.elapsed() - last.atMs > SECOND_LOOK_MS) return undefined
     signal(deviceId, { kind: 'release' })
     signal(deviceId, { kind: 'signal', signal: 'green', seconds: 4 })
@@ -63,14 +67,20 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
   }
 
   async function show(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
-    const { deviceId, receipt } = asked
-    const hasTag = namesTag(asked.identifiers)
-    const shown = gateSignal(answer, hasTag, trust.policy?.policy)
+    const { deviceId } = asked
+    const shown = gateSignal(answer, namesTag(asked.identifiers), trust.policy?.policy)
     if (shown) signal(deviceId, { kind: 'signal', signal: shown.signal, seconds: shown.seconds })
-    if (answer.authorized && receipt !== undefined && !hasTag && parts.wiring.hasPassageSensor(deviceId)) {
-      opened.set(deviceId, { text: receiptTextIn(receipt), answer, atMs: platform.clock.elapsed() })
-    }
     if (shown?.isAlarm) await recordAlarm(asked, answer)
+  }
+
+  /**
+   * Only what is confirmed stands for a second look (P2): the right of what failed is free again, that of an outcome which nobody
+   * knows is for staff, and a question has used up none.
+   */
+  function remember({ deviceId, receipt, identifiers }: AuthorizeRequest, answer: AuthorizeAnswer): void {
+    if (!answer.authorized || answer.outcome !== 'confirmed' || receipt === undefined || namesTag(identifiers)) return
+    if (!parts.wiring.hasPassageSensor(deviceId)) return
+    opened.set(deviceId, { text: receiptTextIn(receipt), answer, atMs: platform.clock.elapsed() })
   }
 
   async function recordAlarm(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
@@ -120,17 +130,37 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
     return { ...answer, itemCount: claims.units, remaining: isRestLeft || first.outcome !== 'confirmed' ? unused.length - out.length : 0 }
   }
 
+  const passagesAt = (deviceId: string) => passages.get(deviceId) ?? 0
+
+  async function decideAnew(asked: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const { deviceId } = asked
+    const isAlone = asked.receipt !== undefined && !namesTag(asked.identifiers)
+    const before = passagesAt(deviceId)
+    // Before it is used up: the tags of what was free may follow.
+    const receipt = isAlone ? unusedRights(parts, asked.receipt ?? '', 'exit') : undefined
+    const answer = receipt ? await leave(asked, receipt) : await authorize(asked)
+    // Whoever went through before the outcome was known needs no second look.
+    if (passagesAt(deviceId) === before) remember(asked, answer)
+    await show(asked, answer)
+    return answer
+  }
+
   return {
-    async decide(asked) {
+    decide(asked) {
       const repeated = secondLook(asked)
-      if (repeated) return repeated
-      const isAlone = asked.receipt !== undefined && !namesTag(asked.identifiers)
-      // Before it is used up: the tags of what was free may follow.
-      const receipt = isAlone ? unusedRights(parts, asked.receipt ?? '', 'exit') : undefined
-      const answer = receipt ? await leave(asked, receipt) : await authorize(asked)
-      await show(asked, answer)
-      return answer
+      if (repeated) return Promise.resolve(repeated)
+      const text = asked.receipt === undefined || namesTag(asked.identifiers) ? undefined : receiptTextIn(asked.receipt)
+      if (text === undefined) return decideAnew(asked)
+      const key = [asked.deviceId, asked.action, asked.operatorId ?? '', text].join(' ')
+      const joined = underWay.get(key)
+      if (joined) return joined
+      const decided = decideAnew(asked).finally(() => underWay.delete(key))
+      underWay.set(key, decided)
+      return decided
     },
-    passage: (deviceId) => void opened.delete(deviceId),
+    passage(deviceId) {
+      opened.delete(deviceId)
+      passages.set(deviceId, passagesAt(deviceId) + 1)
+    },
   }
 }

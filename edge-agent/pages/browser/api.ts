@@ -21,9 +21,9 @@ export interface OperatorName {
 /** The agent answers a scan within 10 s and its decision's time. */
 const LIMIT_MS = 20_000
 
-/** Sends what was scanned at this page and waits for the outcome. */
-export function sendScan(deviceId: string, text: string): Promise<Answer<PageResult>> {
-  return call('POST', '/v1/scan', { deviceId, text })
+/** Sends what was scanned at this page and waits for the outcome. `byHand`: typed, or a button was pressed. */
+export function sendScan(deviceId: string, text: string, byHand: boolean): Promise<Answer<PageResult>> {
+  return call('POST', '/v1/scan', { deviceId, text, byHand })
 }
 
 /** Signs an operator in at the device. */

@@ -9,29 +9,39 @@ export interface Operator {
   readonly isHere: boolean
   /** Signed in, or out, at the device: here, with a badge, or at another page. */
   heard(name: string | null): void
-  /** Something was asked for: the agent counts its idle time anew. */
-  used(): void
   /** After the agent was away it may know nobody any more. */
   lookAgain(): Promise<void>
 }
 
-/** A session ends after as long (contracts §6). */
-const IDLE_SECONDS = 15 * 60
+/** The agent counts the idle time; a session that has ended is not shown for longer. */
+const LOOK_MS = 30_000
 
 /** Who is signed in, as the page shows it. */
 export function openOperator({ deviceId, texts }: Place, startName: string | null): Operator {
   let name = startName
   let callOff: () => void = () => undefined
 
-  function used(): void {
+  let news = 0
+
+  function lookLater(): void {
     callOff()
-    if (name !== null) callOff = after(IDLE_SECONDS * 1_000, leave)
+    if (name !== null) callOff = after(LOOK_MS, () => void lookAgain())
+  }
+
+  async function lookAgain(): Promise<void> {
+    const before = news
+    const answer = await whoIsHere(deviceId)
+    // Somebody has signed in, or out, since it was asked.
+    if (news !== before) return
+    if (answer.ok && answer.body.name !== name) return heard(answer.body.name)
+    lookLater()
   }
 
   function heard(next: string | null): void {
+    news++
     name = next
     draw(texts, name)
-    used()
+    lookLater()
   }
 
   function leave(): void {
@@ -46,12 +56,8 @@ export function openOperator({ deviceId, texts }: Place, startName: string | nul
     get isHere() {
       return name !== null
     },
-    used,
     heard,
-    async lookAgain() {
-      const answer = await whoIsHere(deviceId)
-      if (answer.ok) heard(answer.body.name)
-    },
+    lookAgain,
   }
 }
 

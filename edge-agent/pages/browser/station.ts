@@ -33,7 +33,8 @@ const meanwhile: PageResult[] = []
 let shown = { key: '', atMs: 0 }
 const SAME_RESULT_MS = 3_000
 
-async function scan(raw: string): Promise<void> {
+/** `byHand`: typed, or a button was pressed. What the scanner read may be a shopper's: it keeps nobody signed in. */
+async function scan(raw: string, byHand: boolean): Promise<void> {
   const text = raw.trim()
   // The same code again before there is an answer is a scanner that fired twice.
   if (text === '' || underWay.has(text)) return
@@ -41,7 +42,7 @@ async function scan(raw: string): Promise<void> {
   underWay.add(text)
   signIn.close()
   stage.busy()
-  const answer = await sendScan(deviceId, text)
+  const answer = await sendScan(deviceId, text, byHand)
   underWay.delete(text)
   if (answer.ok) show(answer.body, text)
   else stage.show(fault(texts.requestFailed[answer.fault]), '')
@@ -54,7 +55,6 @@ function fault({ what, todo }: Advice): ResultView {
 
 /** `text`: what this page sent for it; absent for what the device's own scanner read. */
 function show(result: PageResult, text?: string): void {
-  operator.used()
   const view = resultView(result, texts)
   if (result.kind === 'operator') operator.heard(result.name)
   // Who has signed in stands in the footer.
@@ -74,7 +74,7 @@ function noteFor(view: ResultView, result: PageResult, text: string | undefined)
 }
 
 function againFor(view: ResultView, text: string | undefined): (() => void) | undefined {
-  const retry = text === undefined ? undefined : () => void scan(text)
+  const retry = text === undefined ? undefined : () => void scan(text, true)
   if (view.again !== 'approve') return retry
   return operator.isHere ? undefined : () => signIn.open(retry)
 }
@@ -97,7 +97,7 @@ listen({
     wasLost = isLost
   },
 })
-hearScanner((text) => void scan(text))
+hearScanner((text) => void scan(text, false))
 keepAwake()
 slot('sign-in').addEventListener('click', () => signIn.open())
 slot('typed').addEventListener('submit', (event) => {
@@ -107,5 +107,5 @@ slot('typed').addEventListener('submit', (event) => {
   field.value = ''
   // On a touch screen the keyboard would cover the result.
   field.blur()
-  void scan(typed)
+  void scan(typed, true)
 })

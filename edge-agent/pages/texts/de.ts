@@ -28,6 +28,13 @@ export const de: Texts = {
   noSuchDevice: 'Dieses Gerät gibt es hier nicht. Bitte eines wählen:',
   stationPage: 'Station',
   gatePage: 'Anzeige am Ausgang',
+  pair: {
+    what: 'Dieser Browser ist noch nicht zugelassen.',
+    todo: 'Auf diesem Rechner „untag edge pair“ ausführen und hier einmal einfügen, was es ausgibt.',
+    credential: 'Zugangsschlüssel',
+    send: 'Zulassen',
+    wrong: 'Diesen Schlüssel kennt der Agent nicht.',
+  },
   notHere: { what: 'Diese Seite gibt es nur am Gerät selbst.', todo: 'Bitte an dem Rechner öffnen, auf dem der Agent läuft.' },
 
   online: 'Online',

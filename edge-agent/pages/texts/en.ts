@@ -28,6 +28,13 @@ export const en: Texts = {
   noSuchDevice: 'There is no such device here. Please choose one:',
   stationPage: 'Station',
   gatePage: 'Exit display',
+  pair: {
+    what: 'This browser is not paired yet.',
+    todo: 'Run “untag edge pair” on this machine and paste here, once, what it prints.',
+    credential: 'Credential',
+    send: 'Pair',
+    wrong: 'The agent does not know this credential.',
+  },
   notHere: { what: 'This page exists only at the device itself.', todo: 'Please open it on the machine that the agent runs on.' },
 
   online: 'Online',

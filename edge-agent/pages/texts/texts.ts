@@ -31,6 +31,7 @@ export interface Texts {
   stationPage: string
   gatePage: string
   notHere: Advice
+  pair: Advice & { credential: string; send: string; wrong: string }
 
   online: string
   offline: string

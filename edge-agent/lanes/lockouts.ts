@@ -1,0 +1,69 @@
+import type { Clock } from '../../policy/platform.ts'
+
+/** Wrong tries to say who one is: five lock the name for a minute, then longer each time. */
+export interface Lockouts {
+  /** How long this name has to wait, ms; 0: it may be tried. Given `as`, it is a PIN. */
+  waitMs(name: string, as?: NameKind): number
+  failed(name: string, as?: NameKind): void
+  passed(name: string): void
+}
+
+/** Names that do not exist are kept apart, so that no number of them makes a lock forgotten. */
+export type NameKind = 'known' | 'invented'
+
+const TRIES = 5
+const FIRST_LOCK_MS = 60_000
+const LONGEST_LOCK_MS = 3_600_000
+/** Pages offer the names that exist. Who tries so many others guesses: then one wrong PIN a minute is heard, whoever's it is. */
+const INVENTED_LIMIT = 50
+const REMEMBERED_MS = 86_400_000
+
+interface Tries {
+  failed: number
+  locks: number
+  lockedUntil: number
+  lastMs: number
+}
+
+/** Nobody has tried yet. */
+export function lockouts(clock: Pick<Clock, 'elapsed'>): Lockouts {
+  const known = new Map<string, Tries>()
+  /** By their last try, the oldest first. */
+  const invented = new Map<string, Tries>()
+  let crowdedUntil = 0
+
+  function noteIn(table: Map<string, Tries>, name: string): void {
+    const nowMs = clock.elapsed()
+    const state = table.get(name) ?? { failed: 0, locks: 0, lockedUntil: 0, lastMs: 0 }
+    state.failed++
+    state.lastMs = nowMs
+    if (state.failed >= TRIES) {
+      state.lockedUntil = nowMs + Math.min(FIRST_LOCK_MS * 2 ** state.locks, LONGEST_LOCK_MS)
+      state.locks++
+      state.failed = 0
+    }
+    table.delete(name)
+    table.set(name, state)
+  }
+
+  function forgetOld(): void {
+    for (const [name, { lastMs }] of invented) {
+      if (invented.size <= INVENTED_LIMIT && clock.elapsed() - lastMs < REMEMBERED_MS) return
+      invented.delete(name)
+    }
+  }
+
+  return {
+    waitMs(name, as) {
+      const table = as === 'invented' ? invented : known
+      const until = Math.max(table.get(name)?.lockedUntil ?? 0, as === undefined ? 0 : crowdedUntil)
+      return Math.max(0, until - clock.elapsed())
+    },
+    failed(name, as) {
+      noteIn(as === 'invented' ? invented : known, name)
+      forgetOld()
+      if (as !== undefined && invented.size >= INVENTED_LIMIT) crowdedUntil = clock.elapsed() + FIRST_LOCK_MS
+    },
+    passed: (name) => void known.delete(name),
+  }
+}
