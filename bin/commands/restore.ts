@@ -1,7 +1,6 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
-import { openAuthority } from '../../cloud/authority/authority.ts'
 import { noteRestore, type Restored } from '../../cloud/restore/note-restore.ts'
 import { copyFlushed, copyFolder, flush, makeFolder } from '../backup/files.ts'
 import { readBackup, type Manifest } from '../backup/manifest.ts'
@@ -112,8 +111,8 @@ async function fillPostgres(settings: Settings, url: string, from: string, keyFo
 async function note(place: Place, keyFolder: string): Promise<Restored> {
   const platform = realPlatform()
   return withDatabase(place, async (database) => {
-    await openAuthority(database, loadKeyFiles(keyFolder, secretFiles, platform.random), platform)
-    return database.write((db) => noteRestore(db, platform.clock.wall()))
+    const files = loadKeyFiles(keyFolder, secretFiles, platform.random)
+    return database.write((db) => noteRestore(db, files, platform))
   })
 }
 
@@ -141,7 +140,7 @@ function print({ json }: Settings, { generation, agents, revoked, lastSignedMs }
   process.stderr.write(
     [
       `restored as generation ${generation}${until === undefined ? '' : `; the backup ends at about ${until}`}`,
-      `${agents} agents tell again what they know; until those of a store have, at most for 11 minutes, nothing is granted in it`,
+      ...(agents === 0 ? [] : [agents === 1 ? '1 agent tells again what it knows; until it has, at most for 11 minutes, nothing is granted in its store' : `${agents} agents tell again what they know; until those of a store have, at most for 11 minutes, nothing is granted in it`]),
       'do again what you did since the backup: revoked API keys, signing keys and agents, moved homes, changed policies; agents enrolled since must be enrolled anew (untag edge enrol --replace)',
       '',
     ].join('\n'),
