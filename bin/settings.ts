@@ -3,7 +3,7 @@ import { choice, flag, perMinute, port, text, url, wholeNumber, type Option } fr
 
 /** Every setting of every command, once: the help, docs/configuration.md and the checks come from here. */
 
-const dataDir = (fallback: string) => text({ flag: 'data', env: 'UNTAG_DATA_DIR', help: 'folder for data and keys' }, 'DIR', fallback)
+const dataDir = (fallback: string, help = 'folder for data and keys') => text({ flag: 'data', env: 'UNTAG_DATA_DIR', help }, 'DIR', fallback)
 const host = text({ flag: 'host', env: 'UNTAG_HOST', help: 'address to listen on; only loopback unless asked' }, 'HOST', '127.0.0.1')
 /** What is written to stderr: this level and everything above it. */
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
@@ -144,7 +144,7 @@ export const START_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),
   mqttPort: port({ flag: 'mqtt-port', env: 'UNTAG_MQTT_PORT', help: 'port of the broker; 0 picks one' }, 1883),
   edgePort: port({ flag: 'edge-port', env: 'UNTAG_EDGE_PORT', help: 'port of the station and gate pages; 0 picks one' }, 8090),
-  data: dataDir('var/demo'),
+  data: dataDir('var/demo', 'folder for data and keys: cloud in it is that of untag cloud, edge that of untag edge'),
   allowPrivateTargets,
   logLevel: logLevel('error'),
 }
