@@ -1,5 +1,5 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { API_OPTIONS, BACKUP_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, RESEAL_OPTIONS, RESTORE_OPTIONS, SIMULATE_NFC_OPTIONS, SIMULATE_OPTIONS, SIMULATE_PSP_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
+import { API_OPTIONS, BACKUP_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, POLICY_EXPLAIN_OPTIONS, RESEAL_OPTIONS, RESTORE_OPTIONS, SIMULATE_NFC_OPTIONS, SIMULATE_OPTIONS, SIMULATE_PSP_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
 import { whatWentWrong } from './what-went-wrong.ts'
 
 interface Command {
@@ -66,6 +66,7 @@ const COMMANDS: readonly Command[] = [
   command(['simulate', 'psp'], 'a payment provider that takes no money, over HTTP', SIMULATE_PSP_OPTIONS, async (settings) => (await import('./commands/simulate-psp.ts')).runSimulatePsp(settings)),
   command(['listen'], 'forwards the account’s events to a receiver on this machine', LISTEN_OPTIONS, async (settings) => (await import('./commands/listen.ts')).runListen(settings)),
   commandWith(['trigger'], 'EVENT', 'sends a test event to the webhooks that are registered for it', TRIGGER_OPTIONS, async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings)),
+  command(['policy', 'explain'], 'what the policy of a store decides for a device, and why', POLICY_EXPLAIN_OPTIONS, async (settings) => (await import('./commands/policy-explain.ts')).runPolicyExplain(settings)),
   command(['doctor'], 'what is missing or wrong on this machine, with its fix', DOCTOR_OPTIONS, async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings)),
 ]
 

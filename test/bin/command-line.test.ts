@@ -129,6 +129,40 @@ describe('the command line', () => {
     expect(readdirSync(folder)).not.toContain('typo')
   })
 
+  it('explains what a policy decides, as the cloud then does', async () => {
+    const cloud = await start(cloudArgs())
+    const { key } = await keysCreate()
+    const call = async (operation: string, body: Json): Promise<Json> => (await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()
+    const { storeId } = (await call('fetchStores', {})).stores.find((s: Json) => s.securityTagMode === 'rfid')
+    const { deviceId } = await call('registerDevice', { storeId, deviceType: 'self_checkout_detacher', name: 'Detacher' })
+    const explain = (...more: string[]) => runProcess(['policy', 'explain', '--key', key, '--base-url', String(cloud.ready['baseUrl']), '--device', deviceId, '--action', 'detach_hard_tag', ...more])
+    await call('updateProtectionPolicy', { storeId, policy: { allowedActionsByCategory: { '*': { detach_hard_tag: ['self_service'] } }, requiresManualOverrideAboveValue: 50 } })
+    const cheap = await explain('--category', 'bekleidung', '--price', '49.99')
+    expect(cheap).toMatchObject({ code: 0, stderr: '' })
+    expect(cheap.stdout).toContain(`detach_hard_tag at ${deviceId} (self_checkout_detacher, self_service): an item of "bekleidung", 49.99 EUR\npolicy version 2 of ${storeId}, entry "*"\nfresh    granted\nstale    granted\nexpired  refused   policy_stale: no word from the cloud`)
+    expect(cheap.stdout).toContain('receipts that an agent honours alone: fresh 20 in 14400 s; stale 10 in 7200 s')
+    const dear = JSON.parse((await explain('--price', '50', '--store', storeId, '--json')).stdout) as Json
+    expect(dear).toMatchObject({ storeId, policyVersion: 2, price: 50, entry: '*', stages: [{ stage: 'fresh', authorized: false, reason: 'manual_assistance_required', detail: 'items from 50.00 EUR need staff' }, {}, {}] })
+    // The same word, and the same explanation, as for an item that is there.
+    const { products } = await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })
+    const { ean } = products.find((p: Json) => p.price > 50)
+    // No SGTIN: it names no product by itself.
+    const epc = 'E20000000000000000000001'
+    expect(await call('registerProtectedItems', { storeId, items: [{ ean, epc, protectionTechnology: 'uhf_rfid' }] })).toMatchObject({ registered: 1 })
+    const { sessionId } = await call('checkIn', { storeId, userId: 'shopper' })
+    const { transactionId } = await call('startCheckout', { sessionId, items: [{ ean, quantity: 1, epcs: [epc] }] })
+    await call('completeTestCheckout', { transactionId })
+    const answer = await call('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc, explain: true })
+    expect(answer).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+    expect(JSON.stringify(answer)).toContain(JSON.stringify(dear.stages[0].trace.at(-1)))
+    const events = (await call('fetchProtectionEvents', { storeId })).events as Json[]
+    expect(events.filter((e) => e.type === 'protection.authorization.denied')).toHaveLength(1)
+
+    expect(await explain('--price', '12,90')).toMatchObject({ code: 2, stderr: expect.stringContaining('--price must be an amount such as 12.90') })
+    expect(await explain('--device', 'dev_x')).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no device dev_x in any store of this key') })
+    expect(await runProcess(['policy', 'explain'])).toMatchObject({ code: 2, stderr: expect.stringMatching(/--key KEY is needed.*\n--device ID is needed\n--action is needed/) })
+  })
+
   it('says who cannot be reached', async () => {
     const nobody = 'http://127.0.0.1:9999'
     const dead = `http://127.0.0.1:${takenPort()}/api/v1`
