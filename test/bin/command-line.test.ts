@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
@@ -170,6 +171,11 @@ describe('the command line', () => {
     for (const words of [['trigger', 'webhook.test'], ['listen', '--forward-to', nobody]]) {
       expect(await runProcess([...words, '--key', 'untag_test_sk_x', '--base-url', dead])).toMatchObject({ code: 1, stderr: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1 cannot be reached: .*ECONNREFUSED.*; check --base-url\n$/) })
     }
+    const other = createHttpServer((_, response) => response.end('<html>')).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const elsewhere = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    expect(await runProcess(['trigger', 'webhook.test', '--key', 'untag_test_sk_x', '--base-url', elsewhere])).toMatchObject({ code: 1, stderr: `${elsewhere} answers 200 and no JSON: check --base-url, which ends in /api/v1\n` })
+    other.close()
     expect(await runProcess(['keys', 'list', '--database-url', `postgres://localhost:${new URL(dead).port}/x`])).toMatchObject({ code: 1, stderr: expect.stringMatching(/^the database cannot be reached: .*ECONNREFUSED.*; check --database-url\n$/) })
   })
 
