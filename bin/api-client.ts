@@ -1,4 +1,5 @@
 import { WrongUsage } from './options.ts'
+import { whatWentWrong } from './what-went-wrong.ts'
 
 /** An account's own operations over HTTP, for commands that are the user of an API. */
 export interface ApiClient {
@@ -19,11 +20,23 @@ export function apiClient({ baseUrl, key }: { baseUrl: string; key: string | und
         body: JSON.stringify(body),
         signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
         redirect: 'error',
+      }).catch((error: unknown) => {
+        throw new Error(`${baseUrl} cannot be reached: ${whatWentWrong(error)}; check --base-url`, { cause: error })
       })
-      const answer = (await response.json()) as Record<string, unknown>
+      const answer = await bodyOf(response)
+      if (!answer) throw new ApiRefusal(`${baseUrl} answers ${response.status} and no JSON: check --base-url, which ends in /api/v1`, response.status)
       if (!response.ok) throw new ApiRefusal(`${operation}: ${String(answer['error'])} (${String(answer['code'])})`, response.status)
       return { body: answer, serverMs: Date.parse(response.headers.get('date') ?? '') || Date.now() }
     },
+  }
+}
+
+async function bodyOf(response: Response): Promise<Record<string, unknown> | undefined> {
+  try {
+    const value: unknown = await response.json()
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
   }
 }
 

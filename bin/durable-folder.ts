@@ -6,12 +6,21 @@ import { dirname, resolve } from 'node:path'
  * is written into a folder whose own name was lost in a power cut is lost with it.
  */
 export function makeFolder(path: string): void {
-  const first = mkdirSync(path, { recursive: true, mode: 0o700 })
+  const first = make(path)
   if (first === undefined) return
   const top = dirname(resolve(first))
   for (let above = dirname(resolve(path)); ; above = dirname(above)) {
     flushFolder(above)
     if (above === top || above === dirname(above)) return
+  }
+}
+
+function make(path: string): string | undefined {
+  try {
+    return mkdirSync(path, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw code === 'EEXIST' || code === 'ENOTDIR' ? new Error(`${path} cannot be a folder: there is a file of that name`, { cause: error }) : error
   }
 }
 

@@ -1,5 +1,6 @@
 import { describeOptions, readOptions, WrongUsage, type Options, type Values } from './options.ts'
-import { API_OPTIONS, BACKUP_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, RESEAL_OPTIONS, RESTORE_OPTIONS, SIMULATE_NFC_OPTIONS, SIMULATE_OPTIONS, SIMULATE_PSP_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
+import { API_OPTIONS, BACKUP_OPTIONS, CLOUD_OPTIONS, DOCTOR_OPTIONS, EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS, KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS, KEYS_ROLL_OPTIONS, LISTEN_OPTIONS, POLICY_EXPLAIN_OPTIONS, RESEAL_OPTIONS, RESTORE_OPTIONS, SIMULATE_NFC_OPTIONS, SIMULATE_OPTIONS, SIMULATE_PSP_OPTIONS, SIMULATE_VENDOR_OPTIONS, SIMULATORS, START_OPTIONS, TRIGGER_OPTIONS, VERIFY_AUDIT_OPTIONS } from './settings.ts'
+import { whatWentWrong } from './what-went-wrong.ts'
 
 interface Command {
   readonly words: readonly string[]
@@ -65,12 +66,24 @@ const COMMANDS: readonly Command[] = [
   command(['simulate', 'psp'], 'a payment provider that takes no money, over HTTP', SIMULATE_PSP_OPTIONS, async (settings) => (await import('./commands/simulate-psp.ts')).runSimulatePsp(settings)),
   command(['listen'], 'forwards the account’s events to a receiver on this machine', LISTEN_OPTIONS, async (settings) => (await import('./commands/listen.ts')).runListen(settings)),
   commandWith(['trigger'], 'EVENT', 'sends a test event to the webhooks that are registered for it', TRIGGER_OPTIONS, async (event, settings) => (await import('./commands/trigger.ts')).runTrigger(event, settings)),
+  command(['policy', 'explain'], 'what the policy of a store decides for a device, and why', POLICY_EXPLAIN_OPTIONS, async (settings) => (await import('./commands/policy-explain.ts')).runPolicyExplain(settings)),
   command(['doctor'], 'what is missing or wrong on this machine, with its fix', DOCTOR_OPTIONS, async (settings) => (await import('./commands/doctor.ts')).runDoctor(settings)),
 ]
 
+const SHOWS_OPTIONS = 'untag COMMAND --help shows the options of one command.'
+
+function rowsOf(commands: readonly Command[]): string[] {
+  return commands.map((c) => `  untag ${[...c.words, ...(c.argument === undefined ? [] : [c.argument])].join(' ').padEnd(24)} ${c.does}`)
+}
+
 function help(): string {
-  const rows = COMMANDS.map((c) => `  untag ${[...c.words, ...(c.argument === undefined ? [] : [c.argument])].join(' ').padEnd(24)} ${c.does}`)
-  return ['untag decides, at the shop door and at the till, whether a security tag may come off.', '', ...rows, '', 'untag COMMAND --help shows the options of one command.', ''].join('\n')
+  return ['untag decides, at the shop door and at the till, whether a security tag may come off.', '', ...rowsOf(COMMANDS), '', SHOWS_OPTIONS, ''].join('\n')
+}
+
+/** The commands that begin with this word, such as those of `untag keys`; all when none does. */
+function helpFor(word: string | undefined): string {
+  const near = COMMANDS.filter((c) => c.words[0] === word)
+  return near.length === 0 ? help() : [...rowsOf(near), '', SHOWS_OPTIONS, ''].join('\n')
 }
 
 function find(args: readonly string[]): Command | undefined {
@@ -86,7 +99,13 @@ export async function main(args: readonly string[]): Promise<number | undefined>
   }
   const found = find(args)
   if (!found) {
-    process.stderr.write(`there is no command "${args.slice(0, 2).join(' ')}"\n\n${help()}`)
+    const isGroup = COMMANDS.some((c) => c.words[0] === args[0])
+    if (isGroup && args.includes('--help')) {
+      process.stdout.write(helpFor(args[0]))
+      return 0
+    }
+    const isWhole = isGroup && (args[1] === undefined || args[1].startsWith('-'))
+    process.stderr.write(`${isWhole ? `untag ${args[0]} goes on with another word` : `there is no command "${args.slice(0, 2).join(' ')}"`}:\n\n${helpFor(args[0])}`)
     return 2
   }
   const rest = args.slice(found.words.length)
@@ -102,7 +121,7 @@ export async function main(args: readonly string[]): Promise<number | undefined>
       process.stderr.write(`${error.faults.join('\n')}\nuntag ${found.words.join(' ')} --help shows the options\n`)
       return 2
     }
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.stderr.write(`${whatWentWrong(error)}\n`)
     return 1
   }
 }

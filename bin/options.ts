@@ -41,6 +41,18 @@ export function wholeNumber(common: Common, placeholder: string, fallback: numbe
   }
 }
 
+/** An amount such as `12.90`, read as cents; left out: undefined. */
+export function euros(common: Common): Option<number | undefined> {
+  return {
+    ...common,
+    placeholder: 'EUR',
+    fallback: undefined,
+    read(value) {
+      return /^\d{1,7}(?:\.\d{1,2})?$/.test(value) ? { value: Math.round(Number(value) * 100) } : { fault: `must be an amount such as 12.90, not "${value}"` }
+    },
+  }
+}
+
 /** A rate such as `30/min`; the unit may be left out. */
 export function perMinute(common: Common, fallback: number, max: number): Option<number> {
   return {

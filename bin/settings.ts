@@ -1,9 +1,10 @@
 import { PCSCD_SOCKET } from '../device-drivers/transports/link-settings.ts'
-import { choice, flag, perMinute, port, text, url, wholeNumber, type Option } from './options.ts'
+import { PROTECTION_ACTIONS } from '../policy/vocabulary.ts'
+import { choice, euros, flag, perMinute, port, text, url, wholeNumber, type Option } from './options.ts'
 
 /** Every setting of every command, once: the help, docs/configuration.md and the checks come from here. */
 
-const dataDir = (fallback: string) => text({ flag: 'data', env: 'UNTAG_DATA_DIR', help: 'folder for data and keys' }, 'DIR', fallback)
+const dataDir = (fallback: string, help = 'folder for data and keys') => text({ flag: 'data', env: 'UNTAG_DATA_DIR', help }, 'DIR', fallback)
 const host = text({ flag: 'host', env: 'UNTAG_HOST', help: 'address to listen on; only loopback unless asked' }, 'HOST', '127.0.0.1')
 /** What is written to stderr: this level and everything above it. */
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
@@ -144,7 +145,7 @@ export const START_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),
   mqttPort: port({ flag: 'mqtt-port', env: 'UNTAG_MQTT_PORT', help: 'port of the broker; 0 picks one' }, 1883),
   edgePort: port({ flag: 'edge-port', env: 'UNTAG_EDGE_PORT', help: 'port of the station and gate pages; 0 picks one' }, 8090),
-  data: dataDir('var/demo'),
+  data: dataDir('var/demo', 'folder for data and keys: cloud in it is that of untag cloud, edge that of untag edge'),
   allowPrivateTargets,
   logLevel: logLevel('error'),
 }
@@ -203,6 +204,19 @@ export const TRIGGER_OPTIONS = {
   baseUrl: API_OPTIONS.baseUrl,
   webhookId: text({ flag: 'webhook', env: 'UNTAG_WEBHOOK', help: 'for this webhook alone; else for all that are registered, and untag listen' }, 'ID', undefined),
   storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the store that the event is about' }, 'ID', undefined),
+}
+
+export const POLICY_EXPLAIN_OPTIONS = {
+  key: API_OPTIONS.key,
+  baseUrl: API_OPTIONS.baseUrl,
+  storeId: text({ flag: 'store', env: 'UNTAG_STORE', help: 'the store of the device; all are looked through when left out' }, 'ID', undefined),
+  deviceId: text({ flag: 'device', env: 'UNTAG_DEVICE', help: 'the device that would ask' }, 'ID', undefined),
+  action: choice({ flag: 'action', env: 'UNTAG_ACTION', help: 'what it would do' }, ['none', ...PROTECTION_ACTIONS], 'none'),
+  category: text({ flag: 'category', env: 'UNTAG_CATEGORY', help: 'category of the item' }, 'TEXT', undefined),
+  brand: text({ flag: 'brand', env: 'UNTAG_BRAND', help: 'its brand; none when left out' }, 'TEXT', undefined),
+  priceCent: euros({ flag: 'price', env: 'UNTAG_PRICE', help: 'its price; unknown when left out, as with a receipt alone' }),
+  operator: flag({ flag: 'operator', env: 'UNTAG_OPERATOR', help: 'an operator stands behind it' }),
+  json,
 }
 
 export const DOCTOR_OPTIONS = {

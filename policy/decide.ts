@@ -101,6 +101,14 @@ export function decide(facts: DecisionFacts, policy: ProtectionPolicy): Decision
   return { allowed: true, trace }
 }
 
+/** A decision in the words of the API: whether, and why not. */
+export type ToldDecision = { authorized: true } | { authorized: false; reason: DenyReason; detail: string }
+
+/** What is told of a decision: the reason that counts is the last thing that was looked at. */
+export function toldOf(decision: Decision): ToldDecision {
+  return decision.allowed ? { authorized: true } : { authorized: false, reason: decision.reason, detail: decision.trace.at(-1)?.detail ?? decision.reason }
+}
+
 /** Whether the grant rests on an operator's word: such grants are counted per operator and hour. */
 export function restsOnOperator(facts: DecisionFacts, policy: ProtectionPolicy): boolean {
   return facts.operator && staffNeeded(facts, policy) !== null
@@ -125,11 +133,15 @@ function itemNotPaid({ action, item }: DecisionFacts): string | null {
 }
 
 /** The workflows in which the policy allows the action for the item's category; undefined: it says nothing. */
-function allowedWorkflows({ action, item }: DecisionFacts, { allowedActionsByCategory: byCategory }: ProtectionPolicy) {
-  const category = item?.category
-  const own = category !== undefined && Object.hasOwn(byCategory, category) ? byCategory[category] : undefined
-  const entry = own ?? (Object.hasOwn(byCategory, '*') ? byCategory['*'] : undefined)
-  return entry === undefined ? ALLOWED_WITHOUT_ENTRY : entry[action]
+function allowedWorkflows({ action, item }: DecisionFacts, policy: ProtectionPolicy) {
+  const entry = entryFor(item?.category, policy)
+  return entry === undefined ? ALLOWED_WITHOUT_ENTRY : policy.allowedActionsByCategory[entry]?.[action]
+}
+
+/** The entry of the policy that counts for a category: its own, else `*`; undefined: there is neither. */
+export function entryFor(category: string | undefined, { allowedActionsByCategory: byCategory }: ProtectionPolicy): string | undefined {
+  if (category !== undefined && Object.hasOwn(byCategory, category)) return category
+  return Object.hasOwn(byCategory, '*') ? '*' : undefined
 }
 
 function actionNotAllowed(facts: DecisionFacts, policy: ProtectionPolicy): string | null {

@@ -74,6 +74,11 @@ export function worstCaseLoss(policy: ProtectionPolicy, gates: number): number |
 /** How old what an agent knows is (contracts §4): limits halve when stale, only staff remain when expired. */
 export type PolicyStage = 'fresh' | 'stale' | 'expired'
 
+/** A limit of the policy at this stage: halved once the policy is stale. */
+export function limitAt(limit: number, stage: PolicyStage): number {
+  return stage === 'fresh' ? limit : Math.floor(limit / 2)
+}
+
 const FRESH_SECONDS = 15 * 60
 const EXPIRED_SECONDS = 80 * 3_600
 

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { whatWentWrong } from '../what-went-wrong.ts'
 
 /** PostgreSQL's own programs, and what must be looked at around them. */
 
@@ -53,7 +54,9 @@ export async function dropTables(url: string, tables: readonly string[]): Promis
 async function asClient<T>(url: string, work: (query: <R>(text: string) => Promise<R[]>) => Promise<T>): Promise<T> {
   const { default: pg } = await import('pg')
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
-  await client.connect()
+  await client.connect().catch((error: unknown) => {
+    throw new Error(`the database cannot be reached: ${whatWentWrong(error)}; check --database-url`, { cause: error })
+  })
   try {
     return await work(async <R>(text: string) => (await client.query(text)).rows as R[])
   } finally {

@@ -9,6 +9,7 @@ import { assertRestored } from '../backup/unfinished.ts'
 import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import type { BACKUP_OPTIONS } from '../settings.ts'
+import { assertKnownDatabase, assertOwnKeyFiles } from './known-database.ts'
 
 /**
  *   database at one moment ─▶ checked ─▶ pictures ─▶ keys, if asked ─▶ manifest ─▶ its name
@@ -18,9 +19,10 @@ import type { BACKUP_OPTIONS } from '../settings.ts'
 export async function runBackup({ data, databaseUrl, to, withKeys, json }: Values<typeof BACKUP_OPTIONS>): Promise<void> {
   assertRestored(data)
   const source = join(data, 'cloud.db')
-  if (databaseUrl === undefined && !existsSync(source)) throw new Error(`there is no ${source}: name the folder with --data, or the database with --database-url`)
+  // Of PostgreSQL, pg_dump is asked: it says what is wrong.
+  if (databaseUrl === undefined) await assertKnownDatabase({ data, databaseUrl })
   const keys = join(data, 'keys')
-  if (withKeys && !existsSync(join(keys, 'master.key'))) throw new Error(`there is no ${join(keys, 'master.key')}: name the folder of the cloud's data with --data`)
+  if (withKeys) assertOwnKeyFiles(data)
   const madeAt = new Date(realPlatform().clock.wall()).toISOString()
   const folder = join(to, `untag-${madeAt.replaceAll(/[:.]/g, '-')}`)
   const partial = `${folder}.partial`
@@ -45,6 +47,9 @@ export async function runBackup({ data, databaseUrl, to, withKeys, json }: Value
 }
 
 function aboutKeys({ keys }: Manifest, folder: string): string {
+  if (keys === 'apart' && !existsSync(join(folder, 'master.key'))) {
+    return `the keys are not in it, and there are none in ${folder}: name the folder of the cloud's data with --data, for its pictures too, unless it is on another machine. Without master.key and root.json this backup cannot be put back`
+  }
   if (keys === 'included') return 'the keys are in it: whoever has this backup can sign as this cloud and read every secret'
   return `the keys are not in it: keep ${join(folder, 'master.key')} (without it no secret in the database can be read) and ${join(folder, 'root.json')} (without it every agent must be enrolled anew) in another place`
 }

@@ -21,6 +21,7 @@ import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
+import { assertNoCloudBelow } from './known-database.ts'
 
 export type CloudSettings = Values<typeof CLOUD_OPTIONS>
 
@@ -42,6 +43,7 @@ export async function runCloud(settings: CloudSettings): Promise<void> {
 
 export async function startCloud(settings: CloudSettings, platform: Platform, log: Log): Promise<RunningCloud> {
   const { data, host } = settings
+  assertNoCloudBelow(settings)
   makeFolder(data)
   const lock = lockDataDir(join(data, 'cloud.lock'), `another cloud runs with the data in ${data}: stop it, or choose another folder with --data`)
   const stops: (() => Promise<void> | void)[] = [() => lock.release()]

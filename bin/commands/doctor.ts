@@ -1,9 +1,10 @@
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { listReaders, type ListedReader } from '../../device-drivers/drivers/pcsc/list-readers.ts'
 import { readIdentity } from '../../edge-agent/trust/identity.ts'
 import { configFile } from '../config-file.ts'
+import { counted } from '../counted.ts'
 import { foundSerial, type FoundSerial } from '../found-serial.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
@@ -11,6 +12,7 @@ import { secretFiles } from '../secret-files.ts'
 import { readerEntry, titleOf } from '../surroundings.ts'
 import type { DOCTOR_OPTIONS } from '../settings.ts'
 import { loadConfig } from './edge.ts'
+import { nearby } from './known-database.ts'
 
 interface Finding {
   what: string
@@ -99,8 +101,11 @@ function canListen(port: number): Promise<boolean> {
 
 function checkFolder(data: string): Finding {
   try {
-    if (!existsSync(data)) mkdirSync(dirname(data), { recursive: true })
-    accessSync(existsSync(data) ? data : dirname(data), constants.W_OK)
+    // Looking makes nothing: of what is not there yet, the folder that it would be made in counts.
+    let there = resolve(data)
+    while (!existsSync(there)) there = dirname(there)
+    if (!statSync(there).isDirectory()) return { what: 'data folder', state: 'wrong', detail: `${there} is a file: choose another folder with --data` }
+    accessSync(there, constants.W_OK)
     return { what: 'data folder', state: 'ok', detail: `${data} can be written` }
   } catch {
     return { what: 'data folder', state: 'wrong', detail: `${data} cannot be written: make it belong to this user, or choose another with --data` }
@@ -111,7 +116,7 @@ function checkIdentity(data: string): Finding {
   try {
     const identity = readIdentity(data, secretFiles)
     if (identity) return { what: 'enrolment', state: 'ok', detail: `agent ${identity.agentId} of store ${identity.storeId} at ${identity.cloud}` }
-    return { what: 'enrolment', state: 'note', detail: `no agent in ${data}; enrol one with untag edge enrol` }
+    return { what: 'enrolment', state: 'note', detail: `no agent in ${data}; enrol one with untag edge enrol${nearby(data, 'edge', 'agent.json')}` }
   } catch (error) {
     return { what: 'enrolment', state: 'wrong', detail: (error as Error).message }
   }
@@ -146,7 +151,7 @@ function checkReaders(seen: Awaited<ReturnType<typeof seeReaders>>): Finding[] {
 function checkConfig(file: string): Finding {
   try {
     const { devices } = loadConfig(file)
-    return { what: 'configuration', state: 'ok', detail: `${file}: ${devices.length} devices` }
+    return { what: 'configuration', state: 'ok', detail: `${file}: ${counted(devices.length, 'device')}` }
   } catch (error) {
     return { what: 'configuration', state: 'wrong', detail: (error as Error).message }
   }

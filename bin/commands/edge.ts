@@ -29,6 +29,7 @@ import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_K
 import { stopOnSignals } from '../shutdown.ts'
 import { surroundings } from '../surroundings.ts'
 import { traceFiles } from '../trace-files.ts'
+import { nearby } from './known-database.ts'
 
 /** How long the first word of the cloud is waited for before the agent serves, ms (contracts §1). */
 const FIRST_CONTACT_MS = 5_000
@@ -65,7 +66,7 @@ export async function enrolAgent(settings: { cloud: string; code: string; data: 
 
 /** Makes a credential for a program on this machine or in the store's network; only its hash is kept. */
 export async function runPair({ data, name }: Values<typeof EDGE_PAIR_OPTIONS>): Promise<void> {
-  makeFolder(data)
+  assertEnrolled(data)
   const credential = `untag_pair_${randomBytes(24).toString('base64url')}`
   const db = openLedgerFile(join(data, 'ledger.db'))
   openMarks(db).pair(createHash('sha256').update(credential).digest('base64url'), name, realPlatform().clock.wall())
@@ -75,12 +76,17 @@ export async function runPair({ data, name }: Values<typeof EDGE_PAIR_OPTIONS>):
 
 /** Has the agent change its key, at once when it runs with the cloud in reach, else as soon as it does. */
 export async function runRotateKey({ data }: Values<typeof EDGE_ROTATE_KEY_OPTIONS>): Promise<void> {
-  const identity = readIdentity(data, secretFiles)
-  if (!identity) throw new Error(`${data} holds no agent: name its folder with --data`)
+  const identity = assertEnrolled(data)
   const db = openLedgerFile(join(data, 'ledger.db'))
   openMarks(db).set(ROTATE_ASKED, '1')
   db.close()
   process.stdout.write(`${identity.agentId} changes its key when it next speaks to the cloud\n`)
+}
+
+function assertEnrolled(data: string): Identity {
+  const identity = readIdentity(data, secretFiles)
+  if (!identity) throw new Error(`${data} holds no agent: name its folder with --data${nearby(data, 'edge', 'agent.json')}`)
+  return identity
 }
 
 /** Where other agents of the store reach this one; unknown when it listens everywhere and no name is configured. */
@@ -121,7 +127,7 @@ export function loadConfig(file: string): AgentConfig {
 export async function startEdge(settings: EdgeSettings, config: AgentConfig, platform: Platform, log: Log, parts: Partial<AgentParts> = {}): Promise<RunningEdge> {
   const { data, host } = settings
   const identity = readIdentity(data, secretFiles)
-  if (!identity) throw new Error(`${data} holds no agent yet: enrol it with untag edge enrol --cloud BASE_URL --code CODE --data ${data}`)
+  if (!identity) throw new Error(`${data} holds no agent yet: enrol it with untag edge enrol --cloud BASE_URL --code CODE --data ${data}${nearby(data, 'edge', 'agent.json')}`)
   const lock = lockDataDir(join(data, 'agent.lock'), `another agent runs with the data in ${data}: stop it, or choose another folder with --data`)
   const stops: (() => Promise<void> | void)[] = [() => lock.release()]
   const stop = async () => {

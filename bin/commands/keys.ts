@@ -12,7 +12,7 @@ import { makeFolder } from '../durable-folder.ts'
 import { realPlatform } from '../platform.ts'
 import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
 import { revokeSigningKey } from './signing-keys.ts'
-import { withDatabase, withKnownDatabase, type Place } from './known-database.ts'
+import { assertNoCloudBelow, isKnownDatabase, withDatabase, withKnownDatabase, type Place } from './known-database.ts'
 
 /** Keys from the command line, beside a running cloud or before there is one. What is done counts at once. */
 
@@ -28,6 +28,8 @@ export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>
   const { data, databaseUrl, account, kind, name } = settings
   if (account === undefined) throw new WrongUsage(['--account NAME is needed: the account that the key belongs to'])
   const mode = kind === 'admin' ? 'live' : settings.mode
+  const isNew = !(await isKnownDatabase(settings))
+  if (isNew) assertNoCloudBelow(settings)
   if (databaseUrl === undefined) makeFolder(data)
   const platform = realPlatform()
   const made = await withDatabase(settings, (database) =>
@@ -39,6 +41,7 @@ export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>
     }),
   )
   const { key, keyId, accountId } = made
+  if (isNew) process.stderr.write(`made a new database${databaseUrl === undefined ? ` in ${data}` : ''}: the key counts at a cloud that is started with it\n`)
   print(settings.json, { key, keyId, accountId, kind, mode }, key)
 }
 

@@ -2,12 +2,13 @@ import { join } from 'node:path'
 import { addSealingKey, keepSealingKey } from '../../cloud/authority/key-files.ts'
 import { resealAll } from '../../cloud/authority/sealed-columns.ts'
 import { sealer, sealingKeyId } from '../../cloud/authority/sealing.ts'
+import { counted } from '../counted.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import type { Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { RESEAL_OPTIONS } from '../settings.ts'
-import { withKnownDatabase } from './known-database.ts'
+import { assertKnownDatabase, assertOwnKeyFiles, withKnownDatabase } from './known-database.ts'
 
 /**
  *   new key into master.key ─▶ every secret sealed anew ─▶ old keys forgotten, if asked
@@ -17,6 +18,8 @@ import { withKnownDatabase } from './known-database.ts'
  */
 export async function runReseal(settings: Values<typeof RESEAL_OPTIONS>): Promise<void> {
   const { data, dropOldKeys, json } = settings
+  await assertKnownDatabase(settings)
+  assertOwnKeyFiles(data)
   await withKnownDatabase(settings, async (database) => {
     const lock = lockDataDir(join(data, 'cloud.lock'), `a cloud runs with the data in ${data}: stop it first`)
     try {
@@ -28,7 +31,7 @@ export async function runReseal(settings: Values<typeof RESEAL_OPTIONS>): Promis
       if (dropOldKeys) keepSealingKey(data, secretFiles, current)
       const keyId = sealingKeyId(current)
       const oldKeys = dropOldKeys ? 0 : keys.length - 1
-      process.stdout.write(json ? `${JSON.stringify({ keyId, resealed, oldKeys })}\n` : `${resealed} secrets are sealed with ${keyId} now; ${oldKeys} older keys are kept\n`)
+      process.stdout.write(json ? `${JSON.stringify({ keyId, resealed, oldKeys })}\n` : `${counted(resealed, 'secret is', 'secrets are')} sealed with ${keyId} now; ${counted(oldKeys, 'older key is', 'older keys are')} kept\n`)
     } finally {
       lock.release()
     }

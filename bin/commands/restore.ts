@@ -1,19 +1,19 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
-import { openAuthority } from '../../cloud/authority/authority.ts'
 import { noteRestore, type Restored } from '../../cloud/restore/note-restore.ts'
 import { copyFlushed, copyFolder, flush, makeFolder } from '../backup/files.ts'
 import { readBackup, type Manifest } from '../backup/manifest.ts'
 import { dropTables, loadPostgres, lookAtPostgres } from '../backup/postgres-dump.ts'
 import { checkCopy } from '../backup/sqlite-copy.ts'
 import { assertRestored, restoringFolder } from '../backup/unfinished.ts'
+import { counted } from '../counted.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { RESTORE_OPTIONS } from '../settings.ts'
-import { withDatabase, withKnownDatabase, type Place } from './known-database.ts'
+import { assertKnownDatabase, assertNoCloudBelow, withDatabase, withKnownDatabase, type Place } from './known-database.ts'
 
 /**
  *   backup ─ sound? ─▶ beside the old one ─ its keys? ─▶ generation raised ─▶ old one aside ─▶ in its place
@@ -26,11 +26,14 @@ type Settings = Values<typeof RESTORE_OPTIONS>
 export async function runRestore(settings: Settings): Promise<void> {
   const { data, from, after } = settings
   if ((from === undefined) === !after) throw new WrongUsage(['--from DIR is needed: a backup that untag backup made; or --after, when the database was put back by other means'])
+  // What is not there is told before anything is made.
+  const manifest = from === undefined ? undefined : await readBackup(from)
+  if (manifest) assertNoCloudBelow(settings)
+  else await assertKnownDatabase(settings)
   makeFolder(data)
   const lock = lockDataDir(join(data, 'cloud.lock'), `a cloud runs with the data in ${data}: stop it first`)
   try {
-    if (from === undefined) print(settings, await afterwards(settings))
-    else print(settings, await fromBackup(settings, from))
+    print(settings, from === undefined || !manifest ? await afterwards(settings) : await fromBackup(settings, from, manifest))
   } finally {
     lock.release()
   }
@@ -43,9 +46,8 @@ async function afterwards(settings: Settings): Promise<Restored> {
   return withKnownDatabase(settings, () => note(settings, settings.data))
 }
 
-async function fromBackup(settings: Settings, from: string): Promise<Restored> {
+async function fromBackup(settings: Settings, from: string, manifest: Manifest): Promise<Restored> {
   const { data, databaseUrl } = settings
-  const manifest = await readBackup(from)
   const wanted = databaseUrl === undefined ? 'sqlite' : 'postgres'
   if (manifest.database !== wanted) throw new Error(`${from} is a backup of ${manifest.database}, not of ${wanted}: ${manifest.database === 'postgres' ? 'name the database with --database-url' : 'leave --database-url out'}`)
   const staging = restoringFolder(data)
@@ -87,7 +89,7 @@ async function refuseToReplace(settings: Settings): Promise<void> {
 async function refuseOthers({ databaseUrl, force }: Settings): Promise<void> {
   if (databaseUrl === undefined || force) return
   const { others } = await lookAtPostgres(databaseUrl)
-  if (others > 0) throw new Error(`${others} others are connected to the database: stop every cloud first; --force goes on all the same`)
+  if (others > 0) throw new Error(`${counted(others, 'other is', 'others are')} connected to the database: stop every cloud first; --force goes on all the same`)
 }
 
 async function stageSqlite(from: string, staging: string, keyFolder: string): Promise<Restored> {
@@ -112,8 +114,8 @@ async function fillPostgres(settings: Settings, url: string, from: string, keyFo
 async function note(place: Place, keyFolder: string): Promise<Restored> {
   const platform = realPlatform()
   return withDatabase(place, async (database) => {
-    await openAuthority(database, loadKeyFiles(keyFolder, secretFiles, platform.random), platform)
-    return database.write((db) => noteRestore(db, platform.clock.wall()))
+    const files = loadKeyFiles(keyFolder, secretFiles, platform.random)
+    return database.write((db) => noteRestore(db, files, platform))
   })
 }
 
@@ -141,7 +143,7 @@ function print({ json }: Settings, { generation, agents, revoked, lastSignedMs }
   process.stderr.write(
     [
       `restored as generation ${generation}${until === undefined ? '' : `; the backup ends at about ${until}`}`,
-      `${agents} agents tell again what they know; until those of a store have, at most for 11 minutes, nothing is granted in it`,
+      `${counted(agents, 'agent tells again what it knows', 'agents tell again what they know')}; until the agents of a store have, at most for 11 minutes, nothing is granted in it`,
       'do again what you did since the backup: revoked API keys, signing keys and agents, moved homes, changed policies; agents enrolled since must be enrolled anew (untag edge enrol --replace)',
       '',
     ].join('\n'),

@@ -7,7 +7,7 @@ import { changeRoot, readRoot } from '../../cloud/authority/known-root.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
-import { withKnownDatabase, type Place } from './known-database.ts'
+import { assertOwnKeyFiles, withKnownDatabase, type Place } from './known-database.ts'
 
 /**
  *   root.json ─▶ aside, a new one in its place ─▶ the database signs its key sets with that, in a new epoch
@@ -17,8 +17,8 @@ import { withKnownDatabase, type Place } from './known-database.ts'
  */
 export async function rotateRoot({ json, ...place }: Place & { json: boolean }): Promise<void> {
   const { data } = place
-  const [master, file] = ['master.key', 'root.json'].map((name) => join(data, 'keys', name)) as [string, string]
-  if (!existsSync(master)) throw new Error(`there is no ${master}: name the folder of the cloud's data with --data`)
+  const file = join(data, 'keys', 'root.json')
+  assertOwnKeyFiles(data)
   const platform = realPlatform()
   const kid = await withKnownDatabase(place, async (database) => {
     const lock = lockDataDir(join(data, 'cloud.lock'), `a cloud runs with the data in ${data}: stop it first, on every machine that uses the database`)

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { noteChange } from '../../cloud/accounts/audit-queries.ts'
 import { INSTALLATION } from '../../cloud/authority/authority.ts'
 import { issuersOf } from '../../cloud/authority/issuers.ts'
@@ -11,7 +9,7 @@ import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS } from '../settings.ts'
-import { withKnownDatabase } from './known-database.ts'
+import { assertOwnKeyFiles, withKnownDatabase } from './known-database.ts'
 import { rotateRoot } from './root-key.ts'
 
 /** The keys that the cloud signs with, from the command line: the same rules as `rotateSigningKey`, and a running cloud sees it with its next request. */
@@ -21,6 +19,7 @@ type Settings = Values<typeof KEYS_REVOKE_OPTIONS>
 /** The next key begins to sign; the former is still verified for as long as anything lives that it signed. */
 export async function runKeysRotate(settings: Values<typeof KEYS_ROTATE_OPTIONS>): Promise<void> {
   const { use } = settings
+  if (use === 'none') throw new WrongUsage(['--use token, receipt, policy, freshness or root is needed: what the key signs'])
   if (use === 'root') return rotateRoot(settings)
   const keys = await change({ ...settings, use }, false)
   print(settings, keys, (iss, kid) => `${kid} signs now (${settings.use}, ${iss})`)
@@ -40,7 +39,7 @@ async function change(settings: Omit<Settings, 'keyId' | 'kid'>, revoke: boolean
   const { use, data } = settings
   if (use === 'none') throw new WrongUsage(['--use token, receipt, policy or freshness is needed: what the key signs'])
   // A new key is sealed as the others are; sealing keys of our own would make it useless to the cloud.
-  if (!existsSync(join(data, 'keys', 'master.key'))) throw new Error(`there is no ${join(data, 'keys', 'master.key')}: name the folder of the cloud's data with --data`)
+  assertOwnKeyFiles(data)
   const { random, clock } = realPlatform()
   const files = loadKeyFiles(data, secretFiles, random)
   return withKnownDatabase(settings, (database) =>

@@ -1,4 +1,5 @@
 import { verifyAudit } from '../../cloud/accounts/verify-audit.ts'
+import { counted } from '../counted.ts'
 import type { Values } from '../options.ts'
 import type { VERIFY_AUDIT_OPTIONS } from '../settings.ts'
 import { withKnownDatabase } from './known-database.ts'
@@ -10,6 +11,6 @@ export async function runVerifyAudit(settings: Values<typeof VERIFY_AUDIT_OPTION
   if (settings.json) process.stdout.write(`${JSON.stringify({ ok: broken.length === 0, chains, unsealed })}\n`)
   if (broken.length > 0) throw new Error(`the audit log was changed:\n${broken.join('\n')}`)
   if (settings.json) return
-  const lines = chains.map(({ tenant, entries, hash }) => `${tenant}  ${entries} entries  ${hash}`)
-  process.stdout.write([...lines, `whole: ${chains.length} chains; ${unsealed} entries are not sealed yet`, ''].join('\n'))
+  const lines = chains.map(({ tenant, entries, hash }) => `${tenant}  ${counted(entries, 'entry', 'entries')}  ${hash}`)
+  process.stdout.write([...lines, `whole: ${counted(chains.length, 'chain')}; ${counted(unsealed, 'entry is', 'entries are')} not sealed yet`, ''].join('\n'))
 }

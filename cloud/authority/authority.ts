@@ -3,7 +3,7 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyRing, type KeyRecord, type KeyRing, type KeyUse, type Signer } from '../../policy/documents/keys.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import { contentHash, type KeySetClaims } from '../../policy/documents/store-documents.ts'
-import type { Platform } from '../../policy/platform.ts'
+import type { Platform, Randomness } from '../../policy/platform.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import type { KeyFiles } from './key-files.ts'
@@ -77,10 +77,18 @@ interface Shared {
   freshness: Signer
 }
 
+/** Throws when these keys are not the database's own. Nothing is made, and nothing counts as signed. */
+export async function assertOwnKeys(db: Db, files: KeyFiles, random: Randomness): Promise<void> {
+  await assertKnownRoot(db, files.root.signer.kid)
+  await readSigningKeys(db, INSTALLATION, sealer(files.sealingKeys, random))
+}
+
 /** Opens what the cloud signs with; makes the keys of the installation on the first start. */
 export async function openAuthority(database: Database, files: KeyFiles, platform: Platform): Promise<Authority> {
   const seal = sealer(files.sealingKeys, platform.random)
-  const clock = signingClock(platform.clock, await readLastSigned(database.reads))
+  // Whoever put the cloud back trusted the clock: what was signed last may be older than that.
+  const { restoredMs } = await readKeyMarks(database.reads)
+  const clock = signingClock(platform.clock, Math.max((await readLastSigned(database.reads)) ?? 0, restoredMs))
   const keys = new Map<Tenant, { generation: number; keys: TenantKeys }>()
   const nowMs = () => platform.clock.wall()
 
@@ -220,7 +228,8 @@ async function noteSigned(db: Db, ms: number): Promise<void> {
     .execute()
 }
 
-async function readLastSigned(db: Db): Promise<number> {
+/** The last time that is known to have been signed, ms; undefined when there was none. */
+export async function readLastSigned(db: Db): Promise<number | undefined> {
   const row = await db.selectFrom('installation').select('value').where('name', '=', 'last_signed_ms').executeTakeFirst()
-  return row ? Number(row.value) : 0
+  return row && Number(row.value)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decide, type DecisionFacts } from '../../policy/decide.ts'
+import { decide, toldOf, type DecisionFacts } from '../../policy/decide.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import { DENY_REASONS, PROTECTION_ACTIONS, type DenyReason } from '../../policy/vocabulary.ts'
 import { Id, iso, present, Success, Timestamp } from '../operations/fields.ts'
@@ -69,6 +69,5 @@ function decideAll(facts: readonly DecisionFacts[], policy: ProtectionPolicy): z
   const decisions = facts.map((each) => decide(each, policy))
   const [first] = decisions
   if (!first || first.allowed || decisions.some((each) => each.allowed)) return { authorized: true }
-  const detail = first.trace.at(-1)?.detail
-  return { authorized: false, reason: first.reason, ...(detail !== undefined && { detail }) }
+  return toldOf(first)
 }

@@ -1,4 +1,7 @@
 import { sql } from 'kysely'
+import type { Platform } from '../../policy/platform.ts'
+import { assertOwnKeys, readLastSigned } from '../authority/authority.ts'
+import type { KeyFiles } from '../authority/key-files.ts'
 import { readKeyMarks, writeKeyMark } from '../authority/key-generation.ts'
 import { endKeptAnswers } from '../operations/end-kept-answers.ts'
 import type { Db } from '../persistence/database.ts'
@@ -17,7 +20,7 @@ export interface Restored {
   agents: number
   /** Authorizations that were taken back. */
   revoked: number
-  /** The last time that the lost cloud is known to have signed, ms; undefined when it never did. */
+  /** The last time that the lost cloud is known to have signed, ms: where the backup ends. Undefined when it never did. */
   lastSignedMs: number | undefined
 }
 
@@ -27,8 +30,13 @@ const GUARD_MS = 60_000
 /** Nobody changes a store's settings so often between a backup and its restore. */
 const VERSIONS_SKIPPED = 10_000
 
-/** Notes in a database that it was put back to an earlier state; no cloud may run on it meanwhile. */
-export async function noteRestore(db: Db, nowMs: number): Promise<Restored> {
+/**
+ * Notes in a database that it was put back to an earlier state; no cloud may run on it meanwhile. Throws when these keys are not its own.
+ * A restore signs nothing: the last time that was signed is the end of the backup, also for the restore that follows one that was cut off.
+ */
+export async function noteRestore(db: Db, files: KeyFiles, { clock, random }: Pick<Platform, 'clock' | 'random'>): Promise<Restored> {
+  await assertOwnKeys(db, files, random)
+  const nowMs = clock.wall()
   const marks = await readKeyMarks(db)
   const generation = Math.max(marks.cloudGeneration + 1, Math.floor(nowMs))
   const above = (number: number) => Math.max(number + 1, generation)
@@ -69,12 +77,9 @@ async function forgetLogins(db: Db): Promise<void> {
 
 async function awaitAgents(db: Db, heardSinceMs: number): Promise<number> {
   // What they had confirmed of the items belongs to a sequence that is over.
-  const due = await db.updateTable('agent').set({ resync: 'due', item_seq: 0 }).where('revoked_ms', 'is', null).executeTakeFirst()
+  const all = await db.updateTable('agent').set({ item_seq: 0 }).where('revoked_ms', 'is', null).executeTakeFirst()
   await db.updateTable('agent').set({ resync: 'awaited' }).where('revoked_ms', 'is', null).where('last_seen_ms', '>=', heardSinceMs).execute()
-  return Number(due.numUpdatedRows)
-}
-
-async function readLastSigned(db: Db): Promise<number | undefined> {
-  const row = await db.selectFrom('installation').select('value').where('name', '=', 'last_signed_ms').executeTakeFirst()
-  return row && Number(row.value)
+  // An agent that a restore before this one waits for has not told yet what it knows, however long the cloud has run since.
+  await db.updateTable('agent').set({ resync: 'due' }).where('revoked_ms', 'is', null).where('last_seen_ms', '<', heardSinceMs).where((eb) => eb.or([eb('resync', 'is', null), eb('resync', '!=', 'awaited')])).execute()
+  return Number(all.numUpdatedRows)
 }

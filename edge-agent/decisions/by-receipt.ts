@@ -3,7 +3,7 @@ import { parseEpc } from '../../policy/gs1/epc.ts'
 import { ITEM_IDENTIFIER_KINDS, type IdentifierKind, type ItemIdentifiers } from '../../policy/identifiers.ts'
 import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/claims.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
-import { riskClassCeiling, type PolicyStage, type ProtectionPolicy } from '../../policy/store-policy.ts'
+import { limitAt, riskClassCeiling, type PolicyStage, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import { rightClass } from '../../policy/vocabulary.ts'
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
 import { releasesByTag } from '../../policy/devices.ts'
@@ -62,7 +62,7 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
     all: rights === 'exit' && !namesItem(request.identifiers),
     count: opened.claims.units,
     exp: opened.claims.exp,
-    ...(!home.isHome && isCounted && { isolated: { limit: limited(policy.offline.hardCount, stage) } }),
+    ...(!home.isHome && isCounted && { isolated: { limit: limitAt(policy.offline.hardCount, stage) } }),
     ...(isCounted && restsOnOperator(facts, policy) && request.operatorId !== undefined && { approval: { operatorId: request.operatorId, limit: policy.operatorOverridesPerHour } }),
   }
   return { granted: true, grant }
@@ -107,12 +107,7 @@ function itemFacts(claims: ReceiptClaims | undefined, isCovered: boolean): ItemF
 function overLimit(claims: ReceiptClaims, { offline }: ProtectionPolicy, stage: PolicyStage, home: HomeView, counted: number): string | undefined {
   if (offline.storeBound === 'deny') return 'no receipt is honoured without the home'
   if (claims.riskClass > offline.maxRiskClass) return `risk class ${claims.riskClass} is above ${offline.maxRiskClass}`
-  if (home.isolatedSeconds > limited(offline.maxIsolatedSeconds, stage)) return `isolated for ${Math.round(home.isolatedSeconds)} s`
-  return counted >= limited(offline.hardCount, stage) ? `${counted} receipts while isolated` : undefined
-}
-
-/** Limits are halved once the policy is stale. */
-function limited(limit: number, stage: PolicyStage): number {
-  return stage === 'fresh' ? limit : Math.floor(limit / 2)
+  if (home.isolatedSeconds > limitAt(offline.maxIsolatedSeconds, stage)) return `isolated for ${Math.round(home.isolatedSeconds)} s`
+  return counted >= limitAt(offline.hardCount, stage) ? `${counted} receipts while isolated` : undefined
 }
 

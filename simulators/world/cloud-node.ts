@@ -125,7 +125,7 @@ export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onDisk
     if (isPutBack) {
       // Who restores sets the clock first: the time of the restore counts the generations.
       computer.putRight()
-      const restored = await database.write((db) => noteRestore(db, process.platform.clock.wall()))
+      const restored = await database.write((db) => noteRestore(db, keyFiles, process.platform))
       if (!process.isAlive) return
       isPutBack = false
       ;({ generation } = restored)

@@ -1,8 +1,10 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { withDatabase } from '../../bin/commands/known-database.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import type { Db } from '../../cloud/persistence/database.ts'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
 import { newPostgresDatabase, temporaryFolder } from '../support/databases.ts'
@@ -123,6 +125,40 @@ describe('untag backup and restore, as processes', () => {
     expect(await runProcess(['restore', '--from', whole.backup, '--data', other, '--force'])).toMatchObject({ code: 1, stderr: expect.stringContaining('is damaged') })
     expect(await runProcess(['restore', '--data', other])).toMatchObject({ code: 2 })
   }, 240_000)
+
+  it('agents that were heard at the end of the backup are waited for, however old that is', async () => {
+    const place = ['--data', data()]
+    const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', ...place)
+    const call = client(cloud, (await run('keys', 'create', '--account', 'Shop', ...place)).key)
+    const storeId = (await call('fetchStores', {})).stores[0].storeId
+    for (const name of ['heard', 'silent']) {
+      const { code } = await call('createEnrolmentCode', { storeId, name })
+      expect(await runProcess(['edge', 'enrol', '--cloud', String(cloud.ready['baseUrl']), '--code', code, '--data', join(folder, name)])).toMatchObject({ code: 0 })
+    }
+    expect(await cloud.stop()).toBe(0)
+    const DAY_MS = 86_400_000
+    const endMs = Date.now() - 15 * DAY_MS
+    const ends = new Date(endMs).toISOString()
+    const write = (work: (db: Db) => Promise<unknown>) => withDatabase({ data: data(), databaseUrl: undefined }, (database) => database.write(work))
+    const signedLast = (ms: number) => write((db) => db.updateTable('installation').set({ value: String(ms) }).where('name', '=', 'last_signed_ms').execute())
+    const awaited = async () => Object.fromEntries(await withDatabase({ data: data(), databaseUrl: undefined }, async ({ reads }) => (await reads.selectFrom('agent').select(['name', 'resync']).execute()).map(({ name, resync }) => [name, resync])))
+    await signedLast(endMs)
+    await write((db) => db.updateTable('agent').set({ last_seen_ms: endMs }).execute())
+    await write((db) => db.updateTable('agent').set({ last_seen_ms: endMs - 15 * DAY_MS }).where('name', '=', 'silent').execute())
+    const { backup } = await run('backup', '--to', join(folder, 'backups'), ...place)
+
+    // The time of the restore is not the end of what is put back, nor is that of the one before it.
+    for (const how of [['--after'], ['--after'], ['--from', backup, '--force']]) {
+      expect(await run('restore', ...how, ...place)).toMatchObject({ agents: 2, backupEnds: ends })
+      expect(await awaited()).toEqual({ heard: 'awaited', silent: 'due' })
+    }
+    // A cloud that ran in between without hearing it has learnt nothing of what it knows.
+    await signedLast(Date.now())
+    expect(await runProcess(['restore', '--after', ...place])).toMatchObject({ code: 0, stderr: expect.stringContaining('\n2 agents tell again') })
+    expect(await awaited()).toEqual({ heard: 'awaited', silent: 'due' })
+    await write((db) => db.updateTable('agent').set({ revoked_ms: endMs }).where('name', '=', 'silent').execute())
+    expect(await runProcess(['restore', '--after', ...place])).toMatchObject({ code: 0, stderr: expect.stringContaining('\n1 agent tells again what it knows; until the agents of a store have, at most for 11 minutes, nothing') })
+  }, 120_000)
 
   const without = inject('postgresUrl') === ''
   it.skipIf(without)(`PostgreSQL: the same through its own programs${without ? ' (skipped: install the package postgresql)' : ''}`, async () => {

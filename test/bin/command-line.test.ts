@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
@@ -45,7 +46,7 @@ describe('the command line', () => {
   }
   const keysCreate = async (...more: string[]): Promise<Json> => {
     const made = await runProcess(['keys', 'create', '--data', join(folder, 'cloud'), '--account', 'Shop', '--mode', 'test', '--json', ...more])
-    expect(made).toMatchObject({ code: 0, stderr: '' })
+    expect(made).toMatchObject({ code: 0, stderr: expect.stringMatching(/^(?:made a new database in .*\n)?$/) })
     return JSON.parse(made.stdout) as Json
   }
 
@@ -54,6 +55,12 @@ describe('the command line', () => {
     expect(await runProcess(['cloud', '--help'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/--database-url URL .*\[UNTAG_DATABASE_URL\]/) })
     expect(await runProcess([])).toMatchObject({ code: 2 })
     expect(await runProcess(['fly'])).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no command "fly"') })
+    const group = await runProcess(['keys'])
+    expect(group).toMatchObject({ code: 2, stderr: expect.stringMatching(/^untag keys goes on with another word:[^]*untag keys create/) })
+    expect(group.stderr).not.toContain('untag cloud')
+    expect(await runProcess(['keys', '--help'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/untag keys revoke/) })
+    expect(await runProcess(['keys', 'make'])).toMatchObject({ code: 2, stderr: expect.stringMatching(/^there is no command "keys make":\n\n {2}untag keys create/) })
+    expect(await runProcess(['keys', 'rotate'])).toMatchObject({ code: 2, stderr: expect.stringContaining('freshness or root is needed') })
   })
 
   it('lists every fault of its options at once, wherever they come from', async () => {
@@ -72,12 +79,104 @@ describe('the command line', () => {
       throw failure
     })
     await sealAudit(database, Date.now() + 60_000)
-    expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^acc_\w+\.test {2}2 entries {2}[\w-]{43}\nwhole: 1 chains; 0 entries/) })
+    expect(await verify()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^acc_\w+\.test {2}2 entries {2}[\w-]{43}\nwhole: 1 chain; 0 entries/) })
     await database.write((db) => db.updateTable('audit_entry').set({ actor: 'nobody' }).where('entity_id', '=', keyId).execute())
     await database.close()
     expect(await verify()).toMatchObject({ code: 1, stderr: expect.stringMatching(/entry 2 \(aud_\w+\): it is not what was sealed/) })
     const { code, stdout } = await verify('--json')
     expect([code, JSON.parse(stdout).ok]).toEqual([1, false])
+  })
+
+  it('makes nothing where something must be there already, and names the folder that was meant', async () => {
+    // As untag start lays it out, with a folder for each of the two.
+    const demo = join(folder, 'demo')
+    const [cloud, edge] = [join(demo, 'cloud'), join(demo, 'edge')]
+    const create = (data: string) => runProcess(['keys', 'create', '--data', data, '--account', 'Shop'])
+    expect(await create(cloud)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^untag_test_sk_\w+\n$/), stderr: `made a new database in ${cloud}: the key counts at a cloud that is started with it\n` })
+    expect(await create(cloud)).toMatchObject({ code: 0, stderr: '' })
+    const meant = `${demo} holds no cloud, and ${cloud} does: choose it with --data ${cloud}, or another folder for a new one\n`
+    expect(await create(demo)).toMatchObject({ code: 1, stdout: '', stderr: meant })
+    expect(await runProcess(['cloud', '--port', '0', '--mqtt-port', '0', '--data', demo])).toMatchObject({ code: 1, stdout: '', stderr: meant })
+    const { stdout } = await runProcess(['backup', '--data', cloud, '--to', join(folder, 'backups')])
+    expect(await runProcess(['restore', '--from', stdout.trim(), '--data', demo])).toMatchObject({ code: 1, stderr: meant })
+
+    const hint = `(there is one in ${cloud}: --data ${cloud})\n`
+    for (const words of [['keys', 'list'], ['keys', 'roll', '--key-id', 'key_x'], ['keys', 'revoke', '--key-id', 'key_x'], ['verify-audit'], ['reseal'], ['backup'], ['restore', '--after']]) {
+      expect(await runProcess([...words, '--data', demo])).toMatchObject({ code: 1, stdout: '', stderr: `there is no ${join(demo, 'cloud.db')}: name the folder with --data, or the database with --database-url ${hint}` })
+    }
+    expect(await runProcess(['keys', 'list', '--data', edge])).toMatchObject({ code: 1, stderr: expect.stringContaining(hint) })
+    // A database in a place does not make its keys be there.
+    expect(await runProcess(['reseal', '--data', cloud])).toMatchObject({ code: 1, stderr: expect.stringMatching(/there is no .*master\.key/) })
+    expect(await runProcess(['keys', 'rotate', '--use', 'root', '--data', demo])).toMatchObject({ code: 1, stderr: expect.stringMatching(/there is no .*master\.key/) })
+    for (const words of [['edge', 'pair'], ['edge', 'rotate-key'], ['edge']]) expect(await runProcess([...words, '--data', edge])).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`${edge} holds no agent`) })
+    expect(await runProcess(['restore', '--from', folder, '--data', edge])).toMatchObject({ code: 1, stderr: expect.stringContaining('holds no whole backup') })
+    expect(await runProcess(['doctor', '--data', join(folder, 'deep', 'edge')])).toMatchObject({ code: 0 })
+    expect([readdirSync(demo), readdirSync(folder).toSorted(), readdirSync(cloud).filter((name) => !/-(?:wal|shm)$/.test(name))]).toEqual([['cloud'], ['backups', 'demo'], ['cloud.db']])
+
+    writeFileSync(edge, '')
+    expect(await create(edge)).toMatchObject({ code: 1, stderr: `${edge} cannot be a folder: there is a file of that name\n` })
+    expect(await runProcess(['doctor', '--data', edge])).toMatchObject({ code: 1, stdout: expect.stringContaining(`✗ data folder        ${edge} is a file`) })
+    writeFileSync(join(cloud, 'cloud.db'), 'something else, which somebody has put here')
+    expect(await runProcess(['keys', 'list', '--data', cloud])).toMatchObject({ code: 1, stderr: expect.stringMatching(/cloud\.db is no database: name the folder/) })
+  }, 120_000)
+
+  it('pairs programs with an agent that is enrolled, beside it or not, and names the one that was meant', async () => {
+    const data = await enrolledAgent()
+    expect(await runProcess(['edge', 'pair', '--data', data])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^untag_pair_[\w-]{32}\n$/) })
+    for (const words of [['edge', 'pair'], ['edge', 'rotate-key'], ['edge']]) {
+      for (const wrong of [folder, join(folder, 'typo')]) expect(await runProcess([...words, '--data', wrong])).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`(there is one in ${data}: --data ${data})`) })
+    }
+    expect(await runProcess(['doctor', '--data', folder])).toMatchObject({ code: 0, stdout: expect.stringContaining(`--data ${data})`) })
+    expect(readdirSync(folder)).not.toContain('typo')
+  })
+
+  it('explains what a policy decides, as the cloud then does', async () => {
+    const cloud = await start(cloudArgs())
+    const { key } = await keysCreate()
+    const call = async (operation: string, body: Json): Promise<Json> => (await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()
+    const { storeId } = (await call('fetchStores', {})).stores.find((s: Json) => s.securityTagMode === 'rfid')
+    const { deviceId } = await call('registerDevice', { storeId, deviceType: 'self_checkout_detacher', name: 'Detacher' })
+    const explain = (...more: string[]) => runProcess(['policy', 'explain', '--key', key, '--base-url', String(cloud.ready['baseUrl']), '--device', deviceId, '--action', 'detach_hard_tag', ...more])
+    await call('updateProtectionPolicy', { storeId, policy: { allowedActionsByCategory: { '*': { detach_hard_tag: ['self_service'] } }, requiresManualOverrideAboveValue: 50 } })
+    const cheap = await explain('--category', 'bekleidung', '--price', '49.99')
+    expect(cheap).toMatchObject({ code: 0, stderr: '' })
+    expect(cheap.stdout).toContain(`detach_hard_tag at ${deviceId} (self_checkout_detacher, self_service): an item of "bekleidung", 49.99 EUR\npolicy version 2 of ${storeId}, entry "*"\nfresh    granted\nstale    granted\nexpired  refused   policy_stale: no word from the cloud`)
+    expect(cheap.stdout).toContain('receipts that an agent honours alone: fresh 20 in 14400 s; stale 10 in 7200 s')
+    const dear = JSON.parse((await explain('--price', '50', '--store', storeId, '--json')).stdout) as Json
+    expect(dear).toMatchObject({ storeId, policyVersion: 2, price: 50, entry: '*', stages: [{ stage: 'fresh', authorized: false, reason: 'manual_assistance_required', detail: 'items from 50.00 EUR need staff' }, {}, {}] })
+    // The same word, and the same explanation, as for an item that is there.
+    const { products } = await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })
+    const { ean } = products.find((p: Json) => p.price > 50)
+    // No SGTIN: it names no product by itself.
+    const epc = 'E20000000000000000000001'
+    expect(await call('registerProtectedItems', { storeId, items: [{ ean, epc, protectionTechnology: 'uhf_rfid' }] })).toMatchObject({ registered: 1 })
+    const { sessionId } = await call('checkIn', { storeId, userId: 'shopper' })
+    const { transactionId } = await call('startCheckout', { sessionId, items: [{ ean, quantity: 1, epcs: [epc] }] })
+    await call('completeTestCheckout', { transactionId })
+    const answer = await call('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc, explain: true })
+    expect(answer).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+    expect(JSON.stringify(answer)).toContain(JSON.stringify(dear.stages[0].trace.at(-1)))
+    const events = (await call('fetchProtectionEvents', { storeId })).events as Json[]
+    expect(events.filter((e) => e.type === 'protection.authorization.denied')).toHaveLength(1)
+
+    expect(await explain('--price', '12,90')).toMatchObject({ code: 2, stderr: expect.stringContaining('--price must be an amount such as 12.90') })
+    expect(await explain('--device', 'dev_x')).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no device dev_x in any store of this key') })
+    expect(await runProcess(['policy', 'explain'])).toMatchObject({ code: 2, stderr: expect.stringMatching(/--key KEY is needed.*\n--device ID is needed\n--action is needed/) })
+  })
+
+  it('says who cannot be reached', async () => {
+    const nobody = 'http://127.0.0.1:9999'
+    const dead = `http://127.0.0.1:${takenPort()}/api/v1`
+    taken.close()
+    for (const words of [['trigger', 'webhook.test'], ['listen', '--forward-to', nobody]]) {
+      expect(await runProcess([...words, '--key', 'untag_test_sk_x', '--base-url', dead])).toMatchObject({ code: 1, stderr: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/api\/v1 cannot be reached: .*ECONNREFUSED.*; check --base-url\n$/) })
+    }
+    const other = createHttpServer((_, response) => response.end('<html>')).listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const elsewhere = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    expect(await runProcess(['trigger', 'webhook.test', '--key', 'untag_test_sk_x', '--base-url', elsewhere])).toMatchObject({ code: 1, stderr: `${elsewhere} answers 200 and no JSON: check --base-url, which ends in /api/v1\n` })
+    other.close()
+    expect(await runProcess(['keys', 'list', '--database-url', `postgres://localhost:${new URL(dead).port}/x`])).toMatchObject({ code: 1, stderr: expect.stringMatching(/^the database cannot be reached: .*ECONNREFUSED.*; check --database-url\n$/) })
   })
 
   it('takes the last of a repeated option, and the command line before the environment', async () => {
@@ -143,6 +242,7 @@ describe('the command line', () => {
   it.skipIf(without)(`does the same on PostgreSQL${without ? ' (skipped: install the package postgresql)' : ''}`, async () => {
     const { url, remove } = await newPostgresDatabase()
     const keys = async (...args: string[]): Promise<Json> => JSON.parse((await runProcess(['keys', ...args, '--database-url', url, '--json'])).stdout) as Json
+    expect(await runProcess(['keys', 'list', '--database-url', url])).toMatchObject({ code: 1, stderr: 'there is no cloud in that database: check --database-url\n' })
     const made = await keys('create', '--account', 'Shop', '--mode', 'live')
     const rolled = await keys('roll', '--key-id', made.keyId, '--overlap-hours', '0')
     expect(await keys('revoke', '--key-id', rolled.keyId)).toMatchObject({ keyId: rolled.keyId, status: 'revoked' })

@@ -1,5 +1,13 @@
+import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { realPlatform } from '../../bin/platform.ts'
+import { secretFiles } from '../../bin/secret-files.ts'
+import { openAuthority } from '../../cloud/authority/authority.ts'
+import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
 import { signingClock } from '../../cloud/authority/signing-clock.ts'
+import { openDatabase } from '../../cloud/persistence/open-database.ts'
+import { noteRestore } from '../../cloud/restore/note-restore.ts'
+import { temporaryFolder } from '../support/databases.ts'
 
 const NOW = 1_800_000_000_000
 
@@ -58,5 +66,22 @@ describe('the clock that signs', () => {
     expect(() => signing.nowMs()).toThrow(/nothing is signed now/)
     pass(10_000)
     expect(signing.nowMs()).toBe(NOW + 10_000)
+  })
+
+  it('signs nothing either while the clock is before the last restore, which itself signs nothing', async () => {
+    const folder = temporaryFolder('signing-clock')
+    const { random, timers } = realPlatform()
+    const platform = { random, timers, clock }
+    const files = loadKeyFiles(folder, secretFiles, random)
+    const database = await openDatabase({ file: join(folder, 'cloud.db') }, (failure) => {
+      throw failure
+    })
+    await openAuthority(database, files, platform)
+    pass(86_400_000)
+    for (const _again of [1, 2]) expect(await database.write((db) => noteRestore(db, files, platform))).toMatchObject({ lastSignedMs: NOW })
+    wall -= 3_600_000
+    const restarted = await openAuthority(database, files, platform)
+    expect(restarted.clock.doubt()).toMatch(/before the last time/)
+    await database.close()
   })
 })

@@ -47,7 +47,8 @@ async function restore(also: (db: Db) => Promise<unknown> = async () => undefine
       for (const suffix of ['-wal', '-shm']) rmSync(file() + suffix, { force: true })
       copyFileSync(`${file()}.backup`, file())
       const database = await store.shop.cloud.db.again()
-      await database.write((db) => noteRestore(db, store.world.clock.wall()))
+      const files = loadKeyFiles(store.shop.cloud.keyFolder, secretFiles, store.world.random)
+      await database.write((db) => noteRestore(db, files, store.world))
       await database.write(also)
       await database.close()
     }),

@@ -1,0 +1,54 @@
+import { decide, entryFor, toldOf, type DecisionFacts, type ToldDecision, type TraceStep } from './decide.ts'
+import type { DeviceFacts } from './devices.ts'
+import { limitAt, type PolicyStage, type ProtectionPolicy } from './store-policy.ts'
+import type { ProtectionAction } from './vocabulary.ts'
+
+/** What somebody wants to know of a policy: about an item whose payment and right are in order, so that only the policy decides. */
+export interface PolicyQuestion {
+  device: DeviceFacts
+  action: ProtectionAction
+  category: string | undefined
+  /** Left out: an item without one. */
+  brand: string | undefined
+  /** Left out: nobody knows, as with a receipt alone. */
+  priceCent: number | undefined
+  /** An operator stands behind the request. */
+  operator: boolean
+}
+
+export type StageAnswer = ToldDecision & {
+  stage: PolicyStage
+  trace: TraceStep[]
+  /** How far an agent goes by receipts that cannot ask their home; null: it honours none. */
+  isolated: { receipts: number; seconds: number } | null
+}
+
+export interface PolicyAnswer {
+  /** The entry that counts for the category; null: the policy says nothing, and the defaults count. */
+  entry: string | null
+  stages: StageAnswer[]
+}
+
+const STAGES: readonly PolicyStage[] = ['fresh', 'stale', 'expired']
+
+/** What a policy decides at each stage of its age, and why: by the same `decide` as in cloud and agent. */
+export function explainPolicy(question: PolicyQuestion, policy: ProtectionPolicy): PolicyAnswer {
+  return {
+    entry: entryFor(question.category, policy) ?? null,
+    stages: STAGES.map((stage) => {
+      const decision = decide(factsOf(question, stage), policy)
+      return { stage, ...toldOf(decision), trace: decision.trace, isolated: isolatedAt(policy, stage) }
+    }),
+  }
+}
+
+function factsOf({ device, action, category, brand, priceCent, operator }: PolicyQuestion, stage: PolicyStage): DecisionFacts {
+  const status = action === 'unlock_fixture' ? 'sellable' : 'paid'
+  const item = { status, category, brand: brand ?? '', priceCent } as const
+  return { action, storeId: device.storeId, device, clockTrusted: true, stage, item, identifiedBy: [], right: 'free', operator }
+}
+
+function isolatedAt({ offline }: ProtectionPolicy, stage: PolicyStage): StageAnswer['isolated'] {
+  if (offline.storeBound === 'deny') return null
+  return { receipts: limitAt(offline.hardCount, stage), seconds: limitAt(offline.maxIsolatedSeconds, stage) }
+}
