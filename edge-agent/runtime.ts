@@ -42,6 +42,7 @@ import { openAgentKey } from './trust/agent-key.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
 import type { Identity } from './trust/identity.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
+import { noteRevoked } from './trust/ledger-doubt.ts'
 import { watchKeys } from './trust/watch-keys.ts'
 
 /**
@@ -184,13 +185,19 @@ export function startAgent(parts: AgentParts): Agent {
     onForked(isForked) {
       if (greeting.takeForked(isForked)) changed()
     },
-    onCommand: commandTaker({ agentId: identity.agentId, trust, clock, giveUp: giveUp.now }),
+    onCommand: commandTaker({ agentId: identity.agentId, trust, clock, giveUp: giveUp.now, onRevoked }),
   })
   tellCloud = link.kick
 
+  function onRevoked(): void {
+    if (!noteRevoked(ledger)) return
+    log.warn({ agentId: identity.agentId }, 'this agent was revoked: it releases nothing any more (untag edge enrol --replace)')
+    changed()
+  }
+
   const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs })
   const outcomes = keepOutcomes({ ledger, timers: platform.timers, log })
-  const deciding = { platform, agentId: identity.agentId, storeId: identity.storeId, ledger, clock, trust, link, items, home, giveUp, outcomes, log, execute }
+  const deciding = { platform, agentId: identity.agentId, storeId: identity.storeId, ledger, clock, trust, link, items, home, giveUp, outcomes, log, canRelease: wiring.canRelease, execute }
   const authorize = authorizer(deciding)
   const gates = openGates({
     platform,

@@ -8,7 +8,8 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { acknowledgeAbout } from '../protection/exceptions.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
-import { forkSubject, listAgents, stateOf } from './agent-queries.ts'
+import { forkSubject, listAgents } from './agent-queries.ts'
+import { stateOf } from './agent-state.ts'
 import { trustAgain } from './greet-ledger.ts'
 import { revoke } from './revoke-agent.ts'
 import { findAgent } from './sessions.ts'
@@ -21,11 +22,11 @@ const Agent = z.strictObject({
   storeId: z.string(),
   name: z.string(),
   state: z.enum(STATES).describe('`forked`: its ledger exists twice, and somebody must decide with `resolveAgentFork`.'),
-  online: z.boolean().optional().describe('As it last said itself, over the broker.'),
+  online: z.boolean().optional().describe('Whether its line to the broker stands; missing where it never had one.'),
   enrolledAt: z.string(),
   lastSeenAt: z.string().describe('When it last logged in or reported.'),
-  stateAt: z.string().optional().describe('Of `online`, `policyVersion` and `queueDepth`.'),
-  policyVersion: z.int().optional(),
+  stateAt: z.string().optional().describe('When it last said so: it does every 15 s while it reaches the cloud, with or without a broker, and this is at most a minute and a half behind.'),
+  policyVersion: z.int().optional().describe('Of the store’s policy document that it has.'),
   queueDepth: z.int().optional().describe('Rows that the cloud does not have yet.'),
   denyVersion: z.int(),
   itemsVersion: z.int(),
@@ -47,7 +48,8 @@ function describe(row: AgentRow): z.infer<typeof Agent> {
     itemsVersion: row.item_seq,
     generation: row.generation,
     ledgerSeq: row.last_seq,
-    ...(told && { online: told.online && row.revoked_ms === null, stateAt: told.observedAt, ...present({ policyVersion: told.policyVersion, queueDepth: told.queueDepth }) }),
+    ...(told?.online !== undefined && { online: told.online && row.revoked_ms === null }),
+    ...(told && { stateAt: told.observedAt, ...present({ policyVersion: told.policyVersion, queueDepth: told.queueDepth }) }),
     ...(row.revoked_ms !== null && { revokedAt: iso(row.revoked_ms) }),
   }
 }
@@ -75,7 +77,8 @@ export const revokeAgent = operation({
   minimumPackage: 'GROW',
   summary: 'Ends an edge agent for good: a stolen machine, or one that is replaced.',
   description:
-    'Its next call and its line to the broker are refused; what it still holds ends with its tokens, at most six minutes later. ' +
+    'Its next call and its line to the broker are refused, and it is told so under our signature: from then on it releases nothing, also without a network. ' +
+    'One that is out of reach hears nothing and goes on by itself: take it away. ' +
     'Its devices belong to the next agent that reports them. Said again, nothing more happens.',
   changes: true,
   request: z.strictObject({ agentId: Id }),
@@ -105,7 +108,7 @@ export const resolveAgentFork = operation({
     const { agent, store } = await ownAgent(call, agentId)
     if (agent.revoked_ms !== null) throw precondition('agent_revoked', 'the agent was revoked')
     if (agent.fork_ms === null) throw precondition('no_fork', 'the ledger of this agent is not known to exist twice')
-    const seen = { tenant: agent.tenant, kind: 'agent_fork', subject: forkSubject(agentId, agent.fork_ms), by: actorOf(call.caller), atMs: call.nowMs }
+    const seen = { storeId: store.store_id, kind: 'agent_fork', subject: forkSubject(agentId, agent.fork_ms), by: actorOf(call.caller), atMs: call.nowMs }
     await acknowledgeAbout(call.db, seen)
     if (decision === 'revoke') return { success: true as const, ...describe(await revoke(call, agent, store)) }
     const trusted = await trustAgain(call, agent)

@@ -1,10 +1,6 @@
-import { AgentState } from '../../policy/documents/agent-messages.ts'
 import type { Db } from '../persistence/database.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { endLogins } from './sessions.ts'
-
-/** Characters of a state that are looked at. */
-const STATE_LIMIT = 120_000
 
 /** Agents of a store in the order in which they enrolled: one row more than `limit` when there are more. */
 export function listAgents(db: Db, storeId: string, { after, limit }: { after: string | undefined; limit: number }): Promise<AgentRow[]> {
@@ -22,22 +18,6 @@ export async function revokedAmong(db: Db, agentIds: readonly string[]): Promise
 /** The agent was heard. */
 export async function noteSeen(db: Db, agentId: string, nowMs: number): Promise<void> {
   await db.updateTable('agent').set({ last_seen_ms: nowMs }).where('agent_id', '=', agentId).execute()
-}
-
-/** Keeps what an agent says of itself, for people; nothing rests on it. What is not a state is passed over. */
-export async function noteState(db: Db, agentId: string, payload: string): Promise<void> {
-  const state = stateOf(payload)
-  if (state) await db.updateTable('agent').set({ state: JSON.stringify(state) }).where('agent_id', '=', agentId).execute()
-}
-
-/** The state in a text; undefined when there is none. */
-export function stateOf(text: string | null): AgentState | undefined {
-  if (text === null || text.length > STATE_LIMIT) return undefined
-  try {
-    return AgentState.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
 }
 
 /** The agent's ledger exists twice, since now or since before; answers since when. */

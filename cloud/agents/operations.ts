@@ -19,12 +19,13 @@ import { noteAddress } from './agent-address.ts'
 import { noteHasTold } from '../protection/home-move.ts'
 import { endMoves } from '../protection/move-device.ts'
 import { agentKeys, noteKeyUse } from './agent-keys.ts'
-import { openCommands } from './commands.ts'
+import { commandDocument, openCommands } from './commands.ts'
 import { denyPage, freshDocument, policyOfStore, signPolicy } from './documents.ts'
 import { itemPage, itemsEpoch, itemsHead } from './item-pages.ts'
 import { createCode, enrol } from './enrolment.ts'
 import { greetLedger } from './greet-ledger.ts'
 import { noteSeen } from './agent-queries.ts'
+import { noteLook } from './agent-state.ts'
 import { succeed } from './succession.ts'
 import { findAgent, openChallenge, openLogin, useChallenge, type ChallengeFor } from './sessions.ts'
 
@@ -110,6 +111,7 @@ export const agentLogin = operation({
     accessToken: z.string().optional(),
     expiresAt: z.string().optional(),
     mqttChallenge: z.string().optional(),
+    revoked: z.string().optional().describe('In place of a login: cmd+jwt that tells the agent that it was revoked. It releases nothing from then on, also without a network.'),
     ledger: z
       .strictObject({ generation: z.int(), onlineOnlyUntil: z.string().optional(), forked: z.literal(true).optional() })
       .optional()
@@ -121,6 +123,8 @@ export const agentLogin = operation({
     // Who does not exist gets a challenge too: the answer tells nobody which agents there are.
     if (assertion === undefined) return { success: true as const, challenge: await openChallenge(call.db, agentId, 'http', random, call.nowMs) }
     const { agent, claims, openedMs } = await openAssertion(call, agentId, 'http', assertion)
+    // It could go on with receipts for as long as it hears nothing: this it may believe, for it is signed.
+    if (agent.revoked_ms !== null) return { success: true as const, revoked: commandDocument(agentId, { command: 'revoke' }, call.services) }
     await succeed(call, agent)
     const ledger = await greetLedger(call, agent, claims, openedMs)
     await noteSeen(call.db, agentId, call.nowMs)
@@ -134,14 +138,16 @@ const REFUSED = () => new Failure('unauthenticated', 'the assertion is not valid
 
 type Asserting = Pick<Call, 'db' | 'services' | 'nowMs'>
 
-/** The enrolled agent that signed this assertion as its password at the broker; 401 otherwise. */
+/** The agent that signed this assertion as its password at the broker; 401 otherwise. */
 export async function assertAgent(call: Asserting, agentId: string, assertion: string): Promise<AgentRow> {
-  return (await openAssertion(call, agentId, 'broker', assertion)).agent
+  const { agent } = await openAssertion(call, agentId, 'broker', assertion)
+  if (agent.revoked_ms !== null) throw REFUSED()
+  return agent
 }
 
 async function openAssertion(call: Asserting, agentId: string, where: ChallengeFor, assertion: string): Promise<{ agent: AgentRow; claims: AssertionClaims; openedMs: number }> {
   const agent = await findAgent(call.db, agentId)
-  if (!agent || agent.revoked_ms !== null) throw REFUSED()
+  if (!agent) throw REFUSED()
   const keys = agentKeys(agent)
   // The challenge makes it fresh; the agent's clock need not be right.
   const opened = openDocument<AssertionClaims>(assertion, DOCUMENT_KINDS.assertion, { keys, audience: CLOUD_AUDIENCE })
@@ -192,6 +198,8 @@ export const fetchSignedDocuments = operation({
     if (resynced !== undefined) await noteResynced(call, caller.agentId, resynced)
     const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
     if (agent && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq) await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
+    // The pages that follow are of the same look.
+    if (agent && cursor === undefined) await noteLook(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq }, call.nowMs)
     await endMoves(call, caller.storeId)
     const store = await ownStore(call, caller.storeId)
     const { keySet } = call.services.authority.keysOf(caller.tenant)

@@ -77,7 +77,7 @@ export async function retryUnapplied(call: IngestCall, agentId: string): Promise
     if (!isApplied) continue
     applied++
     await db.updateTable('journal_row').set({ applied: 1 }).where('ledger_id', '=', row.ledger_id).where('generation', '=', row.generation).where('seq', '=', row.seq).execute()
-    await acknowledgeAbout(db, { tenant: agent.tenant, kind: 'unapplied', subject: unappliedSubject(agent, body), by: WITHDRAWN, atMs: nowMs })
+    await acknowledgeAbout(db, { storeId: agent.store_id, kind: 'unapplied', subject: unappliedSubject(agent, body), by: WITHDRAWN, atMs: nowMs })
   }
   return applied
 }

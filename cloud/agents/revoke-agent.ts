@@ -15,6 +15,6 @@ export async function revoke(call: Call, agent: AgentRow, store: StoreRow): Prom
   await homeGoneFrom(call, store, agent.agent_id)
   await storeDocumentChanged(call, store.store_id)
   call.changed(agent.agent_id)
-  call.afterCommit(() => call.services.agents.agentRevoked(agent.agent_id))
+  call.afterCommit(() => call.services.agents.agentRevoked({ storeId: agent.store_id, agentId: agent.agent_id }))
   return { ...agent, revoked_ms: call.nowMs }
 }

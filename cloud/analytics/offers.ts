@@ -1,5 +1,6 @@
 import { findGroup, readBranches } from '../offers/queries.ts'
 import { readSandboxId } from '../offers/sandbox-id.ts'
+import { storesNamedBy } from '../offers/sandbox-offers.ts'
 import { notFound } from '../operations/failure.ts'
 import type { Db } from '../persistence/database.ts'
 import { isTest } from '../scan-and-go/present.ts'
@@ -15,7 +16,8 @@ const OFFERS_LIMIT = 10_000
 /** The id of the document that this store has of an offer, by any id of its group; 404 when it has none. The sandbox stores no offers: there its ids say what they are. */
 export async function offerAt(db: Db, store: OfStore, offerId: string): Promise<string> {
   if (isTest(store.tenant)) {
-    if (!readSandboxId(store.tenant, offerId)) throw notFound('offer')
+    const id = readSandboxId(store.tenant, offerId)
+    if (!id || !(await storesNamedBy(db, store.tenant, id)).includes(store.store_id)) throw notFound('offer')
     return offerId
   }
   const group = await findGroup(db, store.tenant, offerId)

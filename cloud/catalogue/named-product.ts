@@ -28,13 +28,15 @@ export async function namedProduct(call: Call, names: ProductNames): Promise<Pro
   const productId = agreeing('productId', names.productId, names.id)
   const ean = agreeing('ean', names.ean, names.barcode)
   if (productId === undefined && ean === undefined) throw invalid('productId', 'is missing: name the product by productId or barcode', 'missing')
-  const byEan = ean === undefined ? undefined : await findSharedProduct(call.db, caller.tenant, { ean })
-  const product = productId === undefined ? byEan : await findSharedProduct(call.db, caller.tenant, { productId })
+  const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
+  const find = async (name: { ean: string } | { productId: string }) => {
+    const product = await findSharedProduct(call.db, caller.tenant, name)
+    return product && (bound === null || (await isSoldIn(call.db, product.product_id, bound))) ? product : undefined
+  }
+  const byEan = ean === undefined ? undefined : await find({ ean })
+  const product = productId === undefined ? byEan : await find({ productId })
   if (!product || (ean !== undefined && !byEan)) throw notFound('product')
   if (byEan && byEan.product_id !== product.product_id) throw invalid('ean', 'names another product than productId')
-  const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
-  if (bound === null) return product
-  if (!(await isSoldIn(call.db, product.product_id, bound))) throw notFound('product')
   return product
 }
 

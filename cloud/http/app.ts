@@ -17,7 +17,7 @@ import { clientAddress } from './client-address.ts'
 import { apiDocuments } from './docs/documents.ts'
 import { imageRoutes } from './images.ts'
 import { notificationRoutes } from './notify.ts'
-import { rateLimiter } from './rate-limit.ts'
+import { rateLimiter, type Allowance } from './rate-limit.ts'
 import { NoReceiptPage, ReceiptPage } from './receipt-page.tsx'
 import { templateRoutes } from './templates.ts'
 
@@ -28,6 +28,11 @@ const PAGE_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
 }
+
+/** What one address may ask of pages that anyone may open. */
+const LOOKING: Allowance = { perSecond: 10, burst: 30 }
+/** Notifications of payments: providers send many at once from few addresses. */
+const NOTIFYING: Allowance = { perSecond: 100, burst: 500 }
 
 /** Everything that the cloud answers over HTTP. */
 export function createApp(operations: ReadonlyMap<string, Operation>, database: Database, services: Services): Hono {
@@ -41,7 +46,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   // {upload_url} of the specification.
   app.post(`${base}/upload`, (c) => handle(c, 'uploadImageToProduct'))
   app.get(`${base}/getReceiptFromToken`, (c, next) => publicReceipt(c, next))
-  notificationRoutes(app, base, database, services, areTooMany)
+  notificationRoutes(app, base, database, services, (c) => isTooFast(c, 'notify ', NOTIFYING))
   app.all(`${base}/:operation`, (c) => handle(c, c.req.param('operation')))
   for (const [path, document] of Object.entries(apiDocuments(operations, config))) app.get(path, (c) => document.answer(c))
   app.get('/', (c) => c.redirect('/docs'))
@@ -51,7 +56,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   app.get('/R/:token', (c) => receiptPage(c, c.req.param('token')))
   app.get('/r/:token', (c) => receiptPage(c, c.req.param('token')))
   imageRoutes(app, services.images)
-  checkoutRoutes(app, database, services, PAGE_HEADERS)
+  checkoutRoutes(app, database, services, PAGE_HEADERS, (c) => isTooFast(c, 'checkout '))
   templateRoutes(app)
   assistanceRoutes(app, database, services, PAGE_HEADERS)
   app.notFound((c) => refuse(c, new Failure('not-found', 'there is nothing at this address; the API reference is at /docs')))
@@ -68,15 +73,10 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     return c.json({ error: failure.message, code: failure.code, requestId }, ERROR_STATUS[failure.code], headers)
   }
 
-  function isTooFast(c: Context): boolean {
+  /** Each `bucket` counts for itself: shoppers who pay are not in the way of agents that ask for the time from the same address. */
+  function isTooFast(c: Context, bucket = '', allowance = LOOKING): boolean {
     if (config.rateLimit === 0) return false
-    return !limiter.take(clientAddress(c, config.trustedProxies), { perSecond: 10, burst: 30 }).allowed
-  }
-
-  /** Notifications of payments: providers send many at once from few addresses. */
-  function areTooMany(c: Context): boolean {
-    if (config.rateLimit === 0) return false
-    return !limiter.take(`notify ${clientAddress(c, config.trustedProxies)}`, { perSecond: 100, burst: 500 }).allowed
+    return !limiter.take(`${bucket}${clientAddress(c, config.trustedProxies)}`, allowance).allowed
   }
 
   /** Signed time for anyone; the nonce shows that the answer is new. */

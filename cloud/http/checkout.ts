@@ -1,6 +1,5 @@
 import type { Context, Hono } from 'hono'
-import { newId } from '../../policy/ids.ts'
-import { isIdShaped } from '../../policy/ids.ts'
+import { isIdShaped, newId } from '../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../operations/caller.ts'
 import { Failure } from '../operations/failure.ts'
 import type { Call, Services } from '../operations/operation.ts'
@@ -12,22 +11,30 @@ import { isTest, toTransactionData } from '../scan-and-go/present.ts'
 import { findPurchaseOfCheckout } from '../scan-and-go/queries.ts'
 import { openPaymentOf } from '../payments/queries.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { readBytes } from './body.ts'
 import { CheckoutPage } from './checkout-page.tsx'
 import { PaymentPage } from './payment-page.tsx'
 import { wayOut } from './way-out.ts'
 
+/** Of the form: it says which button was pressed, bytes. */
+const FORM_LIMIT = 1_000
+
 /** The page of a checkout. In the sandbox whoever has its address may end it, as with a real provider's page. */
-export function checkoutRoutes(app: Hono, database: Database, services: Services, headers: Record<string, string>): void {
+export function checkoutRoutes(app: Hono, database: Database, services: Services, headers: Record<string, string>, isTooFast: (c: Context) => boolean): void {
   app.get('/checkout/:id', async (c) => {
+    if (isTooFast(c)) return refuse(c)
     const call = { db: database.reads, services, nowMs: services.platform.clock.wall() } as Call
     return show(c, call, c.req.param('id'))
   })
 
   app.post('/checkout/:id', async (c) => {
+    if (isTooFast(c)) return refuse(c)
     const id = c.req.param('id')
-    const result = new URLSearchParams((await c.req.text()).slice(0, 1_000)).get('result')
     const purchase = isIdShaped(id) ? await findPurchaseOfCheckout(database.reads, id) : undefined
-    if (!purchase || !isTest(purchase.tenant) || !isResult(result)) return c.notFound()
+    // Anybody may send anything here: nothing of it is read before there is something to press a button for.
+    if (!purchase || !isTest(purchase.tenant)) return c.notFound()
+    const result = new URLSearchParams(new TextDecoder().decode(await readBytes(c, FORM_LIMIT))).get('result')
+    if (!isResult(result)) return c.notFound()
     const caller = systemCaller(purchase.tenant as Tenant, 'checkout-page')
     try {
       await performTask({ operation: completeTestCheckout, caller, requestId: newId('req', services.platform) }, database, services, async (call) => {
@@ -58,6 +65,10 @@ export function checkoutRoutes(app: Hono, database: Database, services: Services
     const way = await wayOut(database, services, purchase)
     return c.html(`<!doctype html>${String(PaymentPage({ purchase: data, isAwaited, way }))}`, 200, headers)
   }
+}
+
+function refuse(c: Context): Response {
+  return c.text('too many requests', 429, { 'retry-after': '1' })
 }
 
 function isResult(text: string | null): text is TestResult {

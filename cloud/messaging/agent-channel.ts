@@ -8,8 +8,8 @@ export interface AgentChannel {
   itemsChanged(storeId: string): Promise<void>
   /** Signing keys have changed: every agent that listens is told. */
   keysChanged(): void
-  /** The agent was revoked: its line is cut. */
-  agentRevoked(agentId: string): void
+  /** The agent was revoked: it is told so, and its line is cut. */
+  agentRevoked(agent: AgentAddress): void
   /** Asks an agent to look now, or to give up a token of its own. */
   tell(agent: AgentAddress, command: AgentCommand): void
   /** Whether its line ends here and is open. */
@@ -17,7 +17,7 @@ export interface AgentChannel {
 }
 
 /** What an agent can be asked for at once. */
-export type AgentCommand = { command: 'sync' } | { command: 'void'; nonce: string }
+export type AgentCommand = { command: 'sync' } | { command: 'revoke' } | { command: 'void'; nonce: string }
 
 /** Nobody is told anything: agents find out when they ask. */
 export const NO_CHANNEL: AgentChannel = { storeChanged: () => undefined, itemsChanged: () => Promise.resolve(), keysChanged: () => undefined, agentRevoked: () => undefined, tell: () => undefined, isConnected: () => false }

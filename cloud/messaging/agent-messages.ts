@@ -5,7 +5,8 @@ import { commandDocument } from '../agents/commands.ts'
 import { denyPage, freshDocument, policyOfStore, signPolicy } from '../agents/documents.ts'
 import { itemPage } from '../agents/item-pages.ts'
 import { findAgent } from '../agents/sessions.ts'
-import { noteState, revokedAmong } from '../agents/agent-queries.ts'
+import { revokedAmong } from '../agents/agent-queries.ts'
+import { noteState } from '../agents/agent-state.ts'
 import type { AgentCaller, Mode, Tenant } from '../operations/caller.ts'
 import { Failure } from '../operations/failure.ts'
 import type { Services } from '../operations/operation.ts'
@@ -207,7 +208,11 @@ export function agentMessages(database: Database, services: () => Services): Age
       storeChanged: (storeId) => storeChanged(storeId),
       itemsChanged,
       keysChanged: () => void track(refresh('all')),
-      agentRevoked: (agentId) => broker?.disconnect(agentId),
+      agentRevoked(agent) {
+        // Should the line end before this is out, its next login tells it.
+        tell(agent, { command: 'revoke' })
+        broker?.disconnect(agent.agentId)
+      },
       tell,
       isConnected: (agentId) => broker?.connected().has(agentId) ?? false,
     },

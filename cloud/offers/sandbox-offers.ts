@@ -1,6 +1,7 @@
 import { knownCaller } from '../operations/caller.ts'
 import { notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
 import type { OfferGroupRow } from '../persistence/tables/offers.ts'
 import { listStores } from '../stores/queries.ts'
 import { newGroup, type OfferContent } from './make-offer.ts'
@@ -77,9 +78,14 @@ export async function mockOffers(call: Call): Promise<SandboxOffer[]> {
   return offers.sort((a, b) => (a.group.lead_id < b.group.lead_id ? 1 : -1))
 }
 
+/** The stores that the id of a mock offer stands for. */
+export async function storesNamedBy(db: Db, tenant: string, { stores }: Pick<SandboxId, 'stores'>): Promise<string[]> {
+  return (await listStores(db, tenant, STORES_NAMED)).filter((_, n) => (stores & (1 << n)) !== 0).map((store) => store.store_id)
+}
+
 async function offerOf(call: Call, id: SandboxId): Promise<SandboxOffer> {
   const { tenant } = knownCaller(call.caller)
-  const storeIds = (await listStores(call.db, tenant, STORES_NAMED)).filter((_, n) => (id.stores & (1 << n)) !== 0).map((store) => store.store_id)
+  const storeIds = await storesNamedBy(call.db, tenant, id)
   const mock = MOCK_OFFERS[id.kind]
   const today = Math.floor(call.nowMs / DAY_MS) * DAY_MS
   const validity = mock ? { fromMs: today + mock.from * DAY_MS, toMs: today + mock.to * DAY_MS } : { fromMs: id.createdMs, toMs: id.createdMs + 14 * DAY_MS }

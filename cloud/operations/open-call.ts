@@ -4,7 +4,7 @@ import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
 import type { AuditEntryRow, OutboxEventRow } from '../persistence/tables/accounts.ts'
 import { AskFirst } from './ask-first.ts'
-import { actorOf, type Caller, type Tenant } from './caller.ts'
+import { actorOf, type Caller, type KnownCaller, type Tenant } from './caller.ts'
 import { canonicalJson, hashOf, hashOfBytes, type RequestIdentity } from './idempotency.ts'
 import type { Basis, Call, Operation, OutgoingEvent, Services } from './operation.ts'
 import { assertEvent } from '../webhooks/event-types.ts'
@@ -39,9 +39,20 @@ export function identityOf({ operation, caller, input, idempotencyKey }: Request
   // Without an account it is the secret in the body that keeps one caller's keys from another's.
   if (caller.kind === 'anyone') return { tenant: NO_TENANT, operation: operation.name, requestHash, keyHash: hashOf(`body\0${requestHash}\0${idempotencyKey}`) }
   const scope = { tenant: caller.tenant, operation: operation.name, requestHash }
-  if (idempotencyKey !== undefined) return { keyHash: hashOf(`key\0${idempotencyKey}`), ...scope }
-  const who = caller.kind === 'agent' ? caller.agentId : 'key'
-  return { keyHash: hashOf(`repeat\0${who}\0${requestHash}`), ...scope }
+  const who = sharersOf(caller)
+  if (idempotencyKey === undefined) return { keyHash: hashOf(`repeat\0${who}\0${requestHash}`), ...scope }
+  // Secret keys of the whole account have the hash without a name: under it stands what was answered before others had one of their own.
+  return { keyHash: hashOf(who === 'secret' ? `key\0${idempotencyKey}` : `key\0${who}\0${idempotencyKey}`), ...scope }
+}
+
+/**
+ * Who may be given an answer that was made for somebody else's same request. Keys of one kind and the same stores see and may do
+ * the same: one that took another's place (rollApiKey), or a second server, repeats its calls. A key of other stores, an app's
+ * public key and an agent could not have been given that answer themselves, and it may hold a token: they ask for their own.
+ */
+function sharersOf(caller: KnownCaller): string {
+  if (caller.kind === 'agent') return caller.agentId
+  return caller.storeIds === null ? caller.kind : [caller.kind, ...new Set([...caller.storeIds].sort())].join(' ')
 }
 
 /** Files count by what is in them. */

@@ -24,6 +24,7 @@ import { RESTORES } from './migrations/0022-restores.ts'
 import { SUCCESSORS } from './migrations/0024-successors.ts'
 import { KEPT_BY_ITEM } from './migrations/0026-kept-by-item.ts'
 import { VOIDS_AND_MOVES } from './migrations/0023-voids-and-moves.ts'
+import { IDS_OF_OTHERS } from './migrations/0025-ids-of-others.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -49,7 +50,10 @@ const MIGRATIONS: readonly Migration[] = [
   RECONCILIATION,
   KEYS_AND_HOMES,
   RESTORES,
-  VOIDS_AND_MOVES, SUCCESSORS, KEPT_BY_ITEM,
+  VOIDS_AND_MOVES,
+  SUCCESSORS,
+  IDS_OF_OTHERS,
+  KEPT_BY_ITEM,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

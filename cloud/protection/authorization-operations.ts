@@ -12,6 +12,7 @@ import { knownCaller } from '../operations/caller.ts'
 import { notFound } from '../operations/failure.ts'
 import { Id, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
+import { ownStoreOf } from '../stores/own-store.ts'
 import { DeviceMetadata } from './asking.ts'
 import { findAuthorization, redemptionsOf } from './authorizations.ts'
 import { revoke } from './leases.ts'
@@ -157,6 +158,7 @@ export const revokeProtectionAuthorization = operation({
   async run(call, { replayProtectedNonce, reason }) {
     const row = await findAuthorization(call.db, replayProtectedNonce)
     if (row?.tenant !== knownCaller(call.caller).tenant) throw notFound('authorization')
+    await ownStoreOf(call, row.store_id, 'authorization')
     const redemptions = await redemptionsOf(call.db, row.nonce)
     const before = viewAuthorization(row, redemptions, call.nowMs)
     const current = before.state === 'issued' || redemptions.length < row.count ? await revoke(call, row, reason ?? 'asked for') : row

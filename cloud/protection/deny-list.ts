@@ -45,15 +45,16 @@ export async function receiptOrdinals(db: Db, purchaseId: string, units: readonl
   return units.flatMap((unit) => indexes.get(`${unit.lineId}/${unit.unitNo}`) ?? [])
 }
 
-/** Tells the home of a store's receipts that rights are used up, or leased until then, by somebody else. */
+/** Tells the home of a store's receipts that rights are used up, or leased until then, by somebody else. `heldBy`: the token that they are leased to. */
 export async function denyRights(
   call: Pick<Call, 'db' | 'services' | 'afterCommit'>,
   purchase: PurchaseRow,
   rightClass: RightClass,
   units: readonly { lineId: string; unitNo: number }[],
   until: number,
+  heldBy?: { nonce: string; agentId: string },
 ): Promise<void> {
   const ordinals = await receiptOrdinals(call.db, purchase.purchase_id, units)
   if (purchase.cti === null || ordinals.length === 0) return
-  await deny(call, purchase.store_id, [{ kind: 'right', cti: purchase.cti, rightClass, ordinals, until }])
+  await deny(call, purchase.store_id, [{ kind: 'right', cti: purchase.cti, rightClass, ordinals, until, ...(heldBy && { heldBy }) }])
 }

@@ -21,7 +21,7 @@ export const reportProtectionEvents = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Takes in protection events: from a merchant’s own devices, or a signed batch of an agent’s journal.',
-  description: 'An event is known by its `eventId`: reported again it changes nothing. A batch is answered with a signed `ack` of all that is durably applied.',
+  description: 'An event is known by its `eventId`, which is one of the account: reported again it changes nothing. A batch is answered with a signed `ack` of all that is durably applied.',
   callers: ['secret', 'agent'],
   refusals: ['ledger_generation', 'ledger_fork'],
   changes: true,
@@ -71,9 +71,10 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       await ownStore(call, event.storeId)
       const normal = normaliseIdentifiers({ epc: event.epc, tagUid: event.tagUid, tagId: event.tagId })
       if (!normal.ok) throw invalid(normal.field, normal.message)
-      const known = await call.db.selectFrom('protection_event').select('tenant').where('event_id', '=', event.eventId).executeTakeFirst()
+      const known = await call.db.selectFrom('protection_event').select('store_id').where('event_id', '=', event.eventId).where('tenant', '=', tenant).executeTakeFirst()
       if (known) {
-        if (known.tenant !== tenant) throw new Failure('already-exists', 'this eventId is taken')
+        // Not the same event again: taken for that, an alarm of this store would be lost without a word.
+        if (known.store_id !== event.storeId) throw new Failure('already-exists', 'this eventId stands for an event of another store')
         duplicates++
         continue
       }
@@ -109,7 +110,7 @@ export const fetchProtectionEvents = operation({
   response: z.strictObject({ ...Success, events: z.array(ProtectionEvent.extend({ alarm: Disposition.optional() })), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', type: 'protection.action.completed' },
   async run(call, input) {
-    await ownStore(call, input.storeId)
+    const { tenant } = await ownStore(call, input.storeId)
     const limit = input.limit ?? DEFAULT_PAGE
     let query = call.db.selectFrom('protection_event').select(['event_id', 'processed_ms', 'body']).where('store_id', '=', input.storeId)
     if (input.type !== undefined) query = query.where('type', '=', input.type)
@@ -123,7 +124,7 @@ export const fetchProtectionEvents = operation({
     const rows = await query.orderBy('processed_ms').orderBy('event_id').limit(limit + 1).execute()
     const items = rows.slice(0, limit)
     const last = items.at(-1)
-    const said = await dispositionsOf(call.db, items.map((row) => row.event_id))
+    const said = await dispositionsOf(call.db, tenant, items.map((row) => row.event_id))
     const events = items.map((row) => {
       const alarm = said.get(row.event_id)
       return { ...(JSON.parse(row.body) as ProtectionEvent), ...(alarm && { alarm: toDisposition(alarm) }) }

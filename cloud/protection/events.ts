@@ -21,7 +21,7 @@ const insertEvent = prepared((db, p: ProtectionEventRow) =>
   db
     .insertInto('protection_event')
     .values(fieldsOf(p, ['event_id', 'tenant', 'store_id', 'type', 'device_id', 'purchase_id', 'occurred_ms', 'processed_ms', 'body']))
-    .onConflict((c) => c.column('event_id').doNothing()),
+    .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
 /** A new event of the cloud's own; answers its id. Empty fields are left out. */
@@ -36,7 +36,7 @@ export async function recordEvent(
   return eventId
 }
 
-/** Keeps an event as it is; one whose id is known already is the same event again. */
+/** Keeps an event as it is; one whose id the account knows already is the same event again. */
 export async function storeEvent(scope: Omit<EventScope, 'platform'>, event: ProtectionEvent): Promise<void> {
   const row = rowOf(scope, event)
   await insertEvent(scope.db, row)
@@ -47,7 +47,7 @@ const insertEvents = preparedInsert((db, rows: readonly ProtectionEventRow[]) =>
   db
     .insertInto('protection_event')
     .values(rows)
-    .onConflict((c) => c.column('event_id').doNothing()),
+    .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
 /** Keeps many, as `storeEvent` keeps each. */

@@ -65,7 +65,7 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   }
   if (row.item_id !== null) await bindItem(scope, row.item_id, used[0])
   scope.due.subjects.push(...used)
-  if (row.purchase_id !== null) await tellOthers(scope, witness, await findPurchase(db, row.tenant, row.purchase_id), used)
+  if (row.purchase_id !== null) await tellOthers(scope, witness, await findPurchase(db, row.tenant, row.purchase_id), used, claim.receipt !== undefined)
   if (next.revoked_ms !== null) await freeLeases(scope, next)
   return true
 }
@@ -85,7 +85,7 @@ async function applyForgotten(scope: EvidenceScope, witness: Witness, claim: Cla
 async function settleUnit(scope: EvidenceScope, witness: Witness, key: UnitKey, claim: { deviceId: string } | undefined): Promise<void> {
   const { isDouble, isReturned } = await settleRight(scope.uses, key)
   // Of two that were claimed, one may turn out to have failed: then nobody got two.
-  if (!isDouble && !claim) await acknowledgeAbout(scope.db, { tenant: scope.tenant, kind: 'double_redeem', subject: subjectOf(key), by: WITHDRAWN, atMs: scope.nowMs })
+  if (!isDouble && !claim) await acknowledgeAbout(scope.db, { storeId: witness.storeId, kind: 'double_redeem', subject: subjectOf(key), by: WITHDRAWN, atMs: scope.nowMs })
   if (!isDouble && !(isReturned && claim)) return
   await raiseException(scope, {
     storeId: witness.storeId,
@@ -131,7 +131,7 @@ async function useUnits(scope: EvidenceScope, witness: Witness, claim: Claim, pu
     used.push(key)
   }
   scope.due.subjects.push(...used)
-  await tellOthers(scope, witness, purchase, used)
+  await tellOthers(scope, witness, purchase, used, true)
   return true
 }
 
@@ -189,11 +189,11 @@ async function raise(scope: EvidenceScope, witness: Witness, kind: string, subje
   await raiseException(scope, { storeId: witness.storeId, kind, subject, detail, deviceId: claim.deviceId, purchaseId: purchaseId === '' ? undefined : purchaseId })
 }
 
-/** Agents of the store that did not see it themselves honour no receipt for these rights any more. */
-async function tellOthers({ facts, due }: EvidenceScope, witness: Witness, purchase: ReceiptPurchase | undefined, used: readonly UnitKey[]): Promise<void> {
+/** Agents of the store that do not know it themselves honour no receipt for these rights any more. `isKnown`: the witness knows which rights of the receipt it used. */
+async function tellOthers({ facts, due }: EvidenceScope, witness: Witness, purchase: ReceiptPurchase | undefined, used: readonly UnitKey[], isKnown: boolean): Promise<void> {
   const [first] = used
   if (!first || !purchase?.cti || !purchase.receipt_exp) return
-  if ((await facts.agentsOf(witness.storeId)).every((agentId) => agentId === witness.agentId)) return
+  if ((await facts.agentsOf(witness.storeId)).every((agentId) => isKnown && agentId === witness.agentId)) return
   const units = await facts.unitsOf(purchase.purchase_id)
   const ordinals = used.flatMap(({ lineId, unitNo }) => units.find((unit) => unit.line_id === lineId && unit.unit_no === unitNo)?.receipt_index ?? [])
   if (ordinals.length === 0) return
@@ -228,7 +228,7 @@ export async function applyOutcome(scope: EvidenceScope, witness: Witness, redem
     }
   }
   const purchases = await settleRedemptions(scope, witness, changed)
-  if (outcome !== 'unknown' && changed.some((row) => row.outcome === 'unknown')) await acknowledgeAbout(scope.db, { tenant: scope.tenant, kind: 'outcome_unknown', subject: redemptionId, by: WITHDRAWN, atMs: scope.nowMs })
+  if (outcome !== 'unknown' && changed.some((row) => row.outcome === 'unknown')) await acknowledgeAbout(scope.db, { storeId: witness.storeId, kind: 'outcome_unknown', subject: redemptionId, by: WITHDRAWN, atMs: scope.nowMs })
   if (outcome === 'unknown' && changed.length > 0) {
     await raiseException(scope, {
       storeId: witness.storeId,

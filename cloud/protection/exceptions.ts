@@ -7,7 +7,7 @@ import { recordEvent, type EventScope } from './events.ts'
 
 /**
  *   evidence that should not be ─▶ raiseException ─┐
- *                                                  ├─▶ one row for each (kind, subject) ─▶ acknowledgeException
+ *                                                  ├─▶ one row for each (store, kind, subject) ─▶ acknowledgeException
  *   event of an agent or a device ─▶ noteReported ─┘
  *
  * What people must look at.
@@ -47,7 +47,7 @@ export async function raiseException(scope: EventScope, exception: NewException)
       times: 1,
     })
     .onConflict((c) =>
-      c.columns(['tenant', 'kind', 'subject']).doUpdateSet({ acknowledged_ms: null, acknowledged_by: null, event_id: eventId, last_ms: nowMs }).where('protection_exception.acknowledged_by', '=', WITHDRAWN),
+      c.columns(['store_id', 'kind', 'subject']).doUpdateSet({ acknowledged_ms: null, acknowledged_by: null, event_id: eventId, last_ms: nowMs }).where('protection_exception.acknowledged_by', '=', WITHDRAWN),
     )
     .executeTakeFirst()
   if (inserted.numInsertedOrUpdatedRows === 0n) return
@@ -86,7 +86,7 @@ export async function noteReported({ db, tenant, platform, nowMs }: EventScope, 
       ...told,
     })
     .onConflict((c) =>
-      c.columns(['tenant', 'kind', 'subject']).doUpdateSet((eb) => ({
+      c.columns(['store_id', 'kind', 'subject']).doUpdateSet((eb) => ({
         ...told,
         times: eb('protection_exception.times', '+', 1),
         acknowledged_ms: null,
@@ -127,17 +127,26 @@ export async function writeAcknowledged(db: Db, row: ProtectionExceptionRow, see
   return { ...row, ...change }
 }
 
-const acknowledge = prepared((db, p: { tenant: string; kind: string; subject: string; by: string; atMs: number }) =>
+/** Subjects may be ids that devices made up: what another store calls the same is another matter. */
+interface Seen {
+  storeId: string
+  kind: string
+  subject: string
+  by: string
+  atMs: number
+}
+
+const acknowledge = prepared((db, p: Seen) =>
   db
     .updateTable('protection_exception')
     .set({ acknowledged_ms: p.atMs, acknowledged_by: p.by })
-    .where('tenant', '=', p.tenant)
+    .where('store_id', '=', p.storeId)
     .where('kind', '=', p.kind)
     .where('subject', '=', p.subject)
     .where('acknowledged_ms', 'is', null),
 )
 
 /** What was wrong has been put right: its exception, if it is still open, needs nobody any more. */
-export async function acknowledgeAbout(db: Db, seen: { tenant: string; kind: string; subject: string; by: string; atMs: number }): Promise<void> {
+export async function acknowledgeAbout(db: Db, seen: Seen): Promise<void> {
   await acknowledge(db, seen)
 }

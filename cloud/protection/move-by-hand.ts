@@ -9,7 +9,7 @@ import { returnUnits, takeBackLease } from './return-units.ts'
 import { findRight } from './rights.ts'
 
 /** Goods with one of these are in the store's hands again. */
-const CAME_BACK: readonly ItemStatus[] = ['returned', 'cancelled', 'sellable']
+const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
 
 /**
  * Staff say what became of an item. One that came back releases nothing for whoever had bought it, in any way, and as `sellable` it is
@@ -17,7 +17,7 @@ const CAME_BACK: readonly ItemStatus[] = ['returned', 'cancelled', 'sellable']
  */
 export async function moveByHand(call: Call, item: ProtectedItemRow, itemStatus: ItemStatus): Promise<ProtectedItemRow> {
   const { db, nowMs } = call
-  if (CAME_BACK.includes(itemStatus)) await returnItem(call, item)
+  if (CAME_BACK.has(itemStatus)) await returnItem(call, item)
   if (itemStatus !== 'sellable') return updateItem(db, item, { item_status: itemStatus }, nowMs)
   await forgetKept(db, item.item_id)
   await db.deleteFrom('unit_right').where('line_id', '=', item.item_id).execute()

@@ -68,7 +68,8 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     return { decision, answer: await denied(call, asked, about, decision.reason, endsAt) }
   }
   if (own) {
-    return { decision, answer: { authorized: true, ...describeAuthorization(call, own, await redemptionsOf(call.db, own.nonce)), eventId: own.event_id } }
+    const answer = { authorized: true, ...describeAuthorization(call, own, await redemptionsOf(call.db, own.nonce)), eventId: own.event_id }
+    return { decision, answer: { ...answer, ...(asked.caller.kind === 'agent' && purchase && (await receiptRights(call.db, purchase, own))) } }
   }
   if (asked.isPast || !device || !store || !purchase) {
     return { decision, answer: { authorized: true, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) } }

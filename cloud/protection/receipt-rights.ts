@@ -28,9 +28,15 @@ export async function receiptRights(db: Db, purchase: PurchaseRow, row: Protecti
   return { receiptRights: { cti: purchase.cti, rightClass: row.right_class as RightClass, ordinals: await receiptOrdinals(db, purchase.purchase_id, units) } }
 }
 
-/** While somebody else than the home holds a lease, the home honours no receipt for the same rights. */
+/**
+ * While somebody else than the home holds a lease, the home honours no receipt for the same rights. An agent that asks for itself is
+ * told by the answer which rights its token stands for; where a program asks, its agent learns it here, and so does the home.
+ */
 export async function tellHome(call: Call, store: StoreRow, purchase: PurchaseRow, row: ProtectionAuthorizationRow): Promise<void> {
-  if (row.agent_id === policyOf(store).home || !(await hasAgents(call.db, store.store_id))) return
-  const units = (await unitsOfAuthorization(call.db, row.nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
-  await denyRights(call, purchase, row.right_class as RightClass, units, row.exp + GUARD_SECONDS)
+  const { agent_id: agentId, nonce } = row
+  const isToldByAnswer = call.caller.kind === 'agent' && call.caller.agentId === agentId
+  if ((isToldByAnswer && agentId === policyOf(store).home) || !(await hasAgents(call.db, store.store_id))) return
+  const units = (await unitsOfAuthorization(call.db, nonce)).map((u) => ({ lineId: u.line_id, unitNo: u.unit_no }))
+  const heldBy = isToldByAnswer || agentId === null ? undefined : { nonce, agentId }
+  await denyRights(call, purchase, row.right_class as RightClass, units, row.exp + GUARD_SECONDS, heldBy)
 }

@@ -1,7 +1,7 @@
 import { newId } from '../../policy/ids.ts'
 import { openAuthorization, denyReasonOf } from '../../policy/documents/authorization.ts'
 import type { ItemStatus, Outcome, ProtectionAction, ProtectionTechnology, RightClass, TagTechnology } from '../../policy/vocabulary.ts'
-import { knownCaller } from '../operations/caller.ts'
+import { knownCaller, maySee, type KnownCaller } from '../operations/caller.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow, RedemptionRow } from '../persistence/tables/protection.ts'
@@ -29,7 +29,7 @@ export async function redeem(call: Call, request: RedeemRequest) {
   const caller = knownCaller(call.caller)
   const asked = await readAsked(call, { deviceId: request.deviceId, occurredAt: request.occurredAt })
   if (!asked.device) throw notFound('device')
-  const row = await findNamed(call, request, caller.tenant)
+  const row = await findNamed(call, request, caller)
   if (row.device_id !== request.deviceId) throw precondition('token_invalid', 'the authorization is for another device')
   const agentId = caller.kind === 'agent' ? caller.agentId : null
   if (row.agent_id !== agentId) throw precondition('claimed_by_agent', 'the device belongs to an agent: only its ledger may claim this authorization')
@@ -51,13 +51,13 @@ export async function redeem(call: Call, request: RedeemRequest) {
   return describe(call, row, request.redemptionId, eventId)
 }
 
-async function findNamed(call: Call, { authorizationToken, replayProtectedNonce, deviceId }: RedeemRequest, tenant: `${string}.${'test' | 'live'}`): Promise<ProtectionAuthorizationRow> {
+async function findNamed(call: Call, { authorizationToken, replayProtectedNonce, deviceId }: RedeemRequest, caller: KnownCaller): Promise<ProtectionAuthorizationRow> {
   if (authorizationToken === undefined && replayProtectedNonce === undefined) {
     throw invalid('authorizationToken', 'is missing: name the authorization by its token or its replayProtectedNonce', 'missing')
   }
   let nonce = replayProtectedNonce
   if (authorizationToken !== undefined) {
-    const opened = openAuthorization(authorizationToken, { keys: call.services.authority.keysOf(tenant).ring, audience: deviceId })
+    const opened = openAuthorization(authorizationToken, { keys: call.services.authority.keysOf(caller.tenant).ring, audience: deviceId })
     if (!opened.ok && opened.fault === 'wrong_audience') throw precondition('token_invalid', 'the authorization is for another device')
     if (!opened.ok && denyReasonOf(opened.fault) === 'token_revoked') throw precondition('token_revoked', 'the key of this token was revoked')
     if (!opened.ok) throw notFound('authorization')
@@ -65,7 +65,7 @@ async function findNamed(call: Call, { authorizationToken, replayProtectedNonce,
     nonce = opened.authorization.jti
   }
   const row = await findAuthorization(call.db, nonce ?? '')
-  if (row?.tenant !== tenant) throw notFound('authorization')
+  if (!row || !maySee(caller, row)) throw notFound('authorization')
   return row
 }
 

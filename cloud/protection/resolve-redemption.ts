@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AUTHORIZATION_STATES, type AuthorizationState, type Outcome, type ProtectionAction } from '../../policy/vocabulary.ts'
-import { actorOf, knownCaller } from '../operations/caller.ts'
+import { actorOf, knownCaller, maySee } from '../operations/caller.ts'
 import { notFound, precondition } from '../operations/failure.ts'
 import { Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
@@ -45,17 +45,28 @@ export const resolveRedemption = operation({
   async run(call, { redemptionId, outcome, operatorId, replayProtectedNonce }) {
     const { tenant } = knownCaller(call.caller)
     const rows = (await findRedemptions(call.db, tenant, redemptionId)).filter((row) => replayProtectedNonce === undefined || row.nonce === replayProtectedNonce)
-    const [first] = rows
-    if (!first) throw notFound('redemption')
-    const about = await subjectOf(call, first)
+    const { nonce, about } = await ownSubject(call, rows)
     await ownStoreOf(call, about.storeId, 'redemption')
-    if (rows.some((row) => row.nonce !== first.nonce)) throw precondition('redemption_ambiguous', 'several authorizations have a redemption of this id: name the replayProtectedNonce')
     call.changed(redemptionId)
-    const open = rows.filter((row) => isOpen(call, row, outcome))
+    const open = rows.filter((row) => row.nonce === nonce && isOpen(call, row, outcome))
     if (open.length > 0) await resolve(call, open, about, outcome, operatorId)
-    return { success: true as const, authorizationState: await stateOf(call, first.nonce) }
+    return { success: true as const, authorizationState: await stateOf(call, nonce) }
   },
 })
+
+/** What these redemptions are about. Devices make up their ids: those of stores that the caller may not see stand in nobody's way. */
+async function ownSubject(call: Call, rows: readonly RedemptionRow[]): Promise<{ nonce: string; about: About }> {
+  const caller = knownCaller(call.caller)
+  let own: { nonce: string; about: About } | undefined
+  for (const nonce of new Set(rows.map((row) => row.nonce))) {
+    const about = await subjectOf(call, nonce)
+    if (!about || !maySee(caller, { store_id: about.storeId, tenant: caller.tenant })) continue
+    if (own) throw precondition('redemption_ambiguous', 'several authorizations have a redemption of this id: name the replayProtectedNonce')
+    own = { nonce, about }
+  }
+  if (!own) throw notFound('redemption')
+  return own
+}
 
 /** Whether there is something to say; refuses to contradict what was seen. */
 function isOpen({ nowMs }: Call, { outcome: known, resolved_by, at_ms }: RedemptionRow, said: Outcome): boolean {
@@ -73,12 +84,11 @@ interface About {
   purchaseId: string | null
 }
 
-async function subjectOf({ db }: Call, { nonce }: RedemptionRow): Promise<About> {
+async function subjectOf({ db }: Call, nonce: string): Promise<About | undefined> {
   const row = await findAuthorization(db, nonce)
   if (row) return { storeId: row.store_id, action: row.action as ProtectionAction, purchaseId: row.purchase_id }
   const purchase = await findPurchaseOfReceipt(db, nonce)
-  if (!purchase) throw notFound('redemption')
-  return { storeId: purchase.store_id, action: null, purchaseId: purchase.purchase_id }
+  return purchase && { storeId: purchase.store_id, action: null, purchaseId: purchase.purchase_id }
 }
 
 async function stateOf({ db, nowMs }: Call, nonce: string): Promise<AuthorizationState> {
@@ -97,7 +107,7 @@ async function resolve(call: Call, rows: readonly RedemptionRow[], about: About,
   await settleRedemptions(scope, { agentId: first.agent_id, storeId: about.storeId, atMs: nowMs, eventId: '' }, rows)
   await finishEvidence(scope)
   if (outcome === 'confirmed') await tellAgents(scope, about, rows)
-  await acknowledgeAbout(db, { tenant, kind: 'outcome_unknown', subject: first.redemption_id, by: actorOf(call.caller), atMs: nowMs })
+  await acknowledgeAbout(db, { storeId: about.storeId, kind: 'outcome_unknown', subject: first.redemption_id, by: actorOf(call.caller), atMs: nowMs })
   await recordEvent(scope, {
     type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
     storeId: about.storeId,

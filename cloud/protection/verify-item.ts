@@ -2,11 +2,12 @@ import { decide, type Decision, type DecisionFacts } from '../../policy/decide.t
 import { firstIdentifier, normaliseIdentifiers, type ItemIdentifiers } from '../../policy/identifiers.ts'
 import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
 import { rightClass, type DenyReason, type ProtectionAction, type ScanSource } from '../../policy/vocabulary.ts'
+import { maySee } from '../operations/caller.ts'
 import { invalid, notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
+import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
-import { ownStoreOf } from '../stores/own-store.ts'
 import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
 import { askHolders } from './ask-void.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
@@ -75,7 +76,13 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     return { authorized: true, ...common, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) }
   }
   if (lease.own) {
-    return { authorized: true, eventId: lease.own.event_id, ...common, ...describeAuthorization(call, lease.own, await redemptionsOf(call.db, lease.own.nonce)) }
+    return {
+      authorized: true,
+      eventId: lease.own.event_id,
+      ...common,
+      ...describeAuthorization(call, lease.own, await redemptionsOf(call.db, lease.own.nonce)),
+      ...(await rightsFor(asked, subject.purchase, lease.own)),
+    }
   }
   if (lease.takeable) {
     await take(call, lease.takeable, device.row)
@@ -100,7 +107,12 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     eventId,
     ...common,
     ...describeAuthorization(call, row, []),
-    ...(asked.caller.kind === 'agent' && subject.purchase && (await receiptRights(call.db, subject.purchase, row))),
+    ...(await rightsFor(asked, subject.purchase, row)),
+  }
+
+  /** What an agent is told of its token besides, with every answer: it may not have had the first. */
+  async function rightsFor({ caller }: Asked, of: PurchaseRow | undefined, authorization: ProtectionAuthorizationRow) {
+    return caller.kind === 'agent' && of ? receiptRights(call.db, of, authorization) : {}
   }
 }
 
@@ -135,8 +147,7 @@ async function presented(call: Call, asked: Asked, request: ItemRequest): Promis
     return readPresentedToken(call, asked, { ...request, authorizationToken: request.authorizationToken })
   }
   const byId = request.purchaseId === undefined ? undefined : await findPurchase(call.db, tenant, request.purchaseId)
-  if (request.purchaseId !== undefined && !byId) throw notFound('purchase')
-  if (byId) await ownStoreOf(call, byId.store_id, 'purchase')
+  if (request.purchaseId !== undefined && !(byId && maySee(asked.caller, byId))) throw notFound('purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
   // As an agent would have it: goods are released where they were bought.
   const receipt = await readReceipt(call, tenant, request.receiptToken, asked.device?.row.store_id)

@@ -2,6 +2,7 @@ import { releaseActionOf } from '../../policy/devices.ts'
 import type { SecurityTagMode } from '../../policy/vocabulary.ts'
 import { decide, type Decision, type DecisionFacts } from '../../policy/decide.ts'
 import { DEFAULT_POLICY } from '../../policy/store-policy.ts'
+import { maySee } from '../operations/caller.ts'
 import { invalid, notFound } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import { present } from '../operations/fields.ts'
@@ -103,7 +104,7 @@ function mismatchFacts({ device, store, operatorId }: Asked, action: 'deactivate
 async function namedPurchase(call: Call, { caller }: Asked, { purchaseId, receiptToken }: PurchaseRequest): Promise<{ purchase: PurchaseRow; expired: boolean }> {
   if (purchaseId === undefined && receiptToken === undefined) throw invalid('purchaseId', 'is missing: name the purchase by purchaseId or receiptToken', 'missing')
   const byId = purchaseId === undefined ? undefined : await findPurchase(call.db, caller.tenant, purchaseId)
-  if (purchaseId !== undefined && !byId) throw notFound('purchase')
+  if (purchaseId !== undefined && !(byId && maySee(caller, byId))) throw notFound('purchase')
   if (receiptToken === undefined) {
     if (!byId) throw notFound('purchase')
     return { purchase: byId, expired: false }

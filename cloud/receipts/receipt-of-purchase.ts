@@ -32,6 +32,8 @@ export function makeReceipt(purchase: PurchaseRow, store: StoreRow, units: reado
   const entries = units.map((u, n) => ({ n, entry: receiptEntry(cti, ...nameOf(u)) }))
   const sorted = entries.toSorted((a, b) => Buffer.compare(a.entry, b.entry) || a.n - b.n)
   const exp = Math.floor(completedMs / 1_000) + RECEIPT_LIFE
+  // Without entries nobody can match a tag: staff must look, also where the cloud cannot say so (decisions §8).
+  const isForStaff = purchase.price_origin === 'shopper'
   const token = signReceipt(
     {
       storeId: store.store_id,
@@ -40,7 +42,7 @@ export function makeReceipt(purchase: PurchaseRow, store: StoreRow, units: reado
       units: units.length,
       riskClass: riskClass(purchase.total_cent),
       policyVersion: store.document_version,
-      ...(units.length <= MAX_ENTRIES && { entries: sorted.map((e) => e.entry) }),
+      ...(units.length <= MAX_ENTRIES && !isForStaff && { entries: sorted.map((e) => e.entry) }),
     },
     keys.receipt,
   )

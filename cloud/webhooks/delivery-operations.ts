@@ -60,7 +60,7 @@ export const redeliverWebhook = operation({
     const webhook = await webhookOfDelivery(call, before.webhook_id)
     assertEnabled(webhook)
     if (before.status === 'pending') throw precondition('delivery_pending', 'it is being delivered; its attempts are not over')
-    if (!(await findEvent(db, before.event_id))) throw precondition('event_gone', 'the event is older than 30 days and no longer kept')
+    if (!(await findEvent(db, before.tenant, before.event_id))) throw precondition('event_gone', 'the event is older than 30 days and no longer kept')
     const { tenant, webhook_id, event_id, type, store_id } = before
     const timing = { attempts: 0, first_ms: null, due_ms: nowMs, lease_id: null, created_ms: nowMs, finished_ms: null }
     const row = { delivery_id: newId('whd', services.platform), tenant, webhook_id, event_id, type, store_id, status: 'pending', ...timing }
@@ -133,10 +133,11 @@ export const fetchWebhookEvents = operation({
     const caller = knownCaller(call.caller)
     if (storeId !== undefined) await ownStore(call, storeId)
     const page = pageOf({ limit, cursor }, DEFAULT_PAGE)
-    // One that is not kept any more stands before everything that is.
-    const last = page.after === undefined ? undefined : await findEvent(call.db, page.after)
-    const afterSeq = last?.tenant === caller.tenant ? (last.seq ?? 0) : 0
     const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
+    // One that is not kept any more stands before everything that is, and so does one that the caller may not know of.
+    const last = page.after === undefined ? undefined : await findEvent(call.db, caller.tenant, page.after)
+    const isKnown = bound === null || bound.includes(last?.store_id ?? '')
+    const afterSeq = isKnown ? (last?.seq ?? 0) : 0
     const filter = { storeIds: storeId === undefined ? bound : [storeId], events: events && namesOf(events), sinceMs: since === undefined ? undefined : Date.parse(since) }
     const rows = await listEvents(call.db, caller.tenant, filter, { limit: page.limit + 1, afterSeq })
     const { items, ...more } = nextOf(rows, (row) => row.event_id, page)

@@ -68,7 +68,7 @@ export async function lease(db: Db, webhookId: string, leaseId: string, count: n
   const webhook = await findWebhook(db, webhookId)
   const jobs: Job[] = []
   for (const delivery of taken) {
-    const event = await findEvent(db, delivery.event_id)
+    const event = await findEvent(db, delivery.tenant, delivery.event_id)
     if (webhook && event) jobs.push({ delivery, webhook, event })
     else await giveUp(db, delivery.delivery_id, nowMs)
   }

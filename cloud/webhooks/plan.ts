@@ -45,7 +45,7 @@ async function hasUnplanned(db: Db): Promise<boolean> {
 }
 
 async function planBatch(db: Db, platform: Platform): Promise<number> {
-  const events = await db.selectFrom('outbox_event').selectAll().where('seq', 'is', null).orderBy('event_id').limit(BATCH).execute()
+  const events = await db.selectFrom('outbox_event').selectAll().where('seq', 'is', null).orderBy('event_id').orderBy('tenant').limit(BATCH).execute()
   if (events.length === 0) return 0
   const targets = await readTargets(db, events)
   const packages = targets.length > 0 ? await readPackages(db, events) : () => 'DISCOVER' as const
@@ -64,9 +64,10 @@ async function planBatch(db: Db, platform: Platform): Promise<number> {
 
 /** Gives the events of this batch the places after `last`, in the order of their ids. */
 async function setPlaces(db: Db, last: number): Promise<void> {
-  const batch = sql`(select event_id from outbox_event where seq is null order by event_id limit ${sql.lit(BATCH)})`
-  const places = sql`(select event_id, row_number() over (order by event_id) as place from ${batch} as batch)`
-  await sql`update outbox_event set seq = ${last} + places.place from ${places} as places where outbox_event.event_id = places.event_id`.execute(db)
+  const batch = sql`(select event_id, tenant from outbox_event where seq is null order by event_id, tenant limit ${sql.lit(BATCH)})`
+  const places = sql`(select event_id, tenant, row_number() over (order by event_id, tenant) as place from ${batch} as batch)`
+  const isIt = sql`outbox_event.event_id = places.event_id and outbox_event.tenant = places.tenant`
+  await sql`update outbox_event set seq = ${last} + places.place from ${places} as places where ${isIt}`.execute(db)
 }
 
 /** Webhooks that are switched on and registered for any of these events, and those that a test is for. */
@@ -101,7 +102,7 @@ function accountOf(tenant: string): string {
 
 function receiversOf(event: OutboxEventRow, targets: readonly Target[], have: Package): string[] {
   // A test of one webhook: its own target row has the event's id in place of a name.
-  if (event.webhook_id !== null) return targets.filter((t) => t.event === event.event_id).map((t) => t.webhook_id)
+  if (event.webhook_id !== null) return targets.filter((t) => t.event === event.event_id && t.tenant === event.tenant).map((t) => t.webhook_id)
   const type = EVENT_TYPES.get(event.type)
   const isFree = type?.freeInSandbox === true && event.tenant.endsWith('.test')
   if (type && !isFree && !isAtLeast(have, type.minimumPackage)) return []
@@ -128,8 +129,11 @@ export async function pruneDeliveries(database: Database, nowMs: number): Promis
     const cleared = await database.write(async (db) => {
       const old = db.selectFrom('webhook_delivery').select('delivery_id').where('created_ms', '<', before).limit(PRUNE_BATCH)
       const deliveries = await db.deleteFrom('webhook_delivery').where('delivery_id', 'in', old).executeTakeFirst()
-      const past = db.selectFrom('outbox_event').select('event_id').where('at_ms', '<', before).where('seq', 'is not', null).limit(PRUNE_BATCH)
-      const events = await db.deleteFrom('outbox_event').where('event_id', 'in', past).executeTakeFirst()
+      const past = db.selectFrom('outbox_event').select(['event_id', 'tenant']).where('at_ms', '<', before).where('seq', 'is not', null).limit(PRUNE_BATCH)
+      const events = await db
+        .deleteFrom('outbox_event')
+        .where(({ eb, refTuple }) => eb(refTuple('event_id', 'tenant'), 'in', past.$asTuple('event_id', 'tenant')))
+        .executeTakeFirst()
       return Number(deliveries.numDeletedRows + events.numDeletedRows)
     })
     if (cleared === 0) return

@@ -94,9 +94,9 @@ export async function readAttempts(db: Db, deliveryIds: readonly string[]): Prom
   return attempts
 }
 
-/** An event of the outbox. */
-export function findEvent(db: Db, eventId: string): Promise<OutboxEventRow | undefined> {
-  return db.selectFrom('outbox_event').selectAll().where('event_id', '=', eventId).executeTakeFirst()
+/** The tenant's event of the outbox. */
+export function findEvent(db: Db, tenant: string, eventId: string): Promise<OutboxEventRow | undefined> {
+  return db.selectFrom('outbox_event').selectAll().where('event_id', '=', eventId).where('tenant', '=', tenant).executeTakeFirst()
 }
 
 /** Events in the order in which they became durable, after the place `afterSeq`. */
@@ -126,7 +126,7 @@ const insertOffered = prepared((db, p: { event_id: string; tenant: string; store
   db
     .insertInto('outbox_event')
     .values(fieldsOf(p, ['event_id', 'tenant', 'store_id', 'type', 'at_ms', 'data']))
-    .onConflict((c) => c.column('event_id').doNothing()),
+    .onConflict((c) => c.columns(['event_id', 'tenant']).doNothing()),
 )
 
 export interface OfferedEvent {

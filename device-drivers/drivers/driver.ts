@@ -26,6 +26,9 @@ export interface Claim {
   readonly on: string
 }
 
+/** What a release does at a device: it moves an output, it writes to the tag that it names, or there is nothing that it could do. */
+export type Releases = 'output' | 'tag' | 'nothing'
+
 /** What a driver's file exports: how its entry is written and how its device is made. */
 export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodType<Settings>> {
   /** The word in `driver`. */
@@ -36,6 +39,7 @@ export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodTyp
   linkUse(settings: Settings): string | null
   /** The outputs and inputs that belong to this device. */
   claims(settings: Settings): readonly Claim[]
+  releases(settings: Settings): Releases
   /** Makes the device; nothing is opened before `connect`. */
   open(settings: Settings, links: SharedLinks, platform: Platform): ProtectionDevice
 }
@@ -44,6 +48,7 @@ export interface Driver<Settings extends DeviceSettings, Schema extends z.ZodTyp
 export interface AnyDriver {
   readonly name: string
   use(entry: DeviceSettings): { link: string; use: string | null; claims: readonly Claim[] }
+  releases(entry: DeviceSettings): Releases
   open(entry: DeviceSettings, links: SharedLinks, platform: Platform): ProtectionDevice
 }
 
@@ -55,6 +60,7 @@ export function anyDriver<S extends DeviceSettings, Z extends z.ZodType<S>>(driv
       const settings = driver.settings.parse(entry)
       return { link: linkKey(settings.link), use: driver.linkUse(settings), claims: driver.claims(settings) }
     },
+    releases: (entry) => driver.releases(driver.settings.parse(entry)),
     open: (entry, links, platform) => driver.open(driver.settings.parse(entry), links, platform),
   }
 }

@@ -120,5 +120,6 @@ export const httpIngestDriver: Driver<HttpIngestSettings, typeof HttpIngestSetti
   settings: HttpIngestSettings,
   linkUse: () => null,
   claims: () => [],
+  releases: () => 'nothing',
   open: openIngest,
 }

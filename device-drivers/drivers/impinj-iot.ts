@@ -163,5 +163,6 @@ export const impinjIotDriver: Driver<ImpinjIotSettings, typeof ImpinjIotSettings
   settings: ImpinjIotSettings,
   linkUse: () => null,
   claims: claimsOf,
+  releases: ({ release }) => (release ? 'output' : 'nothing'),
   open: openImpinjIot,
 }

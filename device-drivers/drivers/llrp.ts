@@ -197,5 +197,6 @@ export const llrpDriver: Driver<LlrpSettings, typeof LlrpSettings> = {
   // A reader serves one client.
   linkUse: () => null,
   claims: claimsOf,
+  releases: ({ release, kill, eas }) => (release ? 'output' : kill || eas ? 'tag' : 'nothing'),
   open: openLlrp,
 }

@@ -159,5 +159,6 @@ export const modbusDriver: Driver<ModbusSettings, typeof ModbusSettings> = {
   settings: ModbusSettings,
   linkUse: linkUseOf,
   claims: claimsOf,
+  releases: () => 'output',
   open: openModbus,
 }

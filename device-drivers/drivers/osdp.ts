@@ -191,5 +191,6 @@ export const osdpDriver: Driver<OsdpSettings, typeof OsdpSettings> = {
   settings: OsdpSettings,
   linkUse: (settings) => `OSDP, ${linkMode(settings.link)}`,
   claims: osdpClaims,
+  releases: ({ output }) => (output === undefined ? 'nothing' : 'output'),
   open: openOsdp,
 }

@@ -128,5 +128,6 @@ export const pcscDriver: Driver<PcscSettings, typeof PcscSettings> = {
   settings: PcscSettings,
   linkUse: () => null,
   claims: () => [],
+  releases: () => 'tag',
   open: openPcscReader,
 }

@@ -118,5 +118,6 @@ export const scannerDriver: Driver<ScannerSettings, typeof ScannerSettings> = {
   settings: ScannerSettings,
   linkUse: () => null,
   claims: () => [],
+  releases: () => 'nothing',
   open: openScanner,
 }

@@ -202,5 +202,6 @@ export const thingMagicDriver: Driver<ThingMagicSettings, typeof ThingMagicSetti
       const lamp = settings[signal]
       return lamp ? [{ setting: `${signal}.output`, on: `pin ${lamp.output} of ${deviceId}` }] : []
     }),
+  releases: () => 'nothing',
   open: openThingMagic,
 }

@@ -133,5 +133,6 @@ export const m100Driver: Driver<M100Settings, typeof M100Settings> = {
   settings: M100Settings,
   linkUse: () => null,
   claims: () => [],
+  releases: ({ deactivate }) => (deactivate ? 'tag' : 'nothing'),
   open: openM100,
 }

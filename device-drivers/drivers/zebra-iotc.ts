@@ -209,5 +209,6 @@ export const zebraIotcDriver: Driver<ZebraIotcSettings, typeof ZebraIotcSettings
   settings: ZebraIotcSettings,
   linkUse: ({ link }) => brokerUse(link),
   claims: claimsOf,
+  releases: ({ release }) => (release ? 'output' : 'nothing'),
   open: openZebra,
 }

@@ -42,6 +42,8 @@ export interface AuthorizeParts {
   giveUp: Pick<GiveUp, 'unlessUsed'>
   outcomes: Pick<Outcomes, 'settle'>
   log: Log
+  /** Whether a release does anything at this device, by an output or to the tag that it names. */
+  canRelease(deviceId: string, isTagNamed: boolean): boolean
   /** Moves a device; never throws. */
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<CommandResult>
 }
@@ -55,6 +57,7 @@ const DENIALS_PER_MINUTE = 30
 
 const FOR_STAFF: Verdict = { granted: false, reason: 'manual_assistance_required' }
 const ALREADY_OPEN: CommandResult = { outcome: 'confirmed', commanded: false, detail: 'already_open: it was opened for another unit of the receipt' }
+const NOTHING_TO_OPEN: CommandResult = { outcome: 'confirmed', commanded: false, detail: 'nothing_to_open: nothing bars the way out at this gate' }
 
 export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 
@@ -189,7 +192,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       },
     )
     if (!claimed.ok) return { refused: claimed.reason }
-    const done = request.isOpen === true ? ALREADY_OPEN : await actuate(redemptionId, ask)
+    const done = openAlready(ask) ?? (await actuate(redemptionId, ask))
     await settle(ask, grant, redemptionId, done, offline)
     if (grant.homeRedemption !== undefined) await parts.home.giveBack(wishOf(ask, grant), redemptionId, done.outcome)
     return {
@@ -203,6 +206,14 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       outcome: done.outcome,
       ...(grant.itemStatus && { itemStatus: grant.itemStatus }),
     }
+  }
+
+  /** What opened for another unit, or a gate without a barrier: people leave, and nothing moves. */
+  function openAlready({ request, device }: Ask): CommandResult | undefined {
+    if (request.isOpen === true) return ALREADY_OPEN
+    const isExit = device.deviceType === 'exit_gate' && request.action === 'authorize_exit'
+    const isOpen = isExit && !parts.canRelease(device.deviceId, tagOf(request.identifiers, device) !== undefined)
+    return isOpen ? NOTHING_TO_OPEN : undefined
   }
 
   async function actuate(redemptionId: string, { request, device }: Ask): Promise<CommandResult> {
@@ -257,7 +268,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     if (!device || (device.agentId !== null && device.agentId !== parts.agentId)) {
       return deny(request, undefined, { granted: false, reason: trust.policy ? 'device_unknown' : 'policy_stale' }, !link.isOnline)
     }
-    if (device.revoked) return deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
+    if (device.revoked || doubt() === 'revoked') return deny(request, device, { granted: false, reason: 'device_revoked' }, !link.isOnline)
     const ask: Ask = { request, device }
     const first = await decideAndRedeem(ask)
     // The cloud gives the same device the same token until it has heard what became of it: of two units of a line

@@ -99,7 +99,7 @@ function itemFacts(claims: ReceiptClaims | undefined, isCovered: boolean): ItemF
     status: isCovered ? 'paid' : 'sellable',
     ...(isCovered && { paidBy: 'purchase' as const }),
     priceBelowCent: claims ? riskClassCeiling(claims.riskClass) : null,
-    ...(claims && !claims.entries && { staffReason: 'the receipt has too many goods to tell them apart' }),
+    ...(claims && !claims.entries && { staffReason: 'the receipt does not tell its goods apart: they are too many, or only the shopper’s app vouches for the price' }),
   }
 }
 

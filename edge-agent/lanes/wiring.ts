@@ -1,4 +1,4 @@
-import type { DeviceEntry } from '../../device-drivers/drivers/registry.ts'
+import { driverOf, type DeviceEntry } from '../../device-drivers/drivers/registry.ts'
 import type { Antennas } from './gate/gates.ts'
 
 /** Which piece of hardware serves which lane, as the configuration says. */
@@ -15,6 +15,11 @@ export interface Wiring {
   nearDbmOf(sourceId: string): number | undefined
   /** A tag that this reader has not told of for so long was taken away, ms; null: it says so itself. */
   awayMsOf(sourceId: string): number | null
+  /**
+   * Whether a release does anything at a device, by an output or to the tag that it names. A device that is not configured
+   * here is taken for one with an output, for its entry is missing.
+   */
+  canRelease(deviceId: string, isTagNamed: boolean): boolean
   /** The input that shows a release of the device; undefined: none does. */
   confirmInputOf(deviceId: string): number | undefined
 }
@@ -31,6 +36,7 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
   const feedsOf = (device: DeviceEntry | undefined) => (device && 'feeds' in device ? device.feeds : undefined)
   const laneOf = (sourceId: string) => feedsOf(byId.get(sourceId)) ?? sourceId
   const seesPassages = (device: DeviceEntry) => ('passageInput' in device && device.passageInput !== undefined) || ('beams' in device && device.beams !== undefined)
+  const releases = devices.map((device) => ({ laneId: laneOf(device.deviceId), deviceId: device.deviceId, does: driverOf(device).releases(device) }))
   const withSensor = new Set(devices.filter(seesPassages).map(({ deviceId }) => laneOf(deviceId)))
 
   return {
@@ -53,6 +59,11 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
       const device = byId.get(sourceId)
       if (device && TELL_GONE.has(device.driver)) return null
       return (device?.driver === 'llrp' ? AWAY_IN_SESSION_MS[device.session] : undefined) ?? AWAY_MS
+    },
+    canRelease(deviceId, isTagNamed) {
+      if (!byId.has(deviceId)) return true
+      const serving = releases.filter(({ laneId }) => laneId === deviceId)
+      return serving.some(({ does, ...by }) => does === 'output' || (does === 'tag' && isTagNamed && by.deviceId === deviceId))
     },
     confirmInputOf(deviceId) {
       const device = byId.get(deviceId)

@@ -40,6 +40,8 @@ export type Claimed = { ok: true; ordinals: number[]; remaining: number } | { ok
 /** After so many failed tries the next one is for staff. */
 const TRIES = 2
 const HOUR_MS = 3_600_000
+/** A receipt that a token was given for was there before it, so it ends at most so long after the token, seconds. */
+const RECEIPT_LIFE = 24 * 3_600
 
 interface ClaimRow {
   attempt: number
@@ -68,6 +70,10 @@ export interface Claims {
   isDenied(subject: string): boolean
   /** Rights of a receipt that were used up elsewhere. */
   useElsewhere(cti: string, rightClass: RightClass, ordinals: readonly number[], until: number): void
+  /** A token's steps stand for these rights of a receipt, in their order: whichever of the two is used, the other is used up with it. */
+  standsFor(nonce: string, rights: { cti: string; rightClass: RightClass; ordinals: readonly number[]; until: number }): void
+  /** The rights that a token stands for, as far as the cloud has told. */
+  receiptOf(nonce: string): ClaimRequest['receipt']
   readonly isolatedCount: number
   /** What ended at or before this is never honoured again, seconds since 1970. */
   readonly floor: number
@@ -93,6 +99,11 @@ export function openClaims(db: Connection): Claims {
     'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal) DO UPDATE SET until_s = MAX(until_s, excluded.until_s), redemption_id = COALESCE(excluded.redemption_id, redemption_id)',
   )
   const freeRights = db.prepare('DELETE FROM used_right WHERE redemption_id = ?')
+  const bind = db.prepare('INSERT INTO token_right (nonce, step, cti, ordinal, until_s) VALUES (?, ?, ?, ?, ?) ON CONFLICT (nonce, step) DO NOTHING')
+  const boundTo = db.prepare<[string], { cti: string; ordinal: number }>('SELECT cti, ordinal FROM token_right WHERE nonce = ? ORDER BY step')
+  const claimOf = db.prepare<[string, string, number], { redemption_id: string; state: string }>(
+    'SELECT redemption_id, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',
+  )
   const denied = db.prepare<[string], { until_s: number }>('SELECT until_s FROM denied WHERE subject = ?')
   const addDenied = db.prepare('INSERT INTO denied (subject, until_s) VALUES (?, ?) ON CONFLICT (subject) DO UPDATE SET until_s = MAX(until_s, excluded.until_s)')
   const approvals = db.prepare<[string, number], { n: number }>('SELECT COUNT(*) AS n FROM approval WHERE operator_id = ? AND at_ms > ?')
@@ -158,7 +169,7 @@ export function openClaims(db: Connection): Claims {
         const { nonce, rightClass, redemptionId, deviceId, exp, nowMs } = request
         insert.run(nonce, rightClass, ordinal, attempt, redemptionId, deviceId, 'claimed', exp, nowMs)
         const right = request.receipt?.ordinals[ordinal]
-        if (request.receipt && right !== undefined) useRight.run(request.receipt.cti, rightClass, right, Number.MAX_SAFE_INTEGER, redemptionId)
+        if (request.receipt && right !== undefined) useRight.run(request.receipt.cti, rightClass, right, exp + RECEIPT_LIFE, redemptionId)
       }
       if (request.isolated) writeMark.run('isolated_count', String(mark('isolated_count') + 1))
       if (request.approval) approve.run(request.approval.operatorId, request.nowMs)
@@ -180,6 +191,19 @@ export function openClaims(db: Connection): Claims {
     useElsewhere(cti, rightClass, ordinals, until) {
       for (const ordinal of ordinals) useRight.run(cti, rightClass, ordinal, until, null)
     },
+    standsFor(nonce, { cti, rightClass, ordinals, until }) {
+      for (const [step, ordinal] of ordinals.entries()) {
+        bind.run(nonce, step, cti, ordinal, until)
+        // It may have been claimed before this came.
+        const claim = claimOf.get(nonce, rightClass, step)
+        if (claim && claim.state !== 'failed') useRight.run(cti, rightClass, ordinal, until + RECEIPT_LIFE, claim.redemption_id)
+      }
+    },
+    receiptOf(nonce) {
+      const rows = boundTo.all(nonce)
+      const [first] = rows
+      return first && { cti: first.cti, ordinals: rows.map(({ ordinal }) => ordinal) }
+    },
     get isolatedCount() {
       return mark('isolated_count')
     },
@@ -194,7 +218,7 @@ export function openClaims(db: Connection): Claims {
       if (before <= mark('floor')) return
       writeMark.run('floor', String(before))
       db.prepare("DELETE FROM claim WHERE exp <= ? AND state NOT IN ('claimed', 'commanded')").run(before)
-      db.prepare('DELETE FROM denied WHERE until_s <= ?').run(before)
+      for (const table of ['denied', 'used_right', 'token_right']) db.prepare(`DELETE FROM ${table} WHERE until_s <= ?`).run(before)
       db.prepare('DELETE FROM approval WHERE at_ms < ?').run(before * 1_000 - HOUR_MS)
     },
   }

@@ -3,7 +3,7 @@ import { assert } from '../../policy/assert.ts'
 
 /** The agent's own database: what was used up, what is still to be told, what was believed. */
 
-const SCHEMA_VERSION = 2
+const SCHEMA_VERSION = 3
 
 const SCHEMA = `
   -- One row for each right that was ever claimed here. A failed one may be tried again under the next attempt.
@@ -32,6 +32,11 @@ const SCHEMA_2 = `
   CREATE TABLE IF NOT EXISTS home_ask (subject TEXT PRIMARY KEY, redemption_id TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
 `
 
+/** Which rights of a receipt the steps of a token stand for that somebody else than this agent was given. */
+const SCHEMA_3 = `
+  CREATE TABLE IF NOT EXISTS token_right (nonce TEXT NOT NULL, step INTEGER NOT NULL, cti TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, PRIMARY KEY (nonce, step)) WITHOUT ROWID, STRICT;
+`
+
 /** Opens the ledger. Durable commits are not a wish: the pragmas are set on every open and read back. */
 export function openLedgerFile(file: string): Connection {
   const db = new Sqlite(file, { timeout: 2_000 })
@@ -49,6 +54,7 @@ export function openLedgerFile(file: string): Connection {
     db.transaction(() => {
       if (version < 1) db.exec(SCHEMA)
       db.exec(SCHEMA_2)
+      db.exec(SCHEMA_3)
       db.pragma(`user_version = ${SCHEMA_VERSION}`)
     }).immediate()
   }

@@ -105,8 +105,9 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
     marks,
     cloudGeneration: openCloudGeneration(marks, journal),
     commits: work,
-    claim: (request, event) =>
+    claim: (asked, event) =>
       work.durably(() => {
+        const request = { ...asked, receipt: asked.receipt ?? claims.receiptOf(asked.nonce) }
         if (request.endsAsk) homeGrants.asked(request.redemptionId)
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed

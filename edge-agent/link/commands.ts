@@ -13,14 +13,20 @@ export interface CommandParts {
   clock: Pick<AgentClock, 'now'>
   /** Gives a token up for ever. */
   giveUp(nonce: string): void
+  /** This agent was revoked. */
+  onRevoked(): void
 }
 
 /** Takes what the cloud asks for, by whichever way it came: only what is signed and of now does more than look. */
-export function commandTaker({ agentId, trust, clock, giveUp }: CommandParts): (text: string) => CommandTaken {
+export function commandTaker({ agentId, trust, clock, giveUp, onRevoked }: CommandParts): (text: string) => CommandTaken {
   return (text) => {
     const { nowMs, trust: clockTrust } = clock.now()
     const opened = openDocument<CommandClaims>(text, DOCUMENT_KINDS.command, { keys: trust.keys, audience: agentId, ...(clockTrust !== 'none' && { now: nowMs / 1_000 }) })
     const command = opened.ok ? CommandClaims.safeParse(opened.claims).data : undefined
+    if (command?.command === 'revoke') {
+      onRevoked()
+      return 'done'
+    }
     if (command?.command !== 'void' || command.nonce === undefined) return 'look'
     giveUp(command.nonce)
     return 'done'

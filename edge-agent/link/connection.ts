@@ -103,7 +103,7 @@ export function connect(parts: ConnectionParts): Connection {
     if (!session.isOnline) wake()
     parts.onChange()
   }
-  const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused, onGreeting: parts.onGreeting })
+  const session = openSession({ platform, identity, http, messages, log, nowMs, onChange, onRefused: parts.onRefused, onGreeting: parts.onGreeting, onCommand: parts.onCommand })
   const documents = openDocuments({
     platform,
     trust,

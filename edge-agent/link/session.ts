@@ -34,6 +34,8 @@ export interface SessionParts {
   onRefused(what: string): void
   /** What the cloud says of our ledger, at each login. */
   onGreeting(ledger: Greeting): void
+  /** Instead of a login, a word for an agent that was revoked. */
+  onCommand(command: string): void
 }
 
 /** How long one call may take: a person waits at the station. */
@@ -93,7 +95,8 @@ export function openSession(parts: SessionParts): Session {
       wasRefused = second.kind === 'refused' && second.status === 401
       if (second.kind === 'refused') parts.onRefused(`login: ${second.code}`)
       if (second.kind !== 'answered') return undefined
-      const { accessToken, mqttChallenge } = second.body
+      const { accessToken, mqttChallenge, revoked } = second.body
+      if (typeof revoked === 'string') parts.onCommand(revoked)
       if (typeof accessToken !== 'string' || typeof mqttChallenge !== 'string') return undefined
       greet(second.body['ledger'])
       token = accessToken

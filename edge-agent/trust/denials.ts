@@ -13,8 +13,8 @@ export interface Denials {
 
 const MARK = 'deny_seq'
 
-/** The deny list in this ledger. */
-export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | 'commits' | 'claims'>): Denials {
+/** The deny list in this ledger; `agentId`: whose it is. */
+export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | 'commits' | 'claims'>, agentId: string): Denials {
   let takenBackSeq = 0
 
   const seq = () => Number(marks.recall(MARK) ?? 0)
@@ -22,6 +22,7 @@ export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | '
   function takeEntry(entry: DenyEntry): void {
     if (entry.kind === 'nonce') claims.deny(entry.nonce, entry.until)
     else if (entry.kind === 'receipt') claims.deny(entry.cti, entry.until)
+    else if (entry.heldBy?.agentId === agentId) claims.standsFor(entry.heldBy.nonce, entry)
     else claims.useElsewhere(entry.cti, entry.rightClass, entry.ordinals, entry.until)
   }
 

@@ -1,19 +1,21 @@
 import type { Ledger } from '../ledger/ledger.ts'
 
 /**
- * Why this ledger alone does not tell what was used: there are two of it, or it was put back. While that is so each
- * claim needs the cloud's yes (contracts §5).
+ * Why this ledger alone decides nothing: its agent was revoked, there are two of it, or it was put back. While that is so each
+ * claim needs the cloud's yes (contracts §5), which a revoked agent does not get any more.
  */
-export type LedgerDoubt = 'forked' | 'put_back'
+export type LedgerDoubt = 'revoked' | 'forked' | 'put_back'
 
 /** The mark until when nothing is decided alone, trusted ms: the ledger was put back and may have forgotten. */
 const ONLINE_ONLY = 'online_only_until'
 const FORKED = 'forked'
+const REVOKED = 'revoked'
 
 type Kept = Pick<Ledger, 'marks' | 'commits'>
 
 /** The doubt about this ledger as the cloud last told it; kept over restarts. */
 export function ledgerDoubt({ marks }: Pick<Kept, 'marks'>, nowMs: number): LedgerDoubt | undefined {
+  if (marks.get(REVOKED) === '1') return 'revoked'
   if (marks.get(FORKED) === '1') return 'forked'
   return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs ? 'put_back' : undefined
 }
@@ -21,6 +23,11 @@ export function ledgerDoubt({ marks }: Pick<Kept, 'marks'>, nowMs: number): Ledg
 /** Keeps that the cloud says that there are two of this ledger, or no longer. Answers whether that is new. */
 export function noteForked(ledger: Kept, isForked: boolean): boolean {
   return note(ledger, FORKED, isForked ? '1' : '0')
+}
+
+/** Keeps that the cloud has revoked this agent, for good: only another identity takes that away. Answers whether that is new. */
+export function noteRevoked(ledger: Kept): boolean {
+  return note(ledger, REVOKED, '1')
 }
 
 /** Keeps until when nothing is decided alone; null: not at all. */

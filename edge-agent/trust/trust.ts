@@ -73,7 +73,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   let heads: FreshClaims | undefined
   const revoked = revokedKeys(marks, commits)
   const answers = timeAnswers(revoked.kept)
-  const denials = openDenials(ledger)
+  const denials = openDenials(ledger, identity.agentId)
   let keysEndS: number | undefined
   let headsKey: string | undefined
 

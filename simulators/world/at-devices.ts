@@ -65,7 +65,7 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
     }
   }
 
-  async function withToken({ purchaseId, epcs: tags, chance }: Bought): Promise<void> {
+  async function withToken({ purchaseId, receipt, epcs: tags, chance }: Bought): Promise<void> {
     const tag = chance.happens(0.7) || tags.length === 0 ? undefined : chance.one(tags)
     // Who has come back asks for another one: what was refused may be right by now.
     const rounds = isTrying && chance.happens(0.5) ? 2 : 1
@@ -74,7 +74,10 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
       if (typeof shown === 'string') return
       // Now and then somebody comes only when the token is about to end, or has ended.
       if (pace.name === 'slow' && chance.happens(0.3)) await scheduler.pause(chance.between(280_000, 400_000))
-      await showAgain(shown, chance)
+      // Whoever has a token has the receipt as well, and may show either, or one after the other.
+      const byReceipt: Shown = { node: shown.node, request: { ...shown.request, token: undefined, receipt } }
+      const both = chance.happens(0.5) ? [shown] : chance.happens(0.5) ? [shown, byReceipt] : [byReceipt, shown]
+      for (const each of both) await showAgain(each, chance)
     }
   }
 

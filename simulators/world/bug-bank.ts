@@ -42,7 +42,7 @@ export const BUGS: readonly Bug[] = [
     what: 'the device moves before the claim is durable',
     changes: [
       change('edge-agent/decisions/authorize.js', 'let told;', 'let told;\nconst done = await actuate(redemptionId, ask);'),
-      change('edge-agent/decisions/authorize.js', 'const done = request.isOpen === true ? ALREADY_OPEN : await actuate(redemptionId, ask);', ''),
+      change('edge-agent/decisions/authorize.js', 'const done = openAlready(ask) ?? (await actuate(redemptionId, ask));', ''),
     ],
   },
   {

@@ -237,8 +237,8 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
 
   /** On a good day everything works, whatever was before. */
   async function probe(): Promise<void> {
-    // A cloud whose clock has jumped signs nothing for a minute.
-    if (kinds.includes('cloud-clock')) await clock.run(clock.nowMs + MINUTE_MS, isOver)
+    // A cloud whose clock has jumped signs nothing for a minute from when it has noticed, for which it looks twice a minute.
+    if (kinds.includes('cloud-clock')) await clock.run(clock.nowMs + 2 * MINUTE_MS, isOver)
     // An agent whose ledger was put back not long ago needs the cloud's yes for all, and releases all the same; so it does afterwards.
     if (plan.happens(0.5)) await clock.run(clock.nowMs + DOUBTED_MS, () => isOver() || !isPutBack(cloud, clock.nowMs))
     let answer: { works: string | undefined } | undefined

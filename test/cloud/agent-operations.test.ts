@@ -41,6 +41,41 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(await seen()).toMatchObject({ state: 'active', online: true, policyVersion: 7, queueDepth: 3, stateAt: told.observedAt, ledgerSeq: 1, generation: 1, lastSeenAt: expect.any(String) })
   })
 
+  it('fetchAgents follows what an agent asks with, beside what it says over the broker, and writes it down now and then', async () => {
+    const { cloud } = shop.cloud
+    const other = await enrolTestAgent(shop)
+    const look = (ver: number, ledgerSeq: number) => other.call('fetchSignedDocuments', { have: { policy: [0, ver] }, ledgerSeq })
+    const say = async (state: Json) => {
+      cloud.messages.hooks.onMessage({ storeId: shop.storeId, agentId: other.agentId }, agentTopic(shop.storeId, other.agentId, 'state'), JSON.stringify(state))
+      await cloud.messages.settled()
+    }
+    const ago = (ms: number) => new Date(shop.cloud.platform.clock.wall() - ms).toISOString()
+    const figures = async () => {
+      const { online, policyVersion, queueDepth } = await seen(other.agentId)
+      return [online, policyVersion, queueDepth]
+    }
+    expect(await figures()).toEqual([undefined, undefined, undefined])
+    // No broker at all.
+    await other.report([other.row({}), other.row({})])
+    await look(4, 30)
+    expect(await figures()).toEqual([undefined, 4, 28])
+    // A busy agent looks twice a second.
+    await look(5, 2)
+    expect(await figures()).toEqual([undefined, 4, 28])
+    await say({ online: true, observedAt: ago(14 * 60_000), policyVersion: 3, queueDepth: 40, devices: [] })
+    expect(await figures()).toEqual([true, 4, 28])
+    await say({ online: true, observedAt: ago(-1), policyVersion: 11, queueDepth: 27, devices: [] })
+    expect(await figures()).toEqual([true, 11, 27])
+    await say({ online: true, observedAt: ago(14 * 60_000), policyVersion: 11, queueDepth: 27, devices: [] })
+    const before = Date.now()
+    await say({ online: true, observedAt: ago(-1), policyVersion: 11, queueDepth: 27, devices: [] })
+    await say({ online: false, observedAt: ago(60_000) })
+    // Its last will was written when the line began: it tells nothing of the figures.
+    expect(await figures()).toEqual([false, 11, 27])
+    expect(Date.parse((await seen(other.agentId)).stateAt)).toBeGreaterThanOrEqual(before)
+    await shop.ok('revokeAgent', { agentId: other.agentId })
+  })
+
   it('while a ledger exists twice no token is handed out a second time, until resolveAgentFork', async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     expect(await resolve('trust')).toMatchObject({ status: 409, body: { reason: 'no_fork' } })

@@ -3,6 +3,7 @@ import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/vi
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { openShop, type Shop } from '../support/shop.ts'
+import { enrolTestAgent } from '../support/test-agent.ts'
 
 onEveryDatabase('idempotency', (kind) => {
   let shop: Shop
@@ -49,6 +50,41 @@ onEveryDatabase('idempotency', (kind) => {
     const theirs = await shop.cloud.call(strangerKey, 'checkIn', { storeId: stores[0].storeId }, headers)
     expect(theirs.status).toBe(200)
     expect(theirs.body.sessionId).not.toBe(sessionId)
+  })
+
+  it('is shared by keys of one kind and the same stores only: by one that took another’s place, by none that sees less', async () => {
+    const headers = { 'idempotency-key': 'visit-4711' }
+    const visit = async (key: string) => (await shop.cloud.ok(key, 'checkIn', { storeId: shop.storeId }, headers)).sessionId
+    const bound = (...storeIds: string[]) => shop.cloud.key('secret', 'test', { storeIds })
+    const whole = await visit(shop.key)
+    expect(await visit(await shop.cloud.key('secret'))).toBe(whole)
+    const here = await visit(await bound(shop.storeId))
+    const both = await visit(await bound(shop.storeId, shop.otherStoreId))
+    const app = await visit(await shop.cloud.key('publishable'))
+    expect(new Set([whole, here, both, app]).size).toBe(4)
+    expect(await visit(await bound(shop.storeId))).toBe(here)
+    expect(await visit(await bound(shop.otherStoreId, shop.storeId, shop.otherStoreId))).toBe(both)
+    expect(await visit(await shop.cloud.key('publishable'))).toBe(app)
+    expect((await shop.cloud.call(await bound(shop.otherStoreId), 'checkIn', { storeId: shop.storeId }, headers)).status).toBe(404)
+  })
+
+  it.each([
+    ['without a key', {}],
+    ['under the same Idempotency-Key', { 'idempotency-key': 'verify-everywhere' }],
+  ])('gives nobody of another store the token that was given here, %s', async (_name, headers: Record<string, string>) => {
+    const { epc } = await shop.newItem(shop.products[0])
+    await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
+    const body = { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc }
+    const grant = await shop.ok('verifyProtectedItem', body, headers)
+    expect(grant.authorizationToken).toEqual(expect.any(String))
+    for (const other of [await shop.cloud.key('secret', 'test', { storeIds: [shop.otherStoreId] }), (await enrolTestAgent(shop, shop.otherStoreId)).token]) {
+      const theirs = await shop.cloud.call(other, 'verifyProtectedItem', body, headers)
+      expect(theirs).toMatchObject({ status: 200, body: { authorized: false, reason: 'device_unknown', authorizationToken: null } })
+      expect(theirs.headers.get('idempotency-replayed')).toBeNull()
+    }
+    // One key more for the same store is another till of it.
+    const till = await shop.cloud.key('secret', 'test', { storeIds: [shop.storeId] })
+    expect((await shop.cloud.ok(till, 'verifyProtectedItem', body, headers)).replayProtectedNonce).toBe(grant.replayProtectedNonce)
   })
 
   it('keeps a refused state move, but no other error', async () => {

@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { qrPng } from '../../cloud/receipts/qr-code.ts'
+import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
 import type { Json } from '../support/cloud.ts'
+import { endlessBody, endlessRequest } from '../support/endless-body.ts'
 import { readQr } from '../support/qr.ts'
 import { openShop, type Shop } from '../support/shop.ts'
+
+const MIB = 1024 * 1024
 
 describe('receipts and the test checkout', () => {
   let shop: Shop
@@ -42,6 +46,18 @@ describe('receipts and the test checkout', () => {
     expect((await press(checkoutUrl, 'free')).status).toBe(404)
   })
 
+  it('reads nothing that is sent to a checkout that does not exist, and no more than a form to one that does', async () => {
+    const { checkoutUrl, transactionId } = await checkout()
+    for (const [path, status] of [['/checkout/chk_nobody', 404], ['/checkout/no.id', 404], [new URL(checkoutUrl).pathname, 413]] as const) {
+      const { body, sent } = endlessBody(8 * MIB)
+      const answer = await shop.cloud.cloud.app.request(path, endlessRequest(body))
+      expect([path, answer.status, sent() <= (status === 404 ? 0 : MIB / 8)]).toEqual([path, status, true])
+    }
+    const long = await press(checkoutUrl, `paid&padding=${'x'.repeat(2_000)}`)
+    expect([long.status, ((await long.json()) as Json).code]).toEqual([413, 'payload-too-large'])
+    expect(await shop.ok('fetchPurchase', { transactionId })).toMatchObject({ status: 'PENDING_PAYMENT' })
+  })
+
   it('draws a QR code that jsqr reads, the same one on every reprint', async () => {
     const { transactionId } = await checkout()
     await shop.ok('completeTestCheckout', { transactionId })
@@ -76,5 +92,56 @@ describe('receipts and the test checkout', () => {
   it('has no receipt before it is paid', async () => {
     const { transactionId } = await checkout()
     expect(await shop.call('generateReceiptQR', { purchaseId: transactionId })).toMatchObject({ status: 409, body: { reason: 'purchase_not_paid' } })
+  })
+})
+
+describe('what is sent to the cloud', () => {
+  let shop: Shop
+  beforeAll(async () => {
+    shop = await openShop('sqlite')
+  })
+  afterAll(() => shop.stop())
+
+  it('is read up to a limit only, wherever it is sent', async () => {
+    const { app } = shop.cloud.cloud
+    const { sessionId } = await shop.ok('checkIn', { storeId: shop.storeId })
+    const { checkoutUrl } = await shop.ok('startCheckout', { sessionId, items: [{ ean: shop.products[0].ean, quantity: 1 }] })
+    const { zoneId } = await shop.ok('createZone', { storeId: shop.storeId, name: 'Herren' })
+    const { url } = await shop.ok('requestAssistance', { zoneId })
+    /** An address of each route that takes a body. A new route without its row fails. */
+    const addresses: Record<string, [path: string, limit: number][]> = {
+      '/checkout/:id': [[new URL(checkoutUrl).pathname, 1_000]],
+      '/z/:zoneId': [[`/z/${zoneId}`, 8 * 1024]],
+      '/z/:zoneId/:ticket': [[new URL(url).pathname, 8 * 1024]],
+      '/api/v1/notify/:provider/:storeId': [[`/api/v1/notify/stripe/${shop.storeId}`, 256 * 1024]],
+      '/api/v1/upload': [['/api/v1/upload', 11 * MIB]],
+      '/api/v1/:operation': [...OPERATION_TABLE.values()].filter((o) => !o.getOnly).map((o) => [`/api/v1/${o.name}`, o.multipart?.alsoJson === false ? o.multipart.limit : o.bodyLimit]),
+    }
+    const taking = [...new Set(app.routes.filter(({ method }) => !['GET', 'HEAD', 'OPTIONS'].includes(method)).map(({ path }) => path))]
+    expect(taking.sort()).toEqual(Object.keys(addresses).sort())
+    const adminKey = await shop.cloud.key('admin', 'live', { account: 'Operator' })
+    for (const [path, limit] of Object.values(addresses).flat()) {
+      const operation = OPERATION_TABLE.get(path.split('/')[3] ?? '')
+      const key = operation?.callers.includes('secret') ? shop.key : operation?.callers.includes('admin') ? adminKey : undefined
+      const type = operation?.multipart?.alsoJson === false ? 'multipart/form-data; boundary=x' : path.startsWith('/api/') ? 'application/json' : 'application/x-www-form-urlencoded'
+      const { body, sent } = endlessBody(32 * MIB)
+      const { status } = await app.request(path, endlessRequest(body, { 'content-type': type, ...(key !== undefined && { authorization: `Bearer ${key}` }) }))
+      expect([path, status >= 400 && status < 500, sent() <= limit + MIB / 4]).toEqual([path, true, true])
+    }
+    expect(shop.cloud.errors).toEqual([])
+  })
+
+  it('to checkouts comes from one address so many times a second, and looking at them too', async () => {
+    const limited = await openShop('sqlite', { config: { rateLimit: 50 } })
+    const answers: [method: string, status: number][] = []
+    for (let n = 0; n < 100; n++) {
+      const method = n % 2 === 0 ? 'GET' : 'POST'
+      answers.push([method, (await limited.cloud.cloud.app.request(`/checkout/chk_${n}`, { method })).status])
+    }
+    expect(answers.slice(0, 30).filter(([, status]) => status !== 404)).toEqual([])
+    expect(answers).toEqual(expect.arrayContaining([['GET', 429], ['POST', 429]]))
+    // A shop's own agents ask for the time from the same address.
+    expect((await limited.cloud.get(`/api/v1/time?nonce=${'n'.repeat(22)}`)).status).toBe(200)
+    await limited.stop()
   })
 })

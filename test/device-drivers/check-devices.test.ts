@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { checkDevices } from '../../device-drivers/drivers/check-devices.ts'
-import { DeviceEntry, DRIVER_NAMES } from '../../device-drivers/drivers/registry.ts'
+import { DeviceEntry, driverOf, DRIVER_NAMES } from '../../device-drivers/drivers/registry.ts'
 
 const BOARD = { deviceId: 'dev_a', driver: 'modbus', link: { tcp: '127.0.0.1:5020' }, unit: 1, output: 0, confirmInput: 0, pulseMs: 200 }
 const SERIAL = { serial: '/dev/serial/by-id/usb-x', baudRate: 9600 }
@@ -90,6 +90,28 @@ describe('devices of the configuration', () => {
     const pad = { deviceId: 'pad', driver: 'uhf-m100', link: SERIAL }
     expect(faults({ ...pad, deactivate: { method: 'kill', password: '00000000' } })).toEqual(['devices[0].deactivate.password: a tag with the kill password 00000000 cannot be killed'])
     expect(faults({ ...pad, deactivate: { method: 'kill' } })).toHaveLength(1)
+  })
+
+  test('what a release does at each driver: its output, the tag that it names, or nothing', () => {
+    const tcp = { tcp: '10.0.0.7:5084' }
+    const [llrp, kill] = [{ driver: 'llrp', link: tcp }, { kill: { password: '12AB34CD' } }]
+    const impinj = { driver: 'impinj-iot', link: { http: '10.0.0.9' }, password: 'x' }
+    const zebra = { driver: 'zebra-iotc', link: { mqtt: '10.0.0.5' }, topics: 'zebra/a' }
+    const osdp = { driver: 'osdp', link: SERIAL, insecure: true }
+    const pad = { driver: 'uhf-m100', link: SERIAL }
+    const release = { release: { gpo: 4 } }
+    const cases: [string, object][] = [
+      ['output', BOARD], ['output', { ...llrp, ...release }], ['output', { ...impinj, ...release }], ['output', { ...zebra, ...release }], ['output', { ...osdp, output: 0 }],
+      ['tag', { ...llrp, ...kill }], ['tag', { ...llrp, eas: {} }], ['tag', { ...pad, deactivate: { method: 'eas' } }], ['tag', { driver: 'pcsc', link: { pcsc: 'a' } }],
+      ['nothing', llrp], ['nothing', impinj], ['nothing', zebra], ['nothing', osdp], ['nothing', pad], ['nothing', SCANNER],
+      ['nothing', { driver: 'thingmagic', link: SERIAL, region: 'europe' }],
+      ['nothing', { driver: 'http-ingest', link: { push: 'gate-1' }, secret: 'k3ep-th1s-to-y0urself', mapping: 'keonn' }],
+    ]
+    expect(new Set(cases.map(([, entry]) => (entry as { driver: string }).driver))).toEqual(new Set(DRIVER_NAMES))
+    expect(cases.map(([, entry]) => {
+      const checked = DeviceEntry.parse({ deviceId: 'dev_x', ...entry })
+      return driverOf(checked).releases(checked)
+    })).toEqual(cases.map(([does]) => does))
   })
 
   test('at most 64', () => {

@@ -42,7 +42,7 @@ export const CONNECTOR_EVENTS: ReadonlySet<string> = new Set(['integration.pos.s
 const ALL_EVENTS = 'test/cloud/emitted-events.test.ts'
 
 /** Look at every operation or event alike, so they say nothing of a single one. */
-const GENERAL_TESTS = new Set(['every-operation', 'test-and-live', 'openapi', 'api-documents', 'docs-page', 'coverage', 'emitted-events'].map((name) => `${name}.test.ts`))
+const GENERAL_TESTS = new Set(['every-operation', 'bound-keys', 'test-and-live', 'openapi', 'api-documents', 'docs-page', 'coverage', 'emitted-events'].map((name) => `${name}.test.ts`))
 /** Tests of one operation that are named. */
 const SHOWN = 3
 

@@ -87,6 +87,31 @@ describe('the agent', () => {
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
   })
 
+  it.each([['with a broker', true], ['without', false]])('fetchAgents shows when a policy has arrived and the backlog is told: %s', async (_name, broker) => {
+    store = await openStore({ broker })
+    const agent = async () => (await store.drive(store.shop.ok('fetchAgents', { storeId: store.shop.storeId }))).agents[0] as Json
+    const receipts: string[] = []
+    for (let i = 0; i < 4; i++) receipts.push((await store.buy([{ ean: product().ean, quantity: 1 }])).receipt)
+    const before = store.agent.trust.policy?.ver ?? 0
+    await offline()
+    for (const receipt of receipts) expect(await release(receipt)).toMatchObject({ authorized: true, offline: true })
+    const { policy } = await store.drive(store.shop.ok('fetchProtectionPolicy', { storeId: store.shop.storeId }))
+    await store.drive(store.shop.ok('updateProtectionPolicy', { storeId: store.shop.storeId, policy: { ...policy, spotCheckRate: 0.5 } }))
+    await store.world.advance(2 * 60_000)
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    await synced()
+    await store.world.advance(31_000)
+    const { ver } = store.agent.trust.policy ?? { ver: 0 }
+    expect(ver).toBeGreaterThan(before)
+    const shown = await agent()
+    expect(shown).toMatchObject({ policyVersion: ver, queueDepth: 0, ...(broker && { online: true }) })
+    expect(store.world.clock.wall() - Date.parse(shown['stateAt'])).toBeLessThan(31_000)
+    // It is said again while nothing changes, so that its age tells whether the agent is there.
+    await store.world.advance(2 * 60_000)
+    expect(store.world.clock.wall() - Date.parse((await agent())['stateAt'])).toBeLessThan(80_000)
+  })
+
   it('honours a receipt once, whichever way it comes: online first and then offline', async () => {
     store = await openStore()
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 2 }])

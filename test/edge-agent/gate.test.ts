@@ -1,8 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { checkDevices } from '../../device-drivers/drivers/check-devices.ts'
 import { crowd } from '../../edge-agent/lanes/gate/crowd.ts'
 import { deduplicator, type Zone } from '../../edge-agent/lanes/gate/deduplicate.ts'
 import { presence } from '../../edge-agent/lanes/gate/presence.ts'
+import { wiringOf } from '../../edge-agent/lanes/wiring.ts'
 import { DEFAULT_GATE_POLICY, GatePolicy, ownerOf, severityOf } from '../../policy/gate-policy.ts'
 import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/claims.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
@@ -418,5 +420,27 @@ describe('the pieces of a gate', () => {
     expect(['3074257BF7194E4000001A85', 'E28AF1000000', 'E28AF2000000', 'FFFF0000', 'FF', '3018E20A00AFFD1CBE991A14'].map((epc) => ownerOf(policy, epc))).toEqual(['own', 'own', 'foreign', 'alarm', 'foreign', 'foreign'])
     expect(ownerOf(DEFAULT_GATE_POLICY, 'ABCD')).toBe('unclear')
     expect(GatePolicy.safeParse({ ownMasks: ['*'] }).success).toBe(false)
+  })
+
+  it('know whether there is anything to open: at the gate itself, or at what feeds it; a gate with no entry is a fault', () => {
+    const reader = { driver: 'llrp', link: { tcp: '10.0.0.7:5084' } }
+    const [release, kill] = [{ release: { gpo: 4 } }, { kill: { password: '12AB34CD' } }]
+    const scanner = { deviceId: 'scan', driver: 'scanner', link: { tcp: '10.0.0.8:4000' }, feeds: 'gate' }
+    const push = { deviceId: 'gate', driver: 'http-ingest', link: { push: 'gate-1' }, secret: 'k3ep-th1s-to-y0urself', mapping: 'keonn' }
+    const cases: [boolean, boolean, object[]][] = [
+      [false, false, [{ deviceId: 'gate', ...reader }, scanner]],
+      [true, true, [{ deviceId: 'gate', ...reader, ...release }]],
+      [true, true, [push, { deviceId: 'arm', ...reader, ...release, feeds: 'gate' }]],
+      [false, true, [{ deviceId: 'gate', ...reader, ...kill }]],
+      // What feeds the gate is not told to write to tags.
+      [false, false, [push, { deviceId: 'pad', ...reader, ...kill, feeds: 'gate' }]],
+      [true, true, [scanner]],
+    ]
+    for (const [alone, withTag, entries] of cases) {
+      const checked = checkDevices(entries)
+      if (!('devices' in checked)) throw new Error(checked.faults.join())
+      const wiring = wiringOf(checked.devices)
+      expect([wiring.canRelease('gate', false), wiring.canRelease('gate', true)], JSON.stringify(entries)).toEqual([alone, withTag])
+    }
   })
 })

@@ -1,6 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { FeedEvent } from '../../edge-agent/feed.ts'
 import type { ScanResult } from '../../edge-agent/lanes/lanes.ts'
+import { liveEvent } from '../../edge-agent/pages/live-event.ts'
+import { gateLine, gateView } from '../../edge-agent/pages/model/gate-view.ts'
+import { de } from '../../edge-agent/pages/texts/de.ts'
+import { en } from '../../edge-agent/pages/texts/en.ts'
 import { llrpReader, type LlrpReader } from '../../simulators/devices/llrp-reader.ts'
 import { osdpDevice, type OsdpDevice } from '../../simulators/devices/osdp-device.ts'
 import { relayBoard, type RelayBoard } from '../../simulators/devices/relay-board.ts'
@@ -242,5 +246,87 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
     await store.until('online', () => store.agent.link.isOnline)
     expect((await exceptions()).filter(({ reason }) => reason === 'gate_alarm')).toHaveLength(2)
     expect(results().map((result) => result.kind === 'decision' && [result.item, result.answer.reason])).toEqual([[unpaid, 'item_not_paid'], [later, 'item_not_paid']])
+  })
+
+  /** The example of the settings: a reader with siren and lamps, and nothing that bars the way. */
+  const openWithoutBarrier = (more: Json = {}) =>
+    open(async (shop, world) => {
+      reader = llrpReader({ platform: world })
+      const signals = { siren: { gpo: 1, seconds: 5 }, amber: { gpo: 2 }, green: { gpo: 3 } }
+      const entry = { deviceId: shop.devices.exit_gate, driver: 'llrp', link: { tcp: '10.0.0.8:5084' }, antennas: { inside: [1], outside: [2] }, session: 0, ...signals, ...more }
+      return { entries: [entry], ports: { '10.0.0.8:5084': reader.serve } }
+    })
+  const gate = () => store.shop.devices.exit_gate
+  const eventsOf = async (type: string) => {
+    await store.world.advance(300)
+    await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+    return (await store.drive(store.shop.ok('fetchProtectionEvents', { storeId: store.shop.storeId, type, limit: 500 }))).events as Json[]
+  }
+
+  it.each([['online', true], ['offline', false]] as const)('honours a receipt where there is nothing to open: green, and its goods pass in silence; %s', async (_name, isOnline) => {
+    await openWithoutBarrier({ passageInput: 1 })
+    const [product] = store.shop.products
+    const { reads } = store.shop.cloud.db.database
+    const rows = await reads.selectFrom('protected_item').select('epc').where('store_id', '=', store.shop.storeId).where('ean', '=', product.ean).where('item_status', '=', 'sellable').limit(2).execute()
+    const [mine = '', more = ''] = rows.flatMap((row) => row.epc ?? [])
+    const { purchase, receipt } = await store.buy([{ ean: product.ean, quantity: 1 }])
+    if (!isOnline) await offline()
+    const lights = () => reader.writes.filter(({ on }) => on).map(({ gpo }) => gpo)
+
+    expect(await scan(gate(), receipt)).toMatchObject({ answer: { authorized: true, outcome: 'confirmed', offline: !isOnline } })
+    await store.world.advance(100)
+    expect(lights()).toEqual([3])
+    // The same receipt before anybody went through is shown once more, and uses nothing up.
+    await store.world.advance(6_000)
+    expect(await scan(gate(), receipt)).toMatchObject({ answer: { authorized: true, outcome: 'confirmed' } })
+    for (const epc of [mine, more]) {
+      for (const antenna of [1, 1, 1, 1, 2, 2, 2, 2, 2, 2]) {
+        reader.see(epc, { antenna, rssiDbm: -50 })
+        await store.world.advance(150)
+      }
+    }
+    await store.world.advance(500)
+    // Its goods have passed, one more of the same is none of its.
+    expect(lights()).toEqual([3, 3, 1])
+    reader.setInput(1, true)
+    await store.world.advance(100)
+    expect(await scan(gate(), receipt)).toMatchObject({ answer: { authorized: false, reason: 'already_redeemed' } })
+
+    const shown = told.flatMap((event) => {
+      const live = liveEvent(event, store.agent.trust.policy)
+      return live.type === 'result' ? [live] : []
+    })
+    expect([de, en].map((texts) => shown.slice(0, 2).map((event) => [gateView(event, texts)?.tone, gateView(event, texts)?.message, gateLine(event, texts)?.text]))).toEqual([
+      [['green', 'Sie können gehen.', 'Ausgang frei'], ['green', 'Sie können gehen.', 'Ausgang frei']],
+      [['green', 'You may leave.', 'You may leave'], ['green', 'You may leave.', 'You may leave']],
+    ])
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    expect((await eventsOf('protection.action.completed')).filter((event) => String(event.detail).startsWith('nothing_to_open'))).toMatchObject([{ protectionAction: 'authorize_exit', outcome: 'confirmed' }])
+    expect(await eventsOf('protection.action.failed')).toEqual([])
+    expect((await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status).toBe('UNLOADED')
+  })
+
+  it('a barrier that cannot be opened stays a fault, and so does a detacher without its output', async () => {
+    await openWithoutBarrier({ release: { gpo: 4 } })
+    const [product] = store.shop.products
+    const show = async () => scan(gate(), (await store.buy([{ ean: product.ean, quantity: 1 }])).receipt)
+    expect(await show()).toMatchObject({ answer: { authorized: true, outcome: 'confirmed' } })
+    expect(reader.writes.some(({ gpo, on }) => gpo === 4 && on)).toBe(true)
+    reader.reboot()
+    expect(await show()).toMatchObject({ answer: { authorized: true, outcome: 'failed' } })
+    await store.stop()
+
+    await open(async (shop, world) => {
+      reader = llrpReader({ platform: world })
+      return { entries: [{ deviceId: shop.devices.self_checkout_detacher, driver: 'llrp', link: { tcp: '10.0.0.8:5084' } }], ports: { '10.0.0.8:5084': reader.serve } }
+    })
+    const { epc } = await store.drive(store.shop.newItem(store.shop.products.toSorted((a, b) => a.price - b.price)[0]))
+    await store.buy([{ epcs: [epc], quantity: 1 }])
+    await store.drive(store.agent.link.look())
+    reader.see(epc, { antenna: 1, rssiDbm: -40 })
+    await store.until('an answer', () => answers().length === 1)
+    expect(answers()).toMatchObject([{ authorized: true, action: 'detach_hard_tag', outcome: 'failed' }])
+    expect((await eventsOf('protection.action.failed')).map(({ reason }) => reason)).toEqual(['not_supported'])
   })
 })

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { localApp } from '../../edge-agent/http/local-app.ts'
 import type { Json } from '../support/cloud.ts'
+import { endlessBody, endlessRequest } from '../support/endless-body.ts'
 import { openStore, type TestStore } from '../support/store.ts'
 
 describe('the agent’s local HTTP', () => {
@@ -42,6 +44,17 @@ describe('the agent’s local HTTP', () => {
     expect(answer.status).toBeGreaterThanOrEqual(400)
     expect(answer.status).toBeLessThan(500)
     expect(answer.body).toMatchObject({ error: expect.any(String), code: expect.any(String) })
+  })
+
+  it('reads nothing of a body whose length nobody says, wherever it is sent', async () => {
+    const app = localApp(store.agent, { hosts: () => ['127.0.0.1:8090'], log: { info: () => undefined, warn: () => undefined, error: () => undefined } })
+    const paths = [...new Set(app.routes.filter(({ method }) => method === 'POST').map(({ path }) => path))]
+    expect(paths).toEqual(expect.arrayContaining(['/v1/authorize', '/v1/home/redeem', '/v1/scan', '/v1/operator', '/v1/setup/llrp', '/v1/setup/devices', '/v1/setup/check']))
+    for (const path of paths) {
+      const { body, sent } = endlessBody(1024 * 1024)
+      const { status } = await app.request(`http://127.0.0.1:8090${path}`, endlessRequest(body, { host: '127.0.0.1:8090', 'content-type': 'application/json' }))
+      expect([path, status, sent()]).toEqual([path, 413, 0])
+    }
   })
 
   it('denies with 200 and a reason', async () => {

@@ -112,15 +112,18 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
     const own = { driver: 'llrp', link: { tcp: '10.0.0.9:5084' }, antennas: { inside: [1], outside: [2] }, siren: { gpo: 1, seconds: 5 }, amber: { gpo: 2 } }
     for (const [i, entry] of entries.entries()) if (entry.deviceId === shop.devices.exit_gate) entries[i] = { deviceId: entry.deviceId, ...own }
   }
+  // A reader stands in for the gate's scanner: it feeds the same gate.
+  const reads = (deviceId: string) => options.reader !== undefined && deviceId === 'gate-scanner'
+  for (const [i, { deviceId, link, feeds }] of entries.entries()) {
+    if (reads(deviceId)) entries[i] = { deviceId, driver: 'llrp', link, feeds, ...(options.reader?.antennas && { antennas: options.reader.antennas }) }
+  }
   const extra = (await options.extra?.(shop, world)) ?? {}
   for (const [address, serve] of Object.entries(extra.ports ?? {})) ports.set(address, memoryPort(serve))
   const added = extra.entries ?? []
   const all = [...entries.filter(({ deviceId }) => !added.some((entry) => entry.deviceId === deviceId)), ...added]
   const checked = readConfig(JSON.stringify({ devices: [...all, ...(options.devices ?? [])] }))
   if (!checked.ok) throw new Error(checked.faults.join('\n'))
-  // A reader stands in for the gate's scanner: it feeds the same gate.
-  const reads = (deviceId: string) => options.reader !== undefined && deviceId === 'gate-scanner'
-  const config: AgentConfig = { ...checked.config, devices: checked.config.devices.map((entry) => (reads(entry.deviceId) ? ({ ...entry, antennas: options.reader?.antennas } as typeof entry) : entry)) }
+  const config: AgentConfig = checked.config
 
   const { code } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
   const enrolled = await enrol({ cloud: shop.cloud.baseUrl, code, platform: world, fetch })

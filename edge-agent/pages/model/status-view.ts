@@ -99,7 +99,7 @@ function fault({ fault: why }: PageStatus, texts: Texts): Banner[] {
 }
 
 function doubt({ ledgerDoubt }: PageStatus, texts: Texts): Banner[] {
-  return ledgerDoubt === null ? [] : [{ tone: ledgerDoubt === 'forked' ? 'bad' : 'warn', text: texts.ledgerDoubts[ledgerDoubt] }]
+  return ledgerDoubt === null ? [] : [{ tone: ledgerDoubt === 'put_back' ? 'warn' : 'bad', text: texts.ledgerDoubts[ledgerDoubt] }]
 }
 
 function deviceBanner(device: PageDevice | undefined, texts: Texts): Banner[] {

@@ -15,7 +15,7 @@ export interface PageStatus {
   stage: 'fresh' | 'stale' | 'expired'
   clock: 'signed' | 'rtc' | 'none'
   /** There are two copies of its memory, or it was put back; null: neither. */
-  ledgerDoubt: 'forked' | 'put_back' | null
+  ledgerDoubt: 'revoked' | 'forked' | 'put_back' | null
   devices: PageDevice[]
   fault: string | null
 }

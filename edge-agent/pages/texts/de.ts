@@ -49,6 +49,7 @@ export const de: Texts = {
   deviceAway: (detail) => `Das Gerät löst gerade nichts aus: ${detail}`,
   fault: (why) => `Es wird nichts freigegeben: ${why}`,
   ledgerDoubts: {
+    revoked: 'Dieser Agent wurde gesperrt und gibt nichts mehr frei. Bitte die Filialleitung rufen: Er muss neu angemeldet werden.',
     forked: 'Diesen Agenten gibt es zweimal. Ohne Verbindung wird nichts freigegeben, bis jemand entschieden hat, welcher bleibt.',
     put_back: 'Das Gedächtnis dieses Agenten wurde zurückgesetzt. Ohne Verbindung wird einige Minuten nichts freigegeben.',
   },

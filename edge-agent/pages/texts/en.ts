@@ -49,6 +49,7 @@ export const en: Texts = {
   deviceAway: (detail) => `The device releases nothing at the moment: ${detail}`,
   fault: (why) => `Nothing is released: ${why}`,
   ledgerDoubts: {
+    revoked: 'This agent was revoked and releases nothing any more. Please call the store manager: it must be enrolled anew.',
     forked: 'This agent exists twice. Nothing is released without a connection until somebody has decided which one stays.',
     put_back: 'This agent’s memory was put back. For some minutes nothing is released without a connection.',
   },

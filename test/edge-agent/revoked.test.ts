@@ -1,0 +1,49 @@
+import { afterEach, expect, it } from 'vitest'
+import type { Json } from '../support/cloud.ts'
+import { LANES, openStore, type TestStore } from '../support/store.ts'
+
+/** An agent that was revoked hears it, under the cloud's signature, and releases nothing from then on: not even what it could decide alone. */
+
+let store: TestStore
+afterEach(() => store.stop())
+
+const ok = (operation: string, body: Json) => store.drive(store.shop.ok(operation, body))
+const station = () => store.shop.devices[LANES.station]
+const buy = () => store.buy([{ ean: store.shop.products.toSorted((a, b) => a.price - b.price)[0].ean, quantity: 1 }])
+const show = (shown: Json) => store.authorize({ deviceId: station(), protectionAction: 'deactivate_label', ...shown })
+const isRevoked = () => store.agent.status().ledgerDoubt === 'revoked'
+
+it.each([true, false])('within seconds, for receipts, tokens and at the gate, over restarts; with a line to the broker: %s', async (broker) => {
+  store = await openStore({ broker })
+  await store.until('online', () => store.agent.link.isOnline)
+  const [first, second] = [await buy(), await buy()]
+  const { authorizationToken: token } = await ok('verifySecurityTagDeactivation', { purchaseId: first.purchase.transactionId, deviceId: station() })
+  await ok('revokeAgent', { agentId: store.identity.agentId })
+  await store.until('heard', isRevoked, 20_000)
+  const refused = { authorized: false, reason: 'device_revoked' }
+  const gate = { deviceId: store.shop.devices[LANES.gate], protectionAction: 'authorize_exit' }
+  const tryAll = async () => {
+    for (const shown of [{ receipt: second.receipt }, { token }]) expect(await show(shown)).toMatchObject(refused)
+    expect(await store.authorize({ ...gate, receipt: second.receipt })).toMatchObject(refused)
+  }
+  await tryAll()
+  expect((await store.local(`/station?device=${station()}&lang=en`)).body).toContain('This agent was revoked')
+  expect((await store.local(`/station?device=${station()}&lang=de`)).body).toContain('Dieser Agent wurde gesperrt')
+  await store.restart()
+  await tryAll()
+  store.network(false)
+  await store.world.advance(1_000)
+  await tryAll()
+  expect(store.pulses('station')).toBe(0)
+})
+
+it('one that was away hears it when it is back', async () => {
+  store = await openStore()
+  store.network(false)
+  await store.until('offline', () => !store.agent.link.isOnline)
+  const { receipt } = await buy()
+  await ok('revokeAgent', { agentId: store.identity.agentId })
+  store.network(true)
+  await store.until('heard', isRevoked, 20_000)
+  expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'device_revoked' })
+})

@@ -1,0 +1,22 @@
+const CHUNK = 64 * 1024
+
+/** A body that goes on for as long as somebody reads it, at most `limit` bytes; `sent` says how many were read. */
+export function endlessBody(limit: number): { body: ReadableStream<Uint8Array>; sent(): number } {
+  let sent = 0
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(to) {
+        if (sent >= limit) return to.close()
+        to.enqueue(new Uint8Array(CHUNK).fill(0x20))
+        sent += CHUNK
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return { body, sent: () => sent }
+}
+
+/** How a request has such a body: without an announced length. */
+export function endlessRequest(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}, method = 'POST'): RequestInit {
+  return { method, headers, body, duplex: 'half' } as RequestInit
+}
