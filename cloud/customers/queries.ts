@@ -59,7 +59,8 @@ export async function eraseFromOutbox(db: Db, { tenant, userId }: Customer, pseu
     .limit(limit)
     .execute()
   for (const { event_id, data } of rows) {
-    await db.updateTable('outbox_event').set({ data: data.replaceAll(named, `"userId":"${pseudonym}"`) }).where('event_id', '=', event_id).where('tenant', '=', tenant).execute()
+    const erased = { data: data.replaceAll(named, `"userId":"${pseudonym}"`) }
+    await db.updateTable('outbox_event').set(erased).where('event_id', '=', event_id).where('tenant', '=', tenant).execute()
   }
   return rows.length
 }

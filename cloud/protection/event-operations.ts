@@ -71,7 +71,8 @@ async function reportEvents(call: Call, events: readonly ReportedEvent[]) {
       await ownStore(call, event.storeId)
       const normal = normaliseIdentifiers({ epc: event.epc, tagUid: event.tagUid, tagId: event.tagId })
       if (!normal.ok) throw invalid(normal.field, normal.message)
-      const known = await call.db.selectFrom('protection_event').select('store_id').where('event_id', '=', event.eventId).where('tenant', '=', tenant).executeTakeFirst()
+      const named = call.db.selectFrom('protection_event').select('store_id').where('event_id', '=', event.eventId)
+      const known = await named.where('tenant', '=', tenant).executeTakeFirst()
       if (known) {
         // Not the same event again: taken for that, an alarm of this store would be lost without a word.
         if (known.store_id !== event.storeId) throw new Failure('already-exists', 'this eventId stands for an event of another store')

@@ -51,7 +51,8 @@ export async function redeem(call: Call, request: RedeemRequest) {
   return describe(call, row, request.redemptionId, eventId)
 }
 
-async function findNamed(call: Call, { authorizationToken, replayProtectedNonce, deviceId }: RedeemRequest, caller: KnownCaller): Promise<ProtectionAuthorizationRow> {
+async function findNamed(call: Call, request: RedeemRequest, caller: KnownCaller): Promise<ProtectionAuthorizationRow> {
+  const { authorizationToken, replayProtectedNonce, deviceId } = request
   if (authorizationToken === undefined && replayProtectedNonce === undefined) {
     throw invalid('authorizationToken', 'is missing: name the authorization by its token or its replayProtectedNonce', 'missing')
   }
