@@ -140,6 +140,40 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   answerAssistanceRequest: () => ({ requestId: 'hlp_x', message: 'Ich komme.' }),
 }
 
+const GONE = '01KANX6Y7C3V9Q2M8R5T4W6Z1B'
+const base64url = (text: string) => Buffer.from(text).toString('base64url')
+
+const EPCIS = base64url(`1/item/itm_${GONE}`)
+
+/** A cursor of each listing, behind a row that there never was. */
+const CURSORS: Record<string, string> = {
+  fetchStores: `st_${GONE}`,
+  fetchRegistrations: `reg_${GONE}`,
+  fetchAuditLog: `aud_${GONE}`,
+  fetchProducts: `prd_${GONE}`,
+  getManagerOffers: `off_${GONE}`,
+  fetchStock: `prd_${GONE}`,
+  fetchClickCollectOrders: `ord_${GONE}`,
+  getLoyaltyPrograms: `loy_${GONE}`,
+  fetchPurchaseHistory: `pur_${GONE}`,
+  fetchDevices: `dev_${GONE}`,
+  fetchExceptions: `exc_${GONE}`,
+  fetchProtectionEvents: base64url(`1/evt_${GONE}`),
+  exportEpcisEvents: EPCIS,
+  fetchAgents: `agt_${GONE}`,
+  fetchERPRecords: base64url('suppliers/S-17'),
+  fetchWebhookDeliveries: `whd_${GONE}`,
+  fetchWebhookEvents: `whe_${GONE}`,
+  getLoyaltyWebhookEvents: `whk_${GONE}`,
+  fetchClosings: '4',
+  fetchAssistanceRequests: `hlp_${GONE}`,
+}
+
+/** The fields of a request. */
+function shapeOf(schema: unknown): Json {
+  return (schema as Json).shape ?? {}
+}
+
 /** A PNG of one pixel. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const ID_FIELDS = ['storeId', 'sessionId', 'transactionId', 'purchaseId', 'deviceId', 'operatorId', 'productId', 'offerId', 'programId'] as const
@@ -286,6 +320,32 @@ onEveryDatabase('every operation', (kind) => {
       const unknown = await shop.cloud.call(bound, name, { ...rest, [field]: `${String(request[field]).slice(0, 4)}ZZZZZZZZZZZZZZZZZZZZZZZZZZ` })
       expect([field, withoutIds(foreign)]).toEqual([field, withoutIds(unknown)])
     }
+  })
+
+  const listings = withKey.flatMap((o) => [
+    ...('cursor' in shapeOf(o.request) ? [[o.name, 'POST'] as const] : []),
+    ...(o.get && 'cursor' in shapeOf(o.get.request) ? [[o.name, 'GET'] as const] : []),
+  ])
+  describe.each(listings)('%s by %s knows its own cursors', (name, form) => {
+    const ask = (cursor: string): Promise<Answer> => {
+      if (form === 'POST') return shop.call(name, { ...requestOf(name), cursor })
+      const query = new URLSearchParams({ ...(name !== 'fetchStores' && { storeId: shop.storeId }), cursor })
+      return shop.cloud.get(`/api/v1/${name}?${query}`, { authorization: `Bearer ${shop.key}` })
+    }
+    const ours = CURSORS[name]
+
+    it('400 that names it and the fix, for one that is none of this listing', async () => {
+      expect(ours, 'a listing needs its row in CURSORS').toBeDefined()
+      const others = Object.values(CURSORS).filter((other) => other !== ours && other !== EPCIS)
+      for (const cursor of ['zzz', '', 'x'.repeat(1_000), `st_${GONE.toLowerCase()}`, `x${ours}`, ...others]) {
+        const { status, body } = await ask(cursor)
+        expect([cursor, status, body.details]).toEqual([cursor, 400, [{ path: 'cursor', code: expect.any(String), message: expect.stringMatching(/^(cursor: )?must be a nextCursor .* leave it out/) }]])
+      }
+    })
+
+    it('goes on behind a row that is gone by now', async () => {
+      expect(await ask(ours ?? '')).toMatchObject({ status: 200 })
+    })
   })
 
   it('answers over a real socket what it answers without one', async () => {
