@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SECURITY_TAG_MODES } from '../../policy/vocabulary.ts'
-import { Id, text } from '../operations/fields.ts'
+import { Id, text, VatRate } from '../operations/fields.ts'
 
 export const PURCHASE_STATUSES = ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'UNLOADED', 'CANCELLED'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
@@ -17,7 +17,7 @@ export const CheckoutLine = z.strictObject({
   name: text(120).optional(),
   priceUnit: z.int().min(0).max(100_000_000).optional().describe('Cents; needed where the server does not know the price.'),
   quantity: z.int().min(1).max(QUANTITY_LIMIT),
-  vat: z.union([z.literal(7), z.literal(19)]).optional(),
+  vat: VatRate.optional(),
   ean: text(14).optional().describe('Also the code that a scale printed: it is priced from it.'),
   productId: Id.optional(),
   tagIds: Identifiers,
@@ -56,7 +56,7 @@ export const TransactionData = z.strictObject({
       ean: z.string().optional(),
       priceUnit: z.int(),
       quantity: z.int(),
-      vat: z.union([z.literal(7), z.literal(19)]),
+      vat: VatRate,
       totalCent: z.int(),
       depositOf: z.string().optional().describe('The line whose deposit this one is.'),
       barcode: z.string().optional().describe('The label that was scanned, where a scale printed it.'),

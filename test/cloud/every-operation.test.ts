@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { z } from 'zod'
 import { listen } from '../../bin/http-server.ts'
+import { findConnector } from '../../cloud/integrations/connectors.ts'
+import { ERP_SYSTEMS, POS_SYSTEMS } from '../../cloud/integrations/systems.ts'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { PROVIDERS } from '../../cloud/payments/providers.ts'
+import { findingsOf, findingText, pathText } from '../../policy/findings.ts'
 import type { Answer, Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { limitsOf } from '../support/limits-of.ts'
@@ -373,3 +378,57 @@ onEveryDatabase('every operation', (kind) => {
     expect(shop.cloud.errors).toEqual([])
   })
 })
+
+describe('what is wrong with a request', () => {
+  const schemas = [...OPERATION_TABLE.values()].flatMap((o) => [[o.name, o.request] as const, ...(o.get ? [[`${o.name} by GET`, o.get.request] as const] : [])])
+  const connectors: [string, z.ZodType | undefined][] = [
+    ...POS_SYSTEMS.map((name): [string, z.ZodType | undefined] => [`syncPOS ${name}`, findConnector(name, 'pos')?.credentials]),
+    ...ERP_SYSTEMS.map((name): [string, z.ZodType | undefined] => [`syncERP ${name}`, findConnector(name, 'erp')?.credentials]),
+  ]
+  const settings = [
+    ...Object.values(PROVIDERS).map(({ name, config }): [string, z.ZodType] => [`configurePSP ${name}`, config]),
+    ...connectors.flatMap(([name, schema]): [string, z.ZodType][] => (schema ? [[name, schema]] : [])),
+  ]
+
+  it.each([...schemas, ...settings])('%s says of each field what would be right', (_, schema) => {
+    for (const { path, wrap, isChoice } of placesOf(schema)) {
+      const said = WRONG.flatMap((wrong) => {
+        const read = schema.safeParse(wrap(wrong))
+        return read.success ? [] : findingsOf(read.error.issues, wrap(wrong)).map((finding) => ({ at: pathText(finding.path), text: findingText(finding) }))
+      })
+      expect([path, said.filter(({ text }) => /invalid input|invalid value$|: *$|undefined|something else/i.test(text))]).toEqual([path, []])
+      if (isChoice) expect([path, said.some(({ at }) => at === path)]).toEqual([path, true])
+    }
+  })
+})
+
+/** None of them is right anywhere that has a choice; the last is a field that is missing. */
+const WRONG = [{ zzz: 1 }, [], 'no such word', -20.5, null, undefined]
+
+interface Place {
+  path: string
+  /** The whole input with a value in that place. */
+  wrap: (value: unknown) => Json
+  isChoice: boolean
+}
+
+/** Every place of a schema in which a value may stand. */
+function placesOf(schema: unknown, path = '', wrap: Place['wrap'] = (value) => value): Place[] {
+  const def = (schema as Json)._zod.def
+  const below = (inner: unknown, step: string, put: (value: unknown) => Json) => placesOf(inner, path + (step.startsWith('[') || path === '' ? step : `.${step}`), (value) => wrap(put(value)))
+  if (def.innerType) return placesOf(def.innerType, path, wrap)
+  if (def.in) return placesOf(def.in, path, wrap)
+  const here = { path, wrap, isChoice: ['union', 'enum', 'literal'].includes(def.type) }
+  if (def.type === 'object') {
+    // What a choice is told by must be there, so that its fields are looked at.
+    const told = Object.fromEntries(Object.entries<Json>(def.shape).flatMap(([name, field]) => (field._zod.def.type === 'literal' ? [[name, field._zod.def.values[0]]] : [])))
+    return [here, ...Object.entries(def.shape).flatMap(([name, field]) => below(field, name, (value) => ({ ...told, [name]: value })))]
+  }
+  if (def.type === 'array') return [here, ...below(def.element, '[0]', (value) => [value])]
+  if (def.type === 'record') {
+    const key = Object.values<string>(def.keyType._zod.def.entries ?? {})[0] ?? 'x'
+    return [here, ...below(def.valueType, key, (value) => ({ [key]: value }))]
+  }
+  if (def.type === 'union') return [here, ...def.options.flatMap((option: unknown) => placesOf(option, path, wrap).slice(1))]
+  return [here]
+}

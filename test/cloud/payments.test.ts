@@ -56,6 +56,8 @@ onEveryDatabase('payments', (kind) => {
     const wrong = await ask({ config: { ...store.config, webhookSecret: 'short-secret!', colour: 'red' } })
     expect(wrong.body.details.map((d: Json) => d.path).sort()).toEqual(['config.colour', 'config.webhookSecret'])
     expect(wrong.text).not.toContain('short-secret!')
+    const { body } = await ask({ config: { ...store.config, webhookSecret: 'whsec_abcdefghijklmnopqrstuvwxyz' } })
+    expect(body.error).toBe('config: config.webhookSecret must be 16 to 128 visible characters, and base64 after whsec_')
     expect(await ask({ config: { ...store.config, baseUrl: 'ftp://psp.example' } })).toMatchObject({ status: 400, body: { details: [{ code: 'url_refused' }] } })
     expect((await ask({ storeId: 'st_x' })).status).toBe(404)
   })
