@@ -52,7 +52,7 @@ export const registerProtectedItems = operation({
     registered: z.int(),
     errors: z.array(z.strictObject({ index: z.int(), field: z.string(), code: z.string(), message: z.string() })),
   }),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', items: [{ epc: '3034007D00011C400000000B', ean: '4012345678901' }] },
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', items: [{ epc: '3034F4E4E4424C800000000B', ean: '4012345678901' }] },
   async run(call, { storeId, items }) {
     const store = await ownStore(call, storeId)
     const errors: (ErrorDetail & { index: number; field: string })[] = []
@@ -215,7 +215,7 @@ export const fetchProtectedItem = operation({
   changes: false,
   request: z.strictObject({ storeId: Id, ...ItemNames }),
   response: Item.extend(Success),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034007D00011C400000000B' },
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B' },
   async run(call, { storeId, ...names }) {
     const store = await ownStore(call, storeId)
     return { success: true as const, ...(await describeItem(call, store, await namedItem(call, store, names))) }
@@ -232,7 +232,7 @@ export const updateItemStatus = operation({
   changes: true,
   request: z.strictObject({ storeId: Id, ...ItemNames, itemStatus: z.enum(ITEM_STATUSES), reason: text(300).optional(), operatorId: text(128).optional() }),
   response: Item.extend(Success),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034007D00011C400000000B', itemStatus: 'exception_hold', reason: 'torn label' },
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B', itemStatus: 'exception_hold', reason: 'torn label' },
   async run(call, { storeId, itemStatus, reason: _reason, operatorId: _operatorId, ...names }) {
     const store = await ownStore(call, storeId)
     const item = await namedItem(call, store, names)
