@@ -303,8 +303,13 @@ onEveryDatabase('payments', (kind) => {
     store.psp.switches.status = 403
     expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({ status: 'SUCCESS', refundStatus: 'failed', refund: { status: 'failed' } })
     expect((await store.exceptions('refund_failed')).filter((e) => e.purchase_id === transactionId)).toHaveLength(1)
+    const { total, ...failed } = await store.ok('fetchPurchase', { transactionId })
+    expect(failed).toMatchObject({ refunded: 0, refunds: [{ kind: 'whole', amount: total, status: 'failed' }], receipt: { refundStatus: 'failed', refundedCent: 0 } })
+    expect([failed.refunds[0].inDoubt, failed.refunds[0].completedAt]).toEqual([undefined, undefined])
     store.psp.switches.status = undefined
-    expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
+    const done = await store.ok('refundPayment', { purchaseId: transactionId })
+    expect(done).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refunded: total })
+    expect(done.refunds.map((refund: Json) => refund.status).sort()).toEqual(['done', 'failed'])
     expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
   })
 
@@ -316,7 +321,7 @@ onEveryDatabase('payments', (kind) => {
     const asked = store.ok('refundPayment', { purchaseId: transactionId }).then((a) => (answer = a))
     await store.wait('an answer', () => answer !== undefined)
     await asked
-    expect(answer).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending', refund: { status: 'pending' } })
+    expect(answer).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending', refunded: 0, refunds: [{ status: 'pending' }], refund: { status: 'pending' } })
     store.psp.release()
     store.psp.switches.hangAfterwards = false
     await store.wait('the next try', async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'done', 10_000)
@@ -330,7 +335,7 @@ onEveryDatabase('payments', (kind) => {
     store.psp.switches.status = 500
     expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({ refundStatus: 'pending' })
     await store.wait('the end of the tries', async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'failed', 20 * 60_000)
-    expect(await store.statusOf(transactionId)).toBe('SUCCESS')
+    expect(await store.ok('fetchPurchase', { transactionId })).toMatchObject({ status: 'SUCCESS', refunded: 0, refunds: [{ status: 'failed', inDoubt: true }] })
     store.psp.switches.status = undefined
     expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
     expect(refundsOf(session)).toHaveLength(1)
