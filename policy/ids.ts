@@ -16,6 +16,11 @@ export function newId(prefix: string, { clock, random }: Pick<Platform, 'clock' 
   return `${prefix}_${crockford.encode(bytes)}`
 }
 
+/** Whether `text` is an id as `newId` writes it with this prefix. */
+export function isIdOf(prefix: string, text: string): boolean {
+  return text.startsWith(`${prefix}_`) && /^[0-9A-HJKMNP-TV-Z]{26}$/.test(text.slice(prefix.length + 1))
+}
+
 /** Whether `text` may be an id at all: anything else is simply unknown (decisions §1). */
 export function isIdShaped(text: string): boolean {
   return /^[\x21-\x7e]{1,128}$/.test(text)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { keyCaller } from '../operations/caller.ts'
 import { Id, iso, Limit, present, Success, Timestamp } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { nextOf } from '../operations/paging.ts'
+import { cursorOf, nextOf } from '../operations/paging.ts'
 import { listAuditEntries } from './audit-queries.ts'
 
 const DEFAULT_PAGE = 100
@@ -26,7 +26,7 @@ export const fetchAuditLog = operation({
   summary: 'Lists who changed what, oldest first.',
   description: 'Of the account in the mode of the key. A key that is bound to stores sees what was done to these stores, and what it did itself.',
   changes: false,
-  request: z.strictObject({ since: Timestamp.optional(), entityId: Id.optional(), limit: Limit.optional(), cursor: Id.optional() }),
+  request: z.strictObject({ since: Timestamp.optional(), entityId: Id.optional(), limit: Limit.optional(), cursor: cursorOf('aud').optional() }),
   response: z.strictObject({ ...Success, entries: z.array(AuditEntry), nextCursor: z.string().optional() }),
   example: { since: '2026-11-20T00:00:00Z' },
   async run(call, { since, entityId, limit = DEFAULT_PAGE, cursor }) {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { hashOf } from '../operations/idempotency.ts'
 import { keyCaller } from '../operations/caller.ts'
-import { Id, Limit, Success, text } from '../operations/fields.ts'
+import { Limit, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { nextOf } from '../operations/paging.ts'
+import { cursorOf, nextOf } from '../operations/paging.ts'
 import { ADDRESS_FIELDS, AddressInput, AnyCasePackage, newStoreFields, requireFields, STORE_INPUT_SHAPE, storeFieldsOf } from '../stores/store-input.ts'
 import { listRegistrations } from './registration-queries.ts'
 import { pendingAnswer, Registration, REGISTRATION_STATUSES, RegistrationPending, toRegistration } from './registration-schema.ts'
@@ -66,7 +66,7 @@ export const fetchRegistrations = operation({
   summary: 'Lists registrations, oldest first: with an admin key all of them, else those that the account sent in.',
   callers: ['secret', 'admin'],
   changes: false,
-  request: z.strictObject({ status: z.enum(REGISTRATION_STATUSES).optional(), limit: Limit.optional(), cursor: Id.optional() }),
+  request: z.strictObject({ status: z.enum(REGISTRATION_STATUSES).optional(), limit: Limit.optional(), cursor: cursorOf('reg').optional() }),
   response: z.strictObject({ ...Success, registrations: z.array(Registration), nextCursor: z.string().optional() }),
   example: { status: 'pending' },
   async run(call, { status, limit = DEFAULT_PAGE, cursor }) {

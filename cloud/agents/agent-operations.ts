@@ -3,7 +3,7 @@ import { actorOf, knownCaller } from '../operations/caller.ts'
 import { notFound, precondition } from '../operations/failure.ts'
 import { Id, iso, Limit, present, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { nextOf } from '../operations/paging.ts'
+import { cursorOf, nextOf } from '../operations/paging.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { acknowledgeAbout } from '../protection/exceptions.ts'
@@ -60,7 +60,7 @@ export const fetchAgents = operation({
   minimumPackage: 'GROW',
   summary: 'Lists the edge agents of a store: whether they are there, what they know and what they still have to tell.',
   changes: false,
-  request: z.strictObject({ storeId: Id, limit: Limit.optional(), cursor: Id.optional() }),
+  request: z.strictObject({ storeId: Id, limit: Limit.optional(), cursor: cursorOf('agt').optional() }),
   response: z.strictObject({ ...Success, agents: z.array(Agent), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { storeId, limit = DEFAULT_PAGE, cursor }) {

@@ -2,6 +2,7 @@ import { CLOUD_AUDIENCE, SealedBatchClaims, type AckClaims } from '../../policy/
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import type { VerificationKey } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
+import { findingsOf, findingText } from '../../policy/findings.ts'
 import { rowHash, type SealedRow } from '../../policy/journal.ts'
 import type { AgentCaller } from '../operations/caller.ts'
 import { Failure, invalid, precondition } from '../operations/failure.ts'
@@ -82,7 +83,7 @@ function openBatch(agent: AgentRow, batch: string): { claims: SealedBatchClaims;
   const opened = openDocument<SealedBatchClaims>(batch, DOCUMENT_KINDS.events, { keys, audience: CLOUD_AUDIENCE })
   if (!opened.ok) throw invalid('batch', `is refused: ${opened.fault} (${opened.detail})`, opened.fault)
   const claims = SealedBatchClaims.safeParse(opened.claims)
-  if (!claims.success) throw invalid('batch', `has a wrong claim: ${claims.error.issues[0]?.path.join('.')} ${claims.error.issues[0]?.message}`, 'claims_invalid')
+  if (!claims.success) throw invalid('batch', `has a wrong claim: ${findingsOf(claims.error.issues, opened.claims).slice(0, 1).map(findingText).join('')}`, 'claims_invalid')
   // The claims as they were signed: the check may put their fields into another order, and the hashes are over their text.
   const data = opened.claims as SealedBatchClaims
   if (data.iss !== agent.agent_id || data.ledger !== agent.ledger_id) throw invalid('batch', 'is of another ledger', 'wrong_ledger')

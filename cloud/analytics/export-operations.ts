@@ -20,7 +20,7 @@ export const exportSalesData = operation({
   summary: 'All paid purchases between two dates, as JSON or CSV.',
   description:
     'Both dates count. Store by store, oldest first; the answer is streamed and may be long. CSV has one row per line of a purchase. Amounts are cents. ' +
-    'Purchases that were paid and taken back are in it as CANCELLED. Nothing of the shopper is in it.',
+    'Purchases that were paid and taken back are in it as CANCELLED; `refundedCent` is what has gone back by now, of each line and of the whole. Nothing of the shopper is in it.',
   changes: false,
   forms: [{ format: 'csv', contentType: 'text/csv', description: `With \`format\` \`csv\`: RFC 4180 in UTF-8 with the columns ${SALE_COLUMNS.join(', ')}.` }],
   request: z.strictObject({

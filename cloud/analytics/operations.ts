@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalid } from '../operations/failure.ts'
 import { Id, Limit, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { nextOf } from '../operations/paging.ts'
+import { nextOf, wrongCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { closeDay, listClosings } from './close-day.ts'
 import { daysBetween, PERIODS } from './days.ts'
@@ -92,11 +92,11 @@ export const fetchClosings = operation({
   minimumPackage: 'GROW',
   summary: 'Lists the closings of a store, newest first.',
   changes: false,
-  request: z.strictObject({ storeId: Id, limit: Limit.optional(), cursor: z.string().max(16).optional().describe('The `number` of the last closing of the page before.') }),
+  request: z.strictObject({ storeId: Id, limit: Limit.optional(), cursor: z.string().optional().describe('The `number` of the last closing of the page before.') }),
   response: z.strictObject({ ...Success, closings: z.array(Closing), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { storeId, limit = DEFAULT_PAGE, cursor }) {
-    if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw invalid('cursor', 'is not one that was answered')
+    if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw wrongCursor()
     const store = await ownStore(call, storeId)
     const rows = await listClosings(call.db, store.store_id, cursor === undefined ? undefined : Number(cursor), limit + 1)
     const { items: closings, nextCursor } = nextOf(rows, (closing) => String(closing.number), { limit })

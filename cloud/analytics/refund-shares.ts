@@ -39,7 +39,7 @@ export function shareRefund(left: readonly TaxShare[], own: readonly TaxShare[],
 }
 
 /** Whole cents in proportion to these weights, none above its weight; the largest remainders get what rounding leaves. */
-function prorate(cent: number, weights: readonly number[]): number[] {
+export function prorate(cent: number, weights: readonly number[]): number[] {
   const total = sum(weights)
   if (total === 0) return weights.map(() => 0)
   const shares = weights.map((weight) => Math.floor((cent * weight) / total))

@@ -9,7 +9,7 @@ export async function* asCsv(pages: AsyncIterable<Sale[]>): AsyncGenerator<strin
 /** One row a line. In the order of the columns, written out: this runs a million times. */
 function rowsOf({ transactionId, storeId, completedAt, status, currency, items }: Sale): string {
   const head = `${transactionId},${storeId},${completedAt},${status},${csvCell(currency)}`
-  return items.map((i) => `${head},${i.itemLineId},${csvCell(i.ean)},${csvCell(i.name)},${i.quantity},${i.vat},${i.priceUnit},${i.totalCent},${i.depositOf ?? ''}\r\n`).join('')
+  return items.map((i) => `${head},${i.itemLineId},${csvCell(i.ean)},${csvCell(i.name)},${i.quantity},${i.vat},${i.priceUnit},${i.totalCent},${i.depositOf ?? ''},${i.refundedCent}\r\n`).join('')
 }
 
 /**

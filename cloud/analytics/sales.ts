@@ -1,8 +1,11 @@
 import type { Db } from '../persistence/database.ts'
+import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
 import { iso, present } from '../operations/fields.ts'
 import type { Reading } from '../operations/operation.ts'
+import { refundedCent, refundsOfMany } from '../scan-and-go/shown-refunds.ts'
 import { vatBreakdown } from '../scan-and-go/vat.ts'
+import { refundedByLine } from './line-refunds.ts'
 import type { Sale } from './schema.ts'
 
 /** Purchases read at once: what of an export is in memory at a time. */
@@ -44,9 +47,10 @@ async function readPage(db: Db, storeId: string, { completedMs, purchaseId }: Po
     const rows = await db.selectFrom('purchase_line').selectAll().where('purchase_id', 'in', [...lines.keys()]).orderBy('line_no').execute()
     for (const row of rows) lines.get(row.purchase_id)?.push(row)
   }
+  const refunds = await refundsOfMany(db, [...lines.keys()])
   const last = purchases.at(-1)
   return {
-    sales: purchases.map((purchase) => toSale(purchase, lines.get(purchase.purchase_id) ?? [])),
+    sales: purchases.map((purchase) => toSale(purchase, lines.get(purchase.purchase_id) ?? [], refunds.get(purchase.purchase_id) ?? [])),
     next: purchases.length === SALES_AT_ONCE && last ? { completedMs: last.completed_ms ?? toMs, purchaseId: last.purchase_id } : undefined,
   }
 }
@@ -54,7 +58,9 @@ async function readPage(db: Db, storeId: string, { completedMs, purchaseId }: Po
 function toSale(
   purchase: { purchase_id: string; store_id: string; status: string; currency: string; total_cent: number; completed_ms: number | null },
   lines: readonly PurchaseLineRow[],
+  refunds: readonly RefundRow[],
 ): Sale {
+  const gone = refundedByLine(lines, refunds)
   return {
     transactionId: purchase.purchase_id,
     storeId: purchase.store_id,
@@ -62,6 +68,7 @@ function toSale(
     status: purchase.status as Sale['status'],
     currency: purchase.currency,
     totalCent: purchase.total_cent,
+    refundedCent: refundedCent(refunds),
     vatBreakdown: vatBreakdown(lines.map((line) => ({ cent: line.price_cent * line.quantity, rate: line.vat }))),
     items: lines.map((line) => ({
       itemLineId: line.line_id,
@@ -71,6 +78,7 @@ function toSale(
       vat: line.vat,
       priceUnit: line.price_cent,
       totalCent: line.price_cent * line.quantity,
+      refundedCent: gone.get(line.line_id) ?? 0,
       ...present({ depositOf: line.deposit_of }),
     })),
   }

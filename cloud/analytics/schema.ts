@@ -52,7 +52,7 @@ export const Closing = z.strictObject({
 export type Closing = z.infer<typeof Closing>
 
 /** Columns of the export, in their order. */
-export const SALE_COLUMNS = ['transactionId', 'storeId', 'completedAt', 'status', 'currency', 'itemLineId', 'ean', 'name', 'quantity', 'vat', 'priceUnit', 'totalCent', 'depositOf'] as const
+export const SALE_COLUMNS = ['transactionId', 'storeId', 'completedAt', 'status', 'currency', 'itemLineId', 'ean', 'name', 'quantity', 'vat', 'priceUnit', 'totalCent', 'depositOf', 'refundedCent'] as const
 
 export const Sale = z.strictObject({
   transactionId: z.string(),
@@ -60,8 +60,9 @@ export const Sale = z.strictObject({
   completedAt: z.string(),
   status: z.enum(['SUCCESS', 'UNLOADED', 'CANCELLED']).describe('CANCELLED: paid and taken back.'),
   currency: z.string(),
-  totalCent: z.int(),
-  vatBreakdown: VatTotals,
+  totalCent: z.int().describe('As it was sold.'),
+  refundedCent: z.int().describe('What has gone back of it by now.'),
+  vatBreakdown: VatTotals.describe('As it was sold, by rate, cents.'),
   items: z.array(
     z.strictObject({
       itemLineId: z.string(),
@@ -71,6 +72,7 @@ export const Sale = z.strictObject({
       vat: z.int(),
       priceUnit: z.int().describe('Cents.'),
       totalCent: z.int(),
+      refundedCent: z.int().describe('What of the refunds falls to this line: first those that name it, then its share of those that name none.'),
       depositOf: z.string().optional().describe('The line whose deposit this one is.'),
     }),
   ),

@@ -5,7 +5,7 @@ import { knownCaller } from '../operations/caller.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { nextOf } from '../operations/paging.ts'
+import { cursorOf, nextOf } from '../operations/paging.ts'
 import type { AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'
 import { qrPng } from '../receipts/qr-code.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
@@ -109,7 +109,7 @@ export const fetchAssistanceRequests = operation({
     storeId: Id,
     status: z.enum(REQUEST_STATUSES).optional(),
     limit: z.int().min(1).max(PAGE_LIMIT).optional(),
-    cursor: Id.optional(),
+    cursor: cursorOf('hlp').optional(),
   }),
   response: z.strictObject({ ...Success, requests: z.array(AssistanceRequest), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'open' },

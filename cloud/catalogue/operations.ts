@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { notFound } from '../operations/failure.ts'
 import { eurosOf, Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
-import { nextOf, pageOf, type PageRequest } from '../operations/paging.ts'
+import { cursorOf, nextOf, pageOf, type PageRequest } from '../operations/paging.ts'
 import { RawJson, rawList } from '../operations/raw-json.ts'
 import { ownStore, ownStoreOrOnly } from '../stores/own-store.ts'
 import { labelCent, type Label } from './in-store-code.ts'
@@ -39,12 +39,12 @@ export const fetchProducts = operation({
     category: text(120).optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: Id.optional(),
+    cursor: cursorOf('prd').optional(),
   }),
   response: z.strictObject({ ...Success, products: z.array(Product), total: z.int(), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', limit: 20 },
   get: olderForm({
-    request: z.strictObject({ storeId: Id.optional(), category: text(120).optional(), limit: QueryNumber.pipe(Limit).optional(), cursor: Id.optional() }),
+    request: z.strictObject({ storeId: Id.optional(), category: text(120).optional(), limit: QueryNumber.pipe(Limit).optional(), cursor: cursorOf('prd').optional() }),
     response: z.strictObject({ ...Success, data: z.array(Product), total: z.int(), nextCursor: z.string().optional() }),
     async run(call, input) {
       const { products, ...rest } = await productPage(call, input, OLDER_DEFAULT_PAGE)

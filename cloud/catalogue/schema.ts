@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Euros, Id, text } from '../operations/fields.ts'
+import { Euros, Id, text, VatRate } from '../operations/fields.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
 import { Ean } from './ean.ts'
 
@@ -22,7 +22,6 @@ export const Nutrition = z.strictObject({
 })
 export type Nutrition = z.output<typeof Nutrition>
 
-const Vat = z.union([z.literal(7), z.literal(19)]).describe('7 (reduced) or 19 (standard).')
 const Flags = z.strictObject({ requiresHumanVerification: z.boolean().describe('The buyer’s age is checked.') })
 const ImageAddress = z.url({ protocol: /^https?$/ }).max(2_048)
 
@@ -33,7 +32,7 @@ export const Product = z.strictObject({
   name: z.string(),
   price: z.number().describe('EUR, this store’s price where a store is asked for.'),
   oldPrice: z.number().optional(),
-  vat: Vat,
+  vat: VatRate,
   storeId: z.string().optional(),
   brand: z.string().optional(),
   category: z.string().optional(),
@@ -46,7 +45,7 @@ export const Product = z.strictObject({
   isVegan: z.boolean().optional(),
   allergens: z.array(z.string()).optional(),
   deposit: z.number().optional().describe('EUR for one piece, a line of its own in a purchase.'),
-  depositVat: Vat.optional().describe('Where the deposit is taxed otherwise than the product.'),
+  depositVat: VatRate.optional().describe('Where the deposit is taxed otherwise than the product.'),
   nutrition: Nutrition.optional(),
   tagged: z.boolean().describe('Whether its units carry a security tag, in stores that use them.'),
   flags: Flags,
@@ -74,7 +73,7 @@ const OPTIONAL_FIELDS = {
   isVegan: z.boolean(),
   allergens: z.array(text(80)).max(50),
   deposit: Euros.describe('EUR for one piece: a line of its own in a purchase, on top of the price.'),
-  depositVat: Vat.describe('Default: the product’s.'),
+  depositVat: VatRate.describe('Default: the product’s.'),
   nutrition: Nutrition,
 }
 
@@ -90,7 +89,7 @@ const WITH_DEFAULT = { tagged: z.boolean().describe('Default true.').optional(),
 export const PRODUCT_FIELDS = {
   name: Name,
   price: Euros,
-  vat: Vat,
+  vat: VatRate,
   ...each<{ [K in keyof Fields]: z.ZodOptional<Fields[K]> }>((schema) => schema.optional()),
   ...WITH_DEFAULT,
 }
@@ -99,7 +98,7 @@ export const PRODUCT_FIELDS = {
 export const PRODUCT_CHANGES = {
   name: Name.optional(),
   price: Euros.optional(),
-  vat: Vat.optional(),
+  vat: VatRate.optional(),
   ...each<{ [K in keyof Fields]: z.ZodOptional<z.ZodNullable<Fields[K]>> }>((schema) => schema.nullable().optional()),
   ...WITH_DEFAULT,
 }

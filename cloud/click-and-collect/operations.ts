@@ -3,7 +3,7 @@ import { knownCaller } from '../operations/caller.ts'
 import { invalid, notFound } from '../operations/failure.ts'
 import { Id, Limit, Offset, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { nextOf, pageOf } from '../operations/paging.ts'
+import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
 import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { moveOrder } from './move-order.ts'
@@ -116,7 +116,7 @@ export const fetchClickCollectOrders = operation({
     status: z.enum(['pending', ...STATUS_WORDS]).optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: text(128).optional(),
+    cursor: cursorOf('ord').optional(),
   }),
   response: z.strictObject({ ...Success, orders: z.array(Order), total: z.int(), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'ready' },

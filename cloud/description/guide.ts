@@ -33,7 +33,7 @@ export function guideSections({ baseUrl, rateLimit, publishableRateLimit }: Pick
     {
       id: 'paging',
       title: 'Paging',
-      text: ['Listings take `limit` (1–500) with `offset` or `cursor`, not both. While there is more, the answer carries `nextCursor`: send it as `cursor`. Pages by cursor neither skip nor repeat while others insert.'],
+      text: ['Listings take `limit` (1–500) with `offset` or `cursor`, not both. While there is more, the answer carries `nextCursor`: send it as `cursor`. Pages by cursor neither skip nor repeat while others insert. One that the listing never answered is 400.'],
     },
     {
       id: 'idempotency',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { invalid } from '../operations/failure.ts'
 import { Id, iso, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
+import { wrongCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { asDocument, asLines } from './document.ts'
 import { EpcisEvent } from './event.ts'
@@ -28,7 +28,7 @@ export const exportEpcisEvents = operation({
     purchaseId: Id.optional(),
     since: Timestamp.optional().describe('By the time at which the cloud took it in.'),
     limit: Limit.optional().describe('Default: all.'),
-    cursor: z.string().max(400).optional(),
+    cursor: z.string().optional().describe('The `untag:nextCursor` of the page before.'),
     format: z.enum(['json', 'json-ld', 'ndjson']).optional().describe('Default `json`.'),
   }),
   response: z.strictObject({
@@ -43,7 +43,7 @@ export const exportEpcisEvents = operation({
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', since: '2026-11-20T00:00:00Z' },
   async stream(reading, { storeId, since, cursor, limit, format, ...filter }) {
     const from = cursor === undefined ? undefined : readCursor(cursor)
-    if (cursor !== undefined && !from) throw invalid('cursor', 'is none that this export gave')
+    if (cursor !== undefined && !from) throw wrongCursor()
     const store = await reading.read((call) => ownStore(call, storeId))
     const sinceMs = since === undefined ? 0 : Date.parse(since)
     const entries = readEvents(reading, store, { storeId, ...filter }, from && from.ms >= sinceMs ? from : sinceMs)

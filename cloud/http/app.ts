@@ -12,6 +12,7 @@ import { receiptText } from '../receipts/receipt-text.ts'
 import { asFailure } from './as-failure.ts'
 import { apiHandler } from './api.ts'
 import { assistanceRoutes } from './assistance.ts'
+import { languageOf } from './assistance-texts.ts'
 import { checkoutRoutes } from './checkout.ts'
 import { clientAddress } from './client-address.ts'
 import { apiDocuments } from './docs/documents.ts'
@@ -114,7 +115,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     try {
       const receipt = await readPublicReceipt({ db: database.reads, services, nowMs: platform.clock.wall() }, token)
       if (form === 'text') return c.text(receiptText(receipt), 200, PAGE_HEADERS)
-      return await c.html(`<!doctype html>${String(ReceiptPage({ receipt }))}`, 200, PAGE_HEADERS)
+      return await c.html(`<!doctype html>${String(ReceiptPage({ receipt, language: languageOf(c.req.query('lang'), c.req.header('accept-language')) }))}`, 200, PAGE_HEADERS)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       if (form === 'text') return c.text('Diesen Beleg gibt es nicht / no such receipt\n', 404, PAGE_HEADERS)

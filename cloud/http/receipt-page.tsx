@@ -1,65 +1,102 @@
 import { weightText } from '../receipts/receipt-text.ts'
+import { takenBack } from '../receipts/taken-back.ts'
 import type { TransactionData } from '../scan-and-go/schema.ts'
+import type { Language } from './assistance-texts.ts'
 import { Page } from './page.tsx'
+import { RECEIPT_TEXTS } from './receipt-texts.ts'
 
-const euros = new Intl.NumberFormat('de-DE', { style: 'currency', currency: 'EUR' })
-const moment = new Intl.DateTimeFormat('de-DE', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Europe/Berlin' })
-
-function money(cents: number): string {
-  return euros.format(cents / 100)
+function formatsOf(language: Language) {
+  const { locale } = RECEIPT_TEXTS[language]
+  const euros = new Intl.NumberFormat(locale, { style: 'currency', currency: 'EUR' })
+  const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Europe/Berlin' })
+  return { money: (cents: number) => euros.format(cents / 100), time: (ms: number) => moment.format(ms) }
 }
+const FORMATS = { de: formatsOf('de'), en: formatsOf('en') }
 
-/** The receipt as a phone shows it when the QR code is opened. */
-export function ReceiptPage({ receipt }: { receipt: TransactionData }) {
+/** The receipt as a phone shows it when the QR code is opened. What was taken back since is said first, and struck out below. */
+export function ReceiptPage({ receipt, language }: { receipt: TransactionData; language: Language }) {
+  const t = RECEIPT_TEXTS[language]
+  const { money, time } = FORMATS[language]
+  const back = takenBack(receipt)
+  const other = language === 'de' ? 'en' : 'de'
+  const rows = [
+    { name: t.sum, amount: money(receipt.totalCent) },
+    ...(back.refundedCent > 0 ? [{ name: t.refunded, amount: money(-back.refundedCent) }, { name: t.remains, amount: money(back.remainingCent) }] : []),
+    ...(back.pendingCent === 0 ? [] : [{ name: t.pending, amount: back.pendingCent === null ? '' : money(back.pendingCent) }]),
+    ...(back.failedCent > 0 ? [{ name: t.failed, amount: money(back.failedCent) }] : []),
+  ]
   return (
-    <Page title={`Beleg ${receipt.storeData.name}`} sandbox={receipt.storeData.mode === 'demo'}>
+    <Page title={`${t.title} ${receipt.storeData.name}`} language={language} sandbox={receipt.storeData.mode === 'demo'}>
       <h1>{receipt.storeData.name}</h1>
+      {back.isCancelled ? <p class="stamp">{t.cancelled}</p> : null}
       <p class="soft">
         {receipt.storeData.address}
         <br />
-        {receipt.completedAt === undefined ? '' : moment.format(receipt.completedAt)} · Beleg {receipt.id}
+        {receipt.completedAt === undefined ? '' : time(receipt.completedAt)} · {t.receipt} {receipt.id}
       </p>
       <table>
         <thead>
           <tr>
-            <th>Artikel</th>
-            <th class="n">Menge</th>
-            <th class="n">Einzelpreis</th>
-            <th class="n">Betrag</th>
+            <th>{t.item}</th>
+            <th class="n">{t.quantity}</th>
+            <th class="n">{t.each}</th>
+            <th class="n">{t.amount}</th>
           </tr>
         </thead>
         <tbody>
           {receipt.items.map((item) => (
+            <Line item={item} isReturned={back.isReturned(item.itemLineId)} note={back.isCancelled ? undefined : t.back} money={money} />
+          ))}
+          {rows.map(({ name, amount }) => (
             <tr>
-              <td>
-                {item.depositOf === undefined ? item.name : `+ ${item.name}`}
-                {weightText(item) === undefined ? null : <span class="soft"> {weightText(item)}</span>}
-              </td>
-              <td class="n">{item.quantity}</td>
-              <td class="n">{money(item.priceUnit)}</td>
-              <td class="n">{money(item.totalCent)}</td>
+              <th colspan={3}>{name}</th>
+              <th class="n">{amount}</th>
             </tr>
           ))}
-          <tr>
-            <th>Summe</th>
-            <td />
-            <td />
-            <th class="n">{money(receipt.totalCent)}</th>
-          </tr>
         </tbody>
       </table>
       <p>
         {Object.entries(receipt.vatBreakdown).map(([rate, { net, tax }]) => (
           <span>
-            {rate} % MwSt: netto {money(net)}, Steuer {money(tax)}
+            {t.vat(rate, money(net), money(tax))}
             <br />
           </span>
         ))}
       </p>
-      {receipt.receiptQrCode ? <img src={receipt.receiptQrCode} alt="QR-Code dieses Belegs" width="260" height="260" /> : null}
-      {receipt.securityTagHint ? <p>{receipt.securityTagHint}</p> : null}
-      <p class="soft">{receipt.status === 'CANCELLED' ? 'Dieser Kauf wurde storniert. ' : ''}Kein steuerlicher Nachweis / no fiscal evidence.</p>
+      {back.hasGoods && receipt.receiptQrCode ? <img src={receipt.receiptQrCode} alt={t.qr} width="260" height="260" /> : null}
+      {back.hasGoods && receipt.securityTagHint ? <p>{receipt.securityTagHint}</p> : null}
+      <p class="soft">Kein steuerlicher Nachweis / no fiscal evidence.</p>
+      {receipt.receiptUrl === undefined ? null : (
+        <p>
+          <a href={`${new URL(receipt.receiptUrl).pathname}?lang=${other}`} lang={other} hreflang={other}>
+            {t.other}
+          </a>
+        </p>
+      )}
     </Page>
+  )
+}
+
+interface LineView {
+  item: TransactionData['items'][number]
+  isReturned: boolean
+  note: string | undefined
+  money: (cents: number) => string
+}
+
+function Line({ item, isReturned, note, money }: LineView) {
+  const struck = (text: string | number) => (isReturned ? <s>{text}</s> : text)
+  return (
+    <tr>
+      <td>
+        {struck(item.depositOf === undefined ? item.name : `+ ${item.name}`)}
+        {weightText(item) === undefined ? null : <span class="soft"> {weightText(item)}</span>}
+        {isReturned && note !== undefined ? <span class="soft"> {note}</span> : null}
+      </td>
+      <td class="n">{struck(item.quantity)}</td>
+      <td class="n">{struck(money(item.priceUnit))}</td>
+      <td class="n">{struck(money(item.totalCent))}</td>
+    </tr>
   )
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { findingsOf, findingText, pathText } from '../../policy/findings.ts'
 import type { CloudConfig } from '../config.ts'
 import { Failure, invalid, type ErrorDetail } from '../operations/failure.ts'
 import type { Services } from '../operations/operation.ts'
@@ -25,11 +26,11 @@ export function faultsOf(connector: Connector, credentials: Credentials): ErrorD
   }
   const read = connector.credentials.safeParse(credentials)
   if (read.success) return []
-  return read.error.issues.map((issue): ErrorDetail => {
-    const unknown = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined
-    const path = ['credentials', ...issue.path.map(String), ...(unknown === undefined ? [] : [unknown])].join('.')
-    if (unknown !== undefined) return { path, code: 'unknown_field', message: `${path}: ${connector.name} has no such setting; it takes ${connector.needs}` }
-    return { path, code: 'invalid', message: `${path}: ${issue.message}` }
+  return findingsOf(read.error.issues, credentials).map((finding): ErrorDetail => {
+    const there = { ...finding, path: ['credentials', ...finding.path] }
+    const path = pathText(there.path)
+    if (finding.code === 'unknown_field') return { path, code: finding.code, message: `${path}: ${connector.name} has no such setting; it takes ${connector.needs}` }
+    return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: findingText(there) }
   })
 }
 

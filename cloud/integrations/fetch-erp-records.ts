@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { Id, iso, Limit, Offset, Success, text } from '../operations/fields.ts'
+import { Id, iso, Limit, Offset, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { nextOf, pageOf } from '../operations/paging.ts'
+import { nextOf, pageOf, wrongCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { listErpRecords } from './queries.ts'
 import { canonical, ERP_SYSTEMS } from './systems.ts'
@@ -22,7 +22,7 @@ export const fetchERPRecords = operation({
     system: z.enum(ERP_SYSTEMS).describe('Default generic.').optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: text(128).optional(),
+    cursor: z.string().optional().describe('The `nextCursor` of the page before.'),
   }),
   response: z.strictObject({ ...Success, records: z.array(ErpRecord), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', dataType: 'suppliers' },
@@ -30,8 +30,21 @@ export const fetchERPRecords = operation({
   async run(call, { storeId, dataType, system = 'generic', ...paging }) {
     await ownStore(call, storeId)
     const page = pageOf(paging, DEFAULT_PAGE)
-    const { items, nextCursor } = nextOf(await listErpRecords(call.db, storeId, dataType, canonical(system), { ...page, limit: page.limit + 1 }), (row) => row.external_id, page)
+    const after = page.after === undefined ? undefined : readCursor(dataType, page.after)
+    const rows = await listErpRecords(call.db, storeId, dataType, canonical(system), { ...page, after, limit: page.limit + 1 })
+    const { items, nextCursor } = nextOf(rows, (row) => row.external_id, page)
     const records = items.map(({ doc, updated_ms }) => ({ ...(JSON.parse(doc) as { externalId: string }), updatedAt: iso(updated_ms) }))
-    return { success: true as const, records, ...(nextCursor && { nextCursor }) }
+    return { success: true as const, records, ...(nextCursor && { nextCursor: writeCursor(dataType, nextCursor) }) }
   },
 })
+
+/** These ids are other systems': only what is written around them tells a cursor from any other text. */
+function writeCursor(dataType: string, externalId: string): string {
+  return Buffer.from(`${dataType}/${externalId}`).toString('base64url')
+}
+
+function readCursor(dataType: string, cursor: string): string {
+  const read = Buffer.from(cursor, 'base64url').toString()
+  if (!read.startsWith(`${dataType}/`)) throw wrongCursor()
+  return read.slice(dataType.length + 1)
+}

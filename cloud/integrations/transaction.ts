@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { findingsOf, findingText } from '../../policy/findings.ts'
 import type { PushedRecord, PushFault } from './connector.ts'
 import { VendorFault } from './vendor-fault.ts'
 
@@ -40,8 +41,8 @@ const Sent = z.looseObject({
 export function readTransaction(record: PushedRecord, index: number): { transaction: Transaction } | { fault: PushFault } {
   const read = Sent.safeParse(record)
   if (!read.success) {
-    const issue = read.error.issues[0]
-    return { fault: { index, field: issue?.path.join('.') ?? '', code: 'invalid', message: `${issue?.path.join('.') ?? 'record'}: ${issue?.message ?? 'invalid'}` } }
+    const [finding] = findingsOf(read.error.issues, record)
+    return { fault: { index, field: finding?.path.join('.') ?? '', code: 'invalid', message: finding ? findingText(finding) : 'invalid' } }
   }
   const { transactionId, completedAt, currency, totalCent, total, items } = read.data
   const isCents = typeof totalCent === 'number'

@@ -3,7 +3,7 @@ import { knownCaller } from '../operations/caller.ts'
 import { Failure, invalid } from '../operations/failure.ts'
 import { Id, iso, Limit, Offset, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { nextOf, pageOf } from '../operations/paging.ts'
+import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
 import { qrPngBase64 } from '../receipts/qr-code.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
@@ -122,7 +122,7 @@ export const getLoyaltyPrograms = operation({
   minimumPackage: 'GO',
   summary: 'Lists the loyalty programs of all own stores.',
   changes: false,
-  request: z.strictObject({ isActive: z.boolean().optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: text(128).optional() }),
+  request: z.strictObject({ isActive: z.boolean().optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: cursorOf('loy').optional() }),
   response: Programs,
   example: { isActive: true },
   async run(call, { isActive, ...paging }) {

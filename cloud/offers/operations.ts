@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { knownCaller } from '../operations/caller.ts'
-import { Id, iso, Limit, Offset, Success } from '../operations/fields.ts'
+import { iso, Limit, Offset, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { nextOf, pageOf } from '../operations/paging.ts'
+import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
 import { ownStores } from '../stores/own-stores.ts'
 import type { OfferGroupRow } from '../persistence/tables/offers.ts'
 import { cloneOffer as makeClone } from './clone-offer.ts'
@@ -14,6 +14,7 @@ import { OFFER_FILTERS, statusAt, type OfferFilter, type OfferStatus } from './o
 import { offerIdOf, ownOffer } from './own-offer.ts'
 import { removeOffer } from './remove-offer.ts'
 import { listGroups } from './queries.ts'
+import { isSandboxOfferId } from './sandbox-id.ts'
 import { isSandbox, mockMade, mockOffer, mockOffers } from './sandbox-offers.ts'
 import { CloneOffer, CreateOffer, DEFAULT_COLOR, DeleteOffer, ListedOffer, Made, Sandbox, UpdateOffer } from './schema.ts'
 import { assertUnchanged, hasSystemFields } from './system-fields.ts'
@@ -161,7 +162,7 @@ export const getManagerOffers = operation({
     status: z.enum(Object.keys(OFFER_FILTERS) as [OfferFilter, ...OfferFilter[]]).optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: Id.optional().describe('The id of the last offer of the page before.'),
+    cursor: cursorOf('off', isSandboxOfferId).optional(),
   }),
   response: z.strictObject({ ...Success, ...Sandbox, offers: z.array(ListedOffer), total: z.int(), nextCursor: z.string().optional() }),
   example: { status: 'active' },

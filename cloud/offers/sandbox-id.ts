@@ -44,6 +44,11 @@ export function branchId(tenant: string, id: SandboxId): string {
   return encode('off', tenant, id)
 }
 
+/** Whether a text has the form of `branchId`: longer than the ids of live offers. */
+export function isSandboxOfferId(text: string): boolean {
+  return /^off_[0-9A-HJKMNP-TV-Z]{34}$/.test(text)
+}
+
 /** Id of all branches together. */
 export function groupIdOf(tenant: string, id: SandboxId): string {
   return encode('grp', tenant, { ...id, branch: GROUP })

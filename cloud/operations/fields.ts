@@ -23,6 +23,9 @@ export const QueryNumber = z.string().regex(/^\d{1,9}$/, 'must be a whole number
 
 export const Success = { success: z.literal(true) }
 
+/** The rates that there are, in percent. */
+export const VatRate = z.literal([7, 19], { error: 'must be 7 or 19' }).describe('7 (reduced) or 19 (standard).')
+
 /** Text for people: no control characters. */
 export function text(max: number, min = 1) {
   return z

@@ -1,4 +1,24 @@
-import { invalid } from './failure.ts'
+import { z } from 'zod'
+import { isIdOf } from '../../policy/ids.ts'
+import { invalid, type Failure } from './failure.ts'
+
+const NOT_OURS = 'must be a nextCursor that this listing answered: send it as it came, or leave it out to begin at the beginning'
+
+/**
+ * The `nextCursor` of the page before, as it comes back: the id of a row, which may be gone by now. Anything else is refused:
+ * it would stand before or behind all rows, and look like the beginning or the end of the list.
+ */
+export function cursorOf(prefix: string, isAlso: (text: string) => boolean = () => false) {
+  return z
+    .string()
+    .refine((text) => isIdOf(prefix, text) || isAlso(text), NOT_OURS)
+    .describe('The `nextCursor` of the page before.')
+}
+
+/** 400 for a cursor of another form than ids, which its listing has to read for itself. */
+export function wrongCursor(): Failure {
+  return invalid('cursor', NOT_OURS)
+}
 
 /** Paging by offset or by cursor, never both (decisions §1). */
 export interface PageRequest {
@@ -14,7 +34,7 @@ export interface Page {
   after: string | undefined
 }
 
-/** Limits of a page from what was asked. Throws invalid_request for a cursor that is none. */
+/** Limits of a page from what was asked. Throws 400 for an offset beside a cursor; whether that is one, `cursorOf` has seen. */
 export function pageOf({ limit, offset, cursor }: PageRequest, defaultLimit: number): Page {
   if (offset !== undefined && cursor !== undefined) throw invalid('cursor', 'use offset or cursor, not both')
   return { limit: limit ?? defaultLimit, offset: offset ?? 0, after: cursor }

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { findingsOf, findingText, pathText, type Finding } from '../../policy/findings.ts'
 import { Failure, type ErrorDetail } from './failure.ts'
 
 /** Details told at most; a request that is wrong in more places is wrong enough. */
@@ -8,28 +9,14 @@ const DETAILS_LIMIT = 20
 export function validate<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input)
   if (parsed.success) return parsed.data
-  const details = parsed.error.issues.flatMap((issue) => detailsOf(issue, schema)).slice(0, DETAILS_LIMIT)
+  const details = findingsOf(parsed.error.issues, input).slice(0, DETAILS_LIMIT).map((finding) => detailOf(finding, schema))
   throw new Failure('invalid-argument', details.map((d) => d.message).slice(0, 3).join('; '), { details })
 }
 
-function detailsOf(issue: z.core.$ZodIssue, schema: z.ZodType): ErrorDetail[] {
-  const path = pathText(issue.path)
-  if (issue.code === 'unrecognized_keys') {
-    const known = fieldsAt(schema, issue.path)
-    return issue.keys.map((key) => {
-      const meant = closest(key, known)
-      const message = `unknown field "${key}"${path ? ` in ${path}` : ''}${meant ? `; did you mean "${meant}"?` : ''}`
-      return { path: pathText([...issue.path, key]), code: 'unknown_field', message }
-    })
-  }
-  if (issue.code === 'invalid_type' && issue.message.includes('received undefined')) {
-    return [{ path, code: 'missing', message: `${path || 'the body'} is missing (${issue.expected})` }]
-  }
-  return [{ path, code: issue.code, message: `${path || 'the body'}: ${issue.message.replace(/^Invalid input: /, '')}` }]
-}
-
-function pathText(path: readonly PropertyKey[]): string {
-  return path.map((step, i) => (typeof step === 'number' ? `[${step}]` : i === 0 ? String(step) : `.${String(step)}`)).join('')
+function detailOf(finding: Finding, schema: z.ZodType): ErrorDetail {
+  const { path, code } = finding
+  const meant = code === 'unknown_field' ? closest(String(path.at(-1)), fieldsAt(schema, path.slice(0, -1))) : undefined
+  return { path: pathText(path), code, message: `${findingText(finding)}${meant ? `; did you mean "${meant}"?` : ''}` }
 }
 
 /** The field names that the schema knows at a path. */

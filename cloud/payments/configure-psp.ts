@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { findingsOf, pathText } from '../../policy/findings.ts'
 import { newId } from '../../policy/ids.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { Failure, invalid, type ErrorDetail } from '../operations/failure.ts'
@@ -63,10 +64,10 @@ export const configurePSP = operation({
 function readConfig(provider: PaymentProvider, config: Record<string, string>): unknown {
   const read = provider.config.safeParse(config)
   if (read.success) return read.data
-  const details = read.error.issues.map((issue): ErrorDetail => {
-    const unknown = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined
-    const path = ['config', ...issue.path.map(String), ...(unknown === undefined ? [] : [unknown])].join('.')
-    return { path, code: unknown === undefined ? 'invalid' : 'unknown_field', message: unknown === undefined ? issue.message : `${provider.name} has no such setting` }
+  const details = findingsOf(read.error.issues, config).map((finding): ErrorDetail => {
+    const path = pathText(['config', ...finding.path])
+    if (finding.code === 'unknown_field') return { path, code: finding.code, message: `${provider.name} has no such setting` }
+    return { path, code: finding.code === 'missing' ? 'missing' : 'invalid', message: finding.says }
   })
   throw new Failure('invalid-argument', `config: ${details[0]?.path} ${details[0]?.message}`, { details })
 }

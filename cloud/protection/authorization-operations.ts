@@ -69,7 +69,7 @@ export const verifyProtectedItem = operation({
     eventId: z.string(),
     ...AuthorizationFields,
   }),
-  example: { deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', protectionAction: 'detach_hard_tag', epc: '3034007D00011C400000000B' },
+  example: { deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', protectionAction: 'detach_hard_tag', epc: '3034F4E4E4424C800000000B' },
   emits: ['protection.authorization.requested', 'protection.authorization.granted', 'protection.authorization.denied'],
   async run(call, input) {
     return { success: true as const, ...(await verifyItem(call, input)) }

@@ -6,7 +6,7 @@ import { knownCaller } from '../operations/caller.ts'
 import { invalid, notFound } from '../operations/failure.ts'
 import { Id, iso, Limit, Offset, present, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { pageOf } from '../operations/paging.ts'
+import { cursorOf, pageOf } from '../operations/paging.ts'
 import type { DeviceRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore, ownStoreOf, ownStoreOrOnly } from '../stores/own-store.ts'
@@ -153,7 +153,7 @@ export const fetchDevices = operation({
   minimumPackage: 'GROW',
   summary: 'Lists the devices of a store.',
   changes: false,
-  request: z.strictObject({ storeId: Id.optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: Id.optional() }),
+  request: z.strictObject({ storeId: Id.optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: cursorOf('dev').optional() }),
   response: z.strictObject({ ...Success, devices: z.array(Device), total: z.int(), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, input) {

@@ -6,6 +6,7 @@ import { knownCaller } from '../operations/caller.ts'
 import { Failure, invalid } from '../operations/failure.ts'
 import { Id, iso, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
+import { wrongCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { dispositionsOf } from './alarm-queries.ts'
 import { Disposition, toDisposition } from './dispose-alarm.ts'
@@ -106,7 +107,7 @@ export const fetchProtectionEvents = operation({
     purchaseId: Id.optional(),
     since: Timestamp.optional().describe('By the time at which the cloud took the event in.'),
     limit: Limit.optional(),
-    cursor: z.string().max(300).optional(),
+    cursor: z.string().optional().describe('The `nextCursor` of the page before.'),
   }),
   response: z.strictObject({ ...Success, events: z.array(ProtectionEvent.extend({ alarm: Disposition.optional() })), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', type: 'protection.action.completed' },
@@ -140,6 +141,6 @@ function writeCursor({ processed_ms, event_id }: { processed_ms: number; event_i
 
 function readCursor(cursor: string): { ms: number; id: string } {
   const match = /^(\d{1,16})\/([\x21-\x7e]{1,128})$/.exec(Buffer.from(cursor, 'base64url').toString())
-  if (match?.[1] === undefined || match[2] === undefined) throw invalid('cursor', 'is none that this listing gave')
+  if (match?.[1] === undefined || match[2] === undefined) throw wrongCursor()
   return { ms: Number(match[1]), id: match[2] }
 }

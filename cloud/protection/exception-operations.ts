@@ -3,7 +3,7 @@ import { actorOf, knownCaller } from '../operations/caller.ts'
 import { notFound } from '../operations/failure.ts'
 import { Id, iso, Limit, present, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { nextOf } from '../operations/paging.ts'
+import { cursorOf, nextOf } from '../operations/paging.ts'
 import type { ProtectionExceptionRow } from '../persistence/tables/protection.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { findException, listExceptions, writeAcknowledged } from './exceptions.ts'
@@ -57,7 +57,7 @@ export const fetchExceptions = operation({
     state: z.enum(STATES).optional(),
     kind: text(60).optional(),
     limit: Limit.optional(),
-    cursor: Id.optional(),
+    cursor: cursorOf('exc').optional(),
   }),
   response: z.strictObject({ ...Success, exceptions: z.array(Exception), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', state: 'open' },

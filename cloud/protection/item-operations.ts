@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseEpc } from '../../policy/gs1/epc.ts'
-import { eanOfGtin14 } from '../../policy/gs1/gtin.ts'
+import { eanOfGtin14, toGtin14 } from '../../policy/gs1/gtin.ts'
 import { newId } from '../../policy/ids.ts'
 import { normaliseIdentifiers } from '../../policy/identifiers.ts'
 import { FIRST_ITEM_STATUSES, mayItemMove, nextItemStatuses } from '../../policy/item-status.ts'
@@ -52,7 +52,7 @@ export const registerProtectedItems = operation({
     registered: z.int(),
     errors: z.array(z.strictObject({ index: z.int(), field: z.string(), code: z.string(), message: z.string() })),
   }),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', items: [{ epc: '3034007D00011C400000000B', ean: '4012345678901' }] },
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', items: [{ epc: '3034F4E4E4424C800000000B', ean: '4012345678901' }] },
   async run(call, { storeId, items }) {
     const store = await ownStore(call, storeId)
     const errors: (ErrorDetail & { index: number; field: string })[] = []
@@ -82,6 +82,8 @@ async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise
   const known = await findItem(call.db, store.tenant, normal.identifiers)
   if (known && known.store_id !== store.store_id) throw precondition('item_in_another_store', 'the item is registered in another of your stores')
   const product = await productOf(call, store, item, epc)
+  // What nobody states now stays as it is.
+  if (epc !== undefined || product) assertSaysSame(epc ?? known?.epc, product?.ean ?? known?.ean)
   const stated = present({
     epc: epc ?? null,
     tag_uid: tagUid ?? null,
@@ -115,6 +117,13 @@ async function registerItem(call: Call, store: StoreRow, item: NewItem): Promise
     .returningAll()
     .executeTakeFirstOrThrow()
   await noteMoves(call.db, [registered], null, call.nowMs)
+}
+
+/** A tag whose SGTIN is of another product than the registry would never be sold: the till believes neither alone (price-lines.ts). */
+function assertSaysSame(epc: string | null | undefined, ean: string | null | undefined): void {
+  const gtin14 = epc ? parseEpc(epc)?.gtin14 : undefined
+  if (gtin14 === undefined || !ean || gtin14 === toGtin14(ean)) return
+  throw invalid('epc', `is an SGTIN of ${eanOfGtin14(gtin14) ?? gtin14}, not of ${ean}: name the product that the tag says, or write the tag anew`, 'item_mismatch')
 }
 
 /** The product of an item, which must be one that the store sells; it may be left open. */
@@ -206,7 +215,7 @@ export const fetchProtectedItem = operation({
   changes: false,
   request: z.strictObject({ storeId: Id, ...ItemNames }),
   response: Item.extend(Success),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034007D00011C400000000B' },
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B' },
   async run(call, { storeId, ...names }) {
     const store = await ownStore(call, storeId)
     return { success: true as const, ...(await describeItem(call, store, await namedItem(call, store, names))) }
@@ -223,7 +232,7 @@ export const updateItemStatus = operation({
   changes: true,
   request: z.strictObject({ storeId: Id, ...ItemNames, itemStatus: z.enum(ITEM_STATUSES), reason: text(300).optional(), operatorId: text(128).optional() }),
   response: Item.extend(Success),
-  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034007D00011C400000000B', itemStatus: 'exception_hold', reason: 'torn label' },
+  example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B', itemStatus: 'exception_hold', reason: 'torn label' },
   async run(call, { storeId, itemStatus, reason: _reason, operatorId: _operatorId, ...names }) {
     const store = await ownStore(call, storeId)
     const item = await namedItem(call, store, names)

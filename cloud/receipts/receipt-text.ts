@@ -1,4 +1,5 @@
 import type { TransactionData } from '../scan-and-go/schema.ts'
+import { takenBack } from './taken-back.ts'
 
 /** Characters in a line of a receipt printer with 80 mm paper. */
 const WIDTH = 42
@@ -17,22 +18,27 @@ export function weightText({ weightGrams, pricePerKgCent }: TransactionData['ite
 /** A receipt as plain text, as a till prints it. */
 export function receiptText(receipt: TransactionData): string {
   const money = (cents: number) => euros.format(cents / 100)
+  const back = takenBack(receipt)
   const lines = receipt.items.flatMap((item) => {
     const amount = row(item.depositOf === undefined ? item.name : `  + ${item.name}`, money(item.totalCent))
     const weight = weightText(item)
-    return [amount, ...(weight === undefined ? [] : [`  ${weight}`]), ...(item.quantity === 1 ? [] : [`  ${item.quantity} x ${money(item.priceUnit)}`])]
+    const returned = back.isReturned(item.itemLineId) && !back.isCancelled ? ['  zurückgegeben'] : []
+    return [amount, ...returned, ...(weight === undefined ? [] : [`  ${weight}`]), ...(item.quantity === 1 ? [] : [`  ${item.quantity} x ${money(item.priceUnit)}`])]
   })
   const taxes = Object.entries(receipt.vatBreakdown).map(([rate, { net, tax }]) => row(`MwSt ${rate} %  netto ${money(net)}`, money(tax)))
   return [
     centered(receipt.storeData.name),
     centered(receipt.storeData.address),
+    ...(back.isCancelled ? ['', centered('*** STORNIERT / CANCELLED ***')] : []),
     '',
     ...lines,
     '-'.repeat(WIDTH),
     row(`SUMME ${receipt.currency}`, money(receipt.totalCent)),
+    ...(back.refundedCent > 0 ? [row('Erstattet', money(-back.refundedCent)), row('Bleibt', money(back.remainingCent))] : []),
+    ...(back.pendingCent === 0 ? [] : [row('Erstattung unterwegs', back.pendingCent === null ? '' : money(back.pendingCent))]),
+    ...(back.failedCent > 0 ? [row('Erstattung fehlgeschlagen', money(back.failedCent))] : []),
     ...taxes,
     '',
-    ...(receipt.status === 'CANCELLED' ? ['STORNIERT'] : []),
     ...(receipt.completedAt === undefined ? [] : [moment.format(receipt.completedAt)]),
     `Beleg ${receipt.id}`,
     ...(receipt.storeData.mode === 'demo' ? ['SANDBOX'] : []),

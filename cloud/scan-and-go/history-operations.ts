@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
 import { olderForm, operation } from '../operations/operation.ts'
+import { cursorOf } from '../operations/paging.ts'
 import { readHistory } from './history.ts'
 import { toPurchase, toTransactionData } from './present.ts'
 import { Purchase, TransactionData } from './schema.ts'
@@ -16,11 +17,11 @@ export const fetchPurchaseHistory = operation({
   summary: 'Lists purchases, the newest first.',
   description: 'Of one store or all, of one shopper or all. QR codes of receipts are left out here: `fetchPurchase` has them.',
   changes: false,
-  request: z.strictObject({ storeId: Id.optional(), userId: text(128).optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: Id.optional() }),
+  request: z.strictObject({ storeId: Id.optional(), userId: text(128).optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: cursorOf('pur').optional() }),
   response: z.strictObject({ ...Success, purchases: z.array(Purchase), ...Paging }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', limit: 20 },
   get: olderForm({
-    request: z.strictObject({ storeId: Id.optional(), userId: text(128).optional(), limit: QueryNumber.pipe(Limit).optional(), cursor: Id.optional() }),
+    request: z.strictObject({ storeId: Id.optional(), userId: text(128).optional(), limit: QueryNumber.pipe(Limit).optional(), cursor: cursorOf('pur').optional() }),
     response: z.strictObject({ ...Success, data: z.array(TransactionData), ...Paging }),
     async run(call, input) {
       const { purchases, ...rest } = await readHistory(call, input, OLDER_DEFAULT_PAGE)

@@ -5,6 +5,7 @@ import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchas
 import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import type { WholePurchase } from './present.ts'
+import { refundsOfMany } from './shown-refunds.ts'
 
 /** Up to here a total is counted exactly; beyond, counting would cost more than the page. */
 const EXACT_TOTAL = 10_000
@@ -58,9 +59,10 @@ async function withLines(call: Call, purchases: readonly PurchaseRow[]): Promise
   const lines = new Map<string, PurchaseLineRow[]>(ids.map((id) => [id, []]))
   const rows = await call.db.selectFrom('purchase_line').selectAll().where('purchase_id', 'in', ids).orderBy('purchase_id').orderBy('line_no').execute()
   for (const line of rows) lines.get(line.purchase_id)?.push(line)
+  const refunds = await refundsOfMany(call.db, ids)
   const stores = new Map(await Promise.all([...new Set(purchases.map((p) => p.store_id))].map(async (id) => [id, await findStore(call.db, id)] as const)))
   return purchases.flatMap((purchase) => {
     const store = stores.get(purchase.store_id)
-    return store ? [{ purchase, store, lines: lines.get(purchase.purchase_id) ?? [] }] : []
+    return store ? [{ purchase, store, lines: lines.get(purchase.purchase_id) ?? [], refunds: refunds.get(purchase.purchase_id) ?? [] }] : []
   })
 }

@@ -7,6 +7,7 @@ import { ownStoreOf } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import type { WholePurchase } from './present.ts'
 import { findPurchase, readLines } from './queries.ts'
+import { refundsBeside } from './shown-refunds.ts'
 
 /** A purchase goes by several names (decisions §1): all are read, and two must agree. */
 export function purchaseIdOf(names: { transactionId?: string | undefined; purchaseId?: string | undefined; id?: string | undefined }): string {
@@ -22,12 +23,12 @@ export async function ownPurchase(call: Call, purchaseId: string): Promise<Whole
   const purchase = await findPurchase(call.db, knownCaller(call.caller).tenant, purchaseId)
   if (!purchase) throw notFound('purchase')
   const store = await ownStoreOf(call, purchase.store_id, 'purchase')
-  return { purchase, store, lines: await readLines(call.db, purchaseId) }
+  return { purchase, store, lines: await readLines(call.db, purchaseId), refunds: await refundsBeside(call.db, purchase) }
 }
 
-/** The purchase with its lines and units. */
+/** The purchase with its lines and refunds. */
 export async function wholePurchase(call: Call, purchase: PurchaseRow): Promise<WholePurchase> {
   const store = await findStore(call.db, purchase.store_id)
   assert(store, `store ${purchase.store_id} is gone`)
-  return { purchase, store, lines: await readLines(call.db, purchase.purchase_id) }
+  return { purchase, store, lines: await readLines(call.db, purchase.purchase_id), refunds: await refundsBeside(call.db, purchase) }
 }

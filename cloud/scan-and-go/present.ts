@@ -2,10 +2,12 @@ import { receiptAddress } from '../../policy/receipts/receipt-token.ts'
 import { originOf } from '../config.ts'
 import { eurosOf, iso, present } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
+import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { qrPngBase64 } from '../receipts/qr-code.ts'
 import type { Purchase, PurchaseStatus, TransactionData } from './schema.ts'
+import { refundedCent, toApiRefund, toShownRefund } from './shown-refunds.ts'
 import { vatBreakdown } from './vat.ts'
 
 /** What stands where a certified fiscal device would sign. Fixed, so that nobody takes it for evidence. */
@@ -21,6 +23,8 @@ export interface WholePurchase {
   purchase: PurchaseRow
   lines: readonly PurchaseLineRow[]
   store: StoreRow
+  /** The oldest first. */
+  refunds: readonly RefundRow[]
 }
 
 function tagFields({ purchase, store }: WholePurchase) {
@@ -42,7 +46,7 @@ export type Audience = 'merchant' | 'public' | 'list'
 
 /** The transaction data form. */
 export function toTransactionData(whole: WholePurchase, call: Call, audience: Audience): TransactionData {
-  const { purchase, lines, store } = whole
+  const { purchase, lines, store, refunds } = whole
   const vat = vatBreakdown(lines.map((l) => ({ cent: l.price_cent * l.quantity, rate: l.vat })))
   const address = purchase.receipt_token === null ? null : receiptAddress(originOf(call.services.config), purchase.receipt_token)
   return {
@@ -73,9 +77,12 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
     vatBreakdown: vat,
     totalVatCent: Object.values(vat).reduce((sum, { tax }) => sum + tax, 0),
     totalCent: purchase.total_cent,
+    refundedCent: refundedCent(refunds),
+    refunds: refunds.map(toShownRefund),
     status: purchase.status as PurchaseStatus,
     createdAt: purchase.created_ms,
     ...present({
+      refundStatus: purchase.refund_status as TransactionData['refundStatus'] | null,
       completedAt: purchase.completed_ms,
       receiptUrl: address,
       receiptQrCode: address === null || audience === 'list' ? null : `data:image/png;base64,${qrPngBase64(address)}`,
@@ -87,7 +94,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
 
 /** The API form, with the transaction data as `receipt`. */
 export function toPurchase(whole: WholePurchase, call: Call, audience: Audience = 'merchant'): Purchase {
-  const { purchase, lines } = whole
+  const { purchase, lines, refunds } = whole
   return {
     transactionId: purchase.purchase_id,
     storeId: purchase.store_id,
@@ -100,6 +107,8 @@ export function toPurchase(whole: WholePurchase, call: Call, audience: Audience 
       ...present({ depositOf: line.deposit_of, weightGrams: line.weight_grams }),
     })),
     total: eurosOf(purchase.total_cent),
+    refunded: eurosOf(refundedCent(refunds)),
+    refunds: refunds.map(toApiRefund),
     currency: purchase.currency,
     timestamp: iso(purchase.completed_ms ?? purchase.created_ms),
     status: purchase.status as PurchaseStatus,

@@ -1,10 +1,10 @@
-import { toGtin14 } from '../../policy/gs1/gtin.ts'
+import { eanOfGtin14, toGtin14 } from '../../policy/gs1/gtin.ts'
 import { parseEpc } from '../../policy/gs1/epc.ts'
 import { normaliseIdentifiers, type ItemIdentifierInput } from '../../policy/identifiers.ts'
 import { scannedProduct, type Scanned } from '../catalogue/labelled-product.ts'
 import { findProduct } from '../catalogue/queries.ts'
 import type { PricedProduct } from '../catalogue/schema.ts'
-import { Failure, invalid, precondition, type ErrorDetail } from '../operations/failure.ts'
+import { invalid, precondition, type ErrorDetail, type Failure } from '../operations/failure.ts'
 import { offerPrices } from '../offers/offer-prices.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
@@ -42,6 +42,9 @@ export interface PricedLine {
   items: ProtectedItemRow[]
 }
 
+/** How the request has named an item. */
+type WhereOf = (item: ProtectedItemRow) => string
+
 /** Prices every line; tells all price differences at once, so that an app can show them. */
 export async function priceLines(db: Db, store: StoreRow, lines: readonly CheckoutLine[], nowMs: number): Promise<PricedLine[]> {
   const named = new Map<string, string>()
@@ -49,7 +52,7 @@ export async function priceLines(db: Db, store: StoreRow, lines: readonly Checko
   for (const [i, line] of lines.entries()) {
     const path = `items[${i}]`
     const items = await namedItems(db, store, line, path, named)
-    priced.push(await priceLine(db, store, line, items, path))
+    priced.push(await priceLine(db, store, line, items, path, (item) => named.get(item.item_id) ?? path))
   }
   await applyOffers(db, store, priced, nowMs)
   const differences: ErrorDetail[] = []
@@ -104,17 +107,17 @@ async function namedItems(db: Db, store: StoreRow, line: CheckoutLine, path: str
   }
   if (items.size > line.quantity) throw invalid(path, `names ${items.size} items but has a quantity of ${line.quantity}`, 'too_many_items')
   for (const item of items.values()) {
-    if (item.item_status !== 'sellable') throw precondition('item_not_sellable', `${path}: an item is ${item.item_status}`)
+    if (item.item_status !== 'sellable') throw refused('item_not_sellable', [{ where: named.get(item.item_id) ?? path, why: `is ${item.item_status}` }])
   }
   return [...items.values()]
 }
 
-async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: readonly ProtectedItemRow[], path: string): Promise<PricedLine> {
+async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: readonly ProtectedItemRow[], path: string, whereOf: WhereOf): Promise<PricedLine> {
   const scanned = await statedProduct(db, store, line, path)
-  const product = scanned?.product ?? (await productOfItems(db, store, items, path))
+  const product = scanned?.product ?? (await productOfItems(db, store, items, whereOf))
   const common = { quantity: line.quantity, serialNumber: line.serialNumber ?? null, items: [...items] }
   if (product) {
-    for (const item of items) assertIsOf(product, item, path)
+    assertAreOf(product, items, whereOf)
     const weighed = weighedLine(store, product, scanned?.label, line, path)
     return {
       ...common,
@@ -132,7 +135,7 @@ async function priceLine(db: Db, store: StoreRow, line: CheckoutLine, items: rea
       weighed,
     }
   }
-  const own = ownPrice(items, path)
+  const own = ownPrice(items, whereOf)
   const [first] = items
   if (line.name === undefined) throw invalid(`${path}.name`, 'is missing: the server does not know this product', 'missing')
   if (line.vat === undefined) throw invalid(`${path}.vat`, 'is missing: the server does not know this product', 'missing')
@@ -164,24 +167,40 @@ async function statedProduct(db: Db, store: StoreRow, line: CheckoutLine, path: 
 }
 
 /** The product that all named items share; undefined when the registry knows of none for any of them. */
-async function productOfItems(db: Db, store: StoreRow, items: readonly ProtectedItemRow[], path: string): Promise<PricedProduct | undefined> {
+async function productOfItems(db: Db, store: StoreRow, items: readonly ProtectedItemRow[], whereOf: WhereOf): Promise<PricedProduct | undefined> {
   const productId = items.find((item) => item.product_id !== null)?.product_id
   if (!productId) return undefined
-  if (items.some((item) => item.product_id !== productId)) throw precondition('item_mismatch', `${path}: the items are of different products`)
+  const others = items.filter((item) => item.product_id !== productId)
+  if (others.length > 0) throw refused('item_mismatch', others.map((item) => ({ where: whereOf(item), why: 'is of another product than the first item of its line' })))
   return findProduct(db, store.tenant, { productId }, store.store_id)
 }
 
 /** An item of which neither the registry nor its own SGTIN says what it is might be anything: a cheap line must not make it paid. */
-function assertIsOf(product: PricedProduct, item: ProtectedItemRow, path: string): void {
+function assertAreOf(product: PricedProduct, items: readonly ProtectedItemRow[], whereOf: WhereOf): void {
+  const wrong = items.flatMap((item) => {
+    const why = whyNotOf(product, item)
+    return why === undefined ? [] : [{ where: whereOf(item), why: `is not a ${product.name} (${product.ean}): ${why}` }]
+  })
+  if (wrong.length > 0) throw refused('item_mismatch', wrong)
+}
+
+function whyNotOf(product: PricedProduct, item: ProtectedItemRow): string | undefined {
   const gtin = item.epc === null ? undefined : parseEpc(item.epc)?.gtin14
-  const isKnown = item.product_id !== null || gtin !== undefined
-  const isOther = (item.product_id !== null && item.product_id !== product.product_id) || (gtin !== undefined && gtin !== toGtin14(product.ean))
-  if (!isKnown || isOther) throw new Failure('failed-precondition', `${path}: an item is not a ${product.name}`, { reason: 'item_mismatch' })
+  if (gtin !== undefined && gtin !== toGtin14(product.ean)) return `its SGTIN says ${eanOfGtin14(gtin) ?? gtin}`
+  if (item.product_id !== null && item.product_id !== product.product_id) return `it is registered as ${item.ean ?? 'another product'}`
+  return item.product_id === null && gtin === undefined ? 'it is registered without a product' : undefined
 }
 
 /** The price that the registry gives every item of a line; undefined when it gives them none. */
-function ownPrice(items: readonly ProtectedItemRow[], path: string): number | undefined {
-  const prices = new Set(items.map((item) => item.price_cent))
-  if (prices.size > 1) throw precondition('item_mismatch', `${path}: the items have different prices`)
-  return [...prices][0] ?? undefined
+function ownPrice(items: readonly ProtectedItemRow[], whereOf: WhereOf): number | undefined {
+  const price = items[0]?.price_cent
+  const others = items.filter((item) => item.price_cent !== price)
+  if (others.length > 0) throw refused('item_mismatch', others.map((item) => ({ where: whereOf(item), why: 'has another price than the first item of its line' })))
+  return price ?? undefined
+}
+
+/** 409 that names each item as the request did, so that an app can show which tag is wrong. */
+function refused(reason: 'item_mismatch' | 'item_not_sellable', items: readonly { where: string; why: string }[]): Failure {
+  const details = items.map(({ where, why }): ErrorDetail => ({ path: where, code: reason, message: `${where}: ${why}` }))
+  return precondition(reason, details.map((detail) => detail.message).slice(0, 3).join('; '), { details })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SECURITY_TAG_MODES } from '../../policy/vocabulary.ts'
-import { Id, text } from '../operations/fields.ts'
+import { Id, text, VatRate } from '../operations/fields.ts'
 
 export const PURCHASE_STATUSES = ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'UNLOADED', 'CANCELLED'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
@@ -17,7 +17,7 @@ export const CheckoutLine = z.strictObject({
   name: text(120).optional(),
   priceUnit: z.int().min(0).max(100_000_000).optional().describe('Cents; needed where the server does not know the price.'),
   quantity: z.int().min(1).max(QUANTITY_LIMIT),
-  vat: z.union([z.literal(7), z.literal(19)]).optional(),
+  vat: VatRate.optional(),
   ean: text(14).optional().describe('Also the code that a scale printed: it is priced from it.'),
   productId: Id.optional(),
   tagIds: Identifiers,
@@ -42,6 +42,19 @@ const TagFields = {
   securityTagHint: z.string().optional(),
 }
 
+const RefundFields = {
+  refundId: z.string(),
+  kind: z.enum(['whole', 'part', 'late']).describe('`late`: money that came when the purchase was over; it never was its own.'),
+  status: z.enum(['pending', 'done', 'failed']),
+  inDoubt: z.literal(true).optional().describe('It failed, but nobody knows whether the money went all the same.'),
+  itemLineIds: z.array(z.string()).optional().describe('Lines whose items came back.'),
+}
+const REFUNDED = 'What has gone back of it; not what is on its way, has failed, or came too late.'
+const RefundStatus = z
+  .enum(['pending', 'done', 'failed'])
+  .optional()
+  .describe('`failed`: money is missing, and the call may be repeated. SUCCESS: the cancellation is undone; CANCELLED: some of its money has gone back.')
+
 /** Transaction data form: amounts in cents. */
 export const TransactionData = z.strictObject({
   id: z.string(),
@@ -56,7 +69,7 @@ export const TransactionData = z.strictObject({
       ean: z.string().optional(),
       priceUnit: z.int(),
       quantity: z.int(),
-      vat: z.union([z.literal(7), z.literal(19)]),
+      vat: VatRate,
       totalCent: z.int(),
       depositOf: z.string().optional().describe('The line whose deposit this one is.'),
       barcode: z.string().optional().describe('The label that was scanned, where a scale printed it.'),
@@ -69,7 +82,12 @@ export const TransactionData = z.strictObject({
   vatBreakdown: z.record(z.string(), z.strictObject({ net: z.int(), tax: z.int() })),
   totalVatCent: z.int(),
   totalCent: z.int(),
+  refundedCent: z.int().describe(REFUNDED),
+  refunds: z.array(
+    z.strictObject({ ...RefundFields, amountCent: z.int(), createdAt: z.int().describe('Unix time, ms.'), completedAt: z.int().optional().describe('When the money had gone.') }),
+  ),
   status: z.enum(PURCHASE_STATUSES),
+  refundStatus: RefundStatus,
   createdAt: z.int().describe('Unix time, ms.'),
   completedAt: z.int().optional(),
   receiptUrl: z.string().optional(),
@@ -95,10 +113,12 @@ export const Purchase = z.strictObject({
     }),
   ),
   total: z.number(),
+  refunded: z.number().describe(`EUR. ${REFUNDED}`),
+  refunds: z.array(z.strictObject({ ...RefundFields, amount: z.number().describe('EUR.'), createdAt: z.string(), completedAt: z.string().optional().describe('When the money had gone.') })),
   currency: z.string(),
   timestamp: z.string(),
   status: z.enum(PURCHASE_STATUSES),
-  refundStatus: z.enum(['pending', 'done', 'failed']).optional().describe('`failed`: money is missing, and the call may be repeated. SUCCESS: the cancellation is undone; CANCELLED: some of its money has gone back.'),
+  refundStatus: RefundStatus,
   awaitingApproval: z.boolean().optional().describe('Staff must look first: `approveCheckout`.'),
   approvalReason: z.enum(['age', 'spot_check']).optional(),
   ...TagFields,

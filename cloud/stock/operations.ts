@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { findProduct } from '../catalogue/queries.ts'
 import { notFound } from '../operations/failure.ts'
-import { Id, iso, Limit, Offset, Success, text } from '../operations/fields.ts'
+import { Id, iso, Limit, Offset, Success } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
-import { nextOf, pageOf } from '../operations/paging.ts'
+import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
 import type { StockLevelRow } from '../persistence/tables/stock.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { countStock, findStock, listStock, writeStock } from './queries.ts'
@@ -55,7 +55,7 @@ export const fetchStock = operation({
   summary: 'Lists what a store counts: pieces, what is promised of them, and what is left.',
   description: 'Products that are not counted are not listed.',
   changes: false,
-  request: z.strictObject({ storeId: Id, productId: Id.optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: text(128).optional() }),
+  request: z.strictObject({ storeId: Id, productId: Id.optional(), limit: Limit.optional(), offset: Offset.optional(), cursor: cursorOf('prd').optional() }),
   response: z.strictObject({ ...Success, stock: z.array(Stock), total: z.int(), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { storeId, productId, ...paging }) {

@@ -3,7 +3,7 @@ import { listDocuments } from '../catalogue/queries.ts'
 import { Product } from '../catalogue/schema.ts'
 import { Id, Limit, Offset, QueryNumber, Success, text } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
-import { pageOf, slicePage } from '../operations/paging.ts'
+import { cursorOf, pageOf, slicePage } from '../operations/paging.ts'
 import { rawList } from '../operations/raw-json.ts'
 import { findStores } from './find-stores.ts'
 import { ownStore } from './own-store.ts'
@@ -33,7 +33,7 @@ export const fetchStores = operation({
     lng: Longitude.optional(),
     limit: Limit.optional(),
     offset: Offset.optional(),
-    cursor: Id.optional(),
+    cursor: cursorOf('st').optional(),
   }),
   response: z.strictObject({ ...Success, stores: z.array(Store), total: z.int(), nextCursor: z.string().optional() }),
   example: { city: 'Hamburg' },
@@ -44,7 +44,7 @@ export const fetchStores = operation({
       lat: queryNumberOf(Latitude).optional(),
       lng: queryNumberOf(Longitude).optional(),
       limit: QueryNumber.pipe(Limit).optional(),
-      cursor: Id.optional(),
+      cursor: cursorOf('st').optional(),
     }),
     response: z.strictObject({ ...Success, data: z.array(StoreMasterData), total: z.int(), nextCursor: z.string().optional() }),
     async run(call, input) {

@@ -4,7 +4,7 @@ import { knownCaller } from '../operations/caller.ts'
 import { Failure, notFound, precondition } from '../operations/failure.ts'
 import { Id, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { nextOf, pageOf } from '../operations/paging.ts'
+import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
@@ -28,7 +28,7 @@ export const fetchWebhookDeliveries = operation({
     event: EventName.optional(),
     eventId: Id.optional(),
     limit: Limit.optional(),
-    cursor: Id.optional(),
+    cursor: cursorOf('whd').optional(),
   }),
   response: z.strictObject({ ...Success, deliveries: z.array(Delivery), nextCursor: z.string().optional() }),
   example: { event: 'checkout.completed', limit: 20 },
@@ -126,7 +126,7 @@ export const fetchWebhookEvents = operation({
   summary: 'Lists the events of the last 30 days in the order in which they happened, whether or not a webhook was there.',
   description: 'For catching up after an outage, and for `untag listen`. `cursor` is the `id` of the last event that is known. Events of protection are kept while a webhook is registered for them.',
   changes: false,
-  request: z.strictObject({ storeId: Id.optional(), events: Events.optional(), since: Timestamp.optional(), limit: Limit.optional(), cursor: Id.optional() }),
+  request: z.strictObject({ storeId: Id.optional(), events: Events.optional(), since: Timestamp.optional(), limit: Limit.optional(), cursor: cursorOf('whe').optional() }),
   response: z.strictObject({ ...Success, events: z.array(Envelope), nextCursor: z.string().optional() }),
   example: { since: '2026-11-20T09:00:00Z', limit: 100 },
   async run(call, { storeId, events, since, limit, cursor }) {

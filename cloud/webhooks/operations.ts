@@ -3,7 +3,7 @@ import { knownCaller } from '../operations/caller.ts'
 import { invalid } from '../operations/failure.ts'
 import { Id, Limit, QueryNumber, Success } from '../operations/fields.ts'
 import { olderForm, operation, type Call } from '../operations/operation.ts'
-import { pageOf, slicePage } from '../operations/paging.ts'
+import { cursorOf, pageOf, slicePage } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { changeWebhook, dropPending, readEvents, writeEvents } from './queries.ts'
@@ -62,7 +62,7 @@ export const getLoyaltyWebhookEvents = operation({
   response: WebhookMade,
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', url: 'https://shop.example/untag', events: ['loyalty.points_earned'], secret: 'sixteen-characters-or-more' },
   get: olderForm({
-    request: z.strictObject({ storeId: Id.optional(), limit: QueryNumber.pipe(Limit).optional(), cursor: Id.optional() }),
+    request: z.strictObject({ storeId: Id.optional(), limit: QueryNumber.pipe(Limit).optional(), cursor: cursorOf('whk').optional() }),
     response: z.strictObject({ ...Success, data: z.array(Webhook), total: z.int(), nextCursor: z.string().optional() }),
     async run(call, { storeId, limit, cursor }) {
       const all = await listed(call, storeId)

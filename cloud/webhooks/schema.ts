@@ -4,7 +4,7 @@ import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import { EVERY_EVENT } from './queries.ts'
-import { isSecret, SECRET_MAX, SECRET_MIN } from './secret.ts'
+import { isSecret, SECRET_MAX, SECRET_MIN, SECRET_RULE } from './secret.ts'
 
 export const Events = z
   .array(z.enum([EVERY_EVENT, ...EVENT_TYPES.keys()]))
@@ -16,7 +16,7 @@ export const Secret = z
   .string()
   .min(SECRET_MIN)
   .max(SECRET_MAX)
-  .refine(isSecret, 'must be visible characters, and base64 after whsec_')
+  .refine(isSecret, SECRET_RULE)
   .describe('What deliveries are signed with; made by us when left out.')
 
 const When = z.string()

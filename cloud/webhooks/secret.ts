@@ -6,6 +6,8 @@ import type { Sealer } from '../authority/sealing.ts'
 export const SECRET_MIN = 16
 export const SECRET_MAX = 128
 const PREFIX = 'whsec_'
+/** What `isSecret` wants, for people. */
+export const SECRET_RULE = `must be ${SECRET_MIN} to ${SECRET_MAX} visible characters, and base64 after ${PREFIX}`
 
 /** `whsec_` and 256 random bits in base64, as Standard Webhooks has it. */
 export function newSecret(random: Randomness): string {

@@ -4,6 +4,7 @@ import { getCookie, setCookie } from 'hono/cookie'
 import { streamSSE } from 'hono/streaming'
 import { z } from 'zod'
 import type { PushPort } from '../../device-drivers/transports/push-port.ts'
+import { findingsOf, findingText } from '../../policy/findings.ts'
 import { normaliseIdentifiers } from '../../policy/identifiers.ts'
 import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
 import { classify } from '../decisions/scan.ts'
@@ -220,9 +221,7 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     }
     const parsed = schema.safeParse(value)
     if (parsed.success) return parsed.data
-    const [issue] = parsed.error.issues
-    const path = issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue?.path.join('.')
-    return fail(c, 400, 'invalid-argument', `${path || 'the body'}: ${issue?.message ?? 'invalid'}`)
+    return fail(c, 400, 'invalid-argument', findingsOf(parsed.error.issues, value).map(findingText).slice(0, 3).join('; '))
   }
 
   return app

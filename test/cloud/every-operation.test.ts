@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { z } from 'zod'
 import { listen } from '../../bin/http-server.ts'
+import { findConnector } from '../../cloud/integrations/connectors.ts'
+import { ERP_SYSTEMS, POS_SYSTEMS } from '../../cloud/integrations/systems.ts'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { PROVIDERS } from '../../cloud/payments/providers.ts'
+import { findingsOf, findingText, pathText } from '../../policy/findings.ts'
 import type { Answer, Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { limitsOf } from '../support/limits-of.ts'
@@ -138,6 +143,40 @@ const REQUESTS: Record<string, (shop: Shop) => Json> = {
   requestAssistance: () => ({ zoneId: 'zon_x', message: 'Hallo?' }),
   fetchAssistanceRequests: ({ storeId }) => ({ storeId }),
   answerAssistanceRequest: () => ({ requestId: 'hlp_x', message: 'Ich komme.' }),
+}
+
+const GONE = '01KANX6Y7C3V9Q2M8R5T4W6Z1B'
+const base64url = (text: string) => Buffer.from(text).toString('base64url')
+
+const EPCIS = base64url(`1/item/itm_${GONE}`)
+
+/** A cursor of each listing, behind a row that there never was. */
+const CURSORS: Record<string, string> = {
+  fetchStores: `st_${GONE}`,
+  fetchRegistrations: `reg_${GONE}`,
+  fetchAuditLog: `aud_${GONE}`,
+  fetchProducts: `prd_${GONE}`,
+  getManagerOffers: `off_${GONE}`,
+  fetchStock: `prd_${GONE}`,
+  fetchClickCollectOrders: `ord_${GONE}`,
+  getLoyaltyPrograms: `loy_${GONE}`,
+  fetchPurchaseHistory: `pur_${GONE}`,
+  fetchDevices: `dev_${GONE}`,
+  fetchExceptions: `exc_${GONE}`,
+  fetchProtectionEvents: base64url(`1/evt_${GONE}`),
+  exportEpcisEvents: EPCIS,
+  fetchAgents: `agt_${GONE}`,
+  fetchERPRecords: base64url('suppliers/S-17'),
+  fetchWebhookDeliveries: `whd_${GONE}`,
+  fetchWebhookEvents: `whe_${GONE}`,
+  getLoyaltyWebhookEvents: `whk_${GONE}`,
+  fetchClosings: '4',
+  fetchAssistanceRequests: `hlp_${GONE}`,
+}
+
+/** The fields of a request. */
+function shapeOf(schema: unknown): Json {
+  return (schema as Json).shape ?? {}
 }
 
 /** A PNG of one pixel. */
@@ -288,6 +327,32 @@ onEveryDatabase('every operation', (kind) => {
     }
   })
 
+  const listings = withKey.flatMap((o) => [
+    ...('cursor' in shapeOf(o.request) ? [[o.name, 'POST'] as const] : []),
+    ...(o.get && 'cursor' in shapeOf(o.get.request) ? [[o.name, 'GET'] as const] : []),
+  ])
+  describe.each(listings)('%s by %s knows its own cursors', (name, form) => {
+    const ask = (cursor: string): Promise<Answer> => {
+      if (form === 'POST') return shop.call(name, { ...requestOf(name), cursor })
+      const query = new URLSearchParams({ ...(name !== 'fetchStores' && { storeId: shop.storeId }), cursor })
+      return shop.cloud.get(`/api/v1/${name}?${query}`, { authorization: `Bearer ${shop.key}` })
+    }
+    const ours = CURSORS[name]
+
+    it('400 that names it and the fix, for one that is none of this listing', async () => {
+      expect(ours, 'a listing needs its row in CURSORS').toBeDefined()
+      const others = Object.values(CURSORS).filter((other) => other !== ours && other !== EPCIS)
+      for (const cursor of ['zzz', '', 'x'.repeat(1_000), `st_${GONE.toLowerCase()}`, `x${ours}`, ...others]) {
+        const { status, body } = await ask(cursor)
+        expect([cursor, status, body.details]).toEqual([cursor, 400, [{ path: 'cursor', code: expect.any(String), message: expect.stringMatching(/^(cursor: )?must be a nextCursor .* leave it out/) }]])
+      }
+    })
+
+    it('goes on behind a row that is gone by now', async () => {
+      expect(await ask(ours ?? '')).toMatchObject({ status: 200 })
+    })
+  })
+
   it('answers over a real socket what it answers without one', async () => {
     const server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
     server.serve(shop.cloud.cloud.app)
@@ -313,3 +378,57 @@ onEveryDatabase('every operation', (kind) => {
     expect(shop.cloud.errors).toEqual([])
   })
 })
+
+describe('what is wrong with a request', () => {
+  const schemas = [...OPERATION_TABLE.values()].flatMap((o) => [[o.name, o.request] as const, ...(o.get ? [[`${o.name} by GET`, o.get.request] as const] : [])])
+  const connectors: [string, z.ZodType | undefined][] = [
+    ...POS_SYSTEMS.map((name): [string, z.ZodType | undefined] => [`syncPOS ${name}`, findConnector(name, 'pos')?.credentials]),
+    ...ERP_SYSTEMS.map((name): [string, z.ZodType | undefined] => [`syncERP ${name}`, findConnector(name, 'erp')?.credentials]),
+  ]
+  const settings = [
+    ...Object.values(PROVIDERS).map(({ name, config }): [string, z.ZodType] => [`configurePSP ${name}`, config]),
+    ...connectors.flatMap(([name, schema]): [string, z.ZodType][] => (schema ? [[name, schema]] : [])),
+  ]
+
+  it.each([...schemas, ...settings])('%s says of each field what would be right', (_, schema) => {
+    for (const { path, wrap, isChoice } of placesOf(schema)) {
+      const said = WRONG.flatMap((wrong) => {
+        const read = schema.safeParse(wrap(wrong))
+        return read.success ? [] : findingsOf(read.error.issues, wrap(wrong)).map((finding) => ({ at: pathText(finding.path), text: findingText(finding) }))
+      })
+      expect([path, said.filter(({ text }) => /invalid input|invalid value$|: *$|undefined|something else/i.test(text))]).toEqual([path, []])
+      if (isChoice) expect([path, said.some(({ at }) => at === path)]).toEqual([path, true])
+    }
+  })
+})
+
+/** None of them is right anywhere that has a choice; the last is a field that is missing. */
+const WRONG = [{ zzz: 1 }, [], 'no such word', -20.5, null, undefined]
+
+interface Place {
+  path: string
+  /** The whole input with a value in that place. */
+  wrap: (value: unknown) => Json
+  isChoice: boolean
+}
+
+/** Every place of a schema in which a value may stand. */
+function placesOf(schema: unknown, path = '', wrap: Place['wrap'] = (value) => value): Place[] {
+  const def = (schema as Json)._zod.def
+  const below = (inner: unknown, step: string, put: (value: unknown) => Json) => placesOf(inner, path + (step.startsWith('[') || path === '' ? step : `.${step}`), (value) => wrap(put(value)))
+  if (def.innerType) return placesOf(def.innerType, path, wrap)
+  if (def.in) return placesOf(def.in, path, wrap)
+  const here = { path, wrap, isChoice: ['union', 'enum', 'literal'].includes(def.type) }
+  if (def.type === 'object') {
+    // What a choice is told by must be there, so that its fields are looked at.
+    const told = Object.fromEntries(Object.entries<Json>(def.shape).flatMap(([name, field]) => (field._zod.def.type === 'literal' ? [[name, field._zod.def.values[0]]] : [])))
+    return [here, ...Object.entries(def.shape).flatMap(([name, field]) => below(field, name, (value) => ({ ...told, [name]: value })))]
+  }
+  if (def.type === 'array') return [here, ...below(def.element, '[0]', (value) => [value])]
+  if (def.type === 'record') {
+    const key = Object.values<string>(def.keyType._zod.def.entries ?? {})[0] ?? 'x'
+    return [here, ...below(def.valueType, key, (value) => ({ [key]: value }))]
+  }
+  if (def.type === 'union') return [here, ...def.options.flatMap((option: unknown) => placesOf(option, path, wrap).slice(1))]
+  return [here]
+}

@@ -35,7 +35,7 @@ onEveryDatabase('integrations', (kind) => {
     expect(synced).toMatchObject({ system: 'custom', synced: { products: 10, categories: 3, priceUpdates: 0 }, errorCount: 2 })
     expect(synced.errors.map((e: Json) => [e.dataType, e.index, e.externalId, e.field, e.code])).toEqual([
       ['articles', 10, '9', 'ean', 'missing'],
-      ['articles', 11, '10', 'vat', 'invalid_union'],
+      ['articles', 11, '10', 'vat', 'invalid_value'],
     ])
     expect(system.requests.map(({ path, query }) => `${path} ${query.get('cursor')}`)).toEqual(['/api/articles null', '/api/articles c3', '/api/articles c6', '/api/articles c9'])
     const first = (await products(store.storeId)).find((p) => p.name === 'Artikel 1')
@@ -77,6 +77,9 @@ onEveryDatabase('integrations', (kind) => {
     expect(wrong.text).not.toContain('secret-value')
     expect(await ask({ baseUrl: 'ftp://till.example' })).toMatchObject({ status: 400, body: { details: [{ path: 'credentials.baseUrl', code: 'url_refused' }] } })
     expect((await ask({ baseUrl: system.baseUrl, token: 't', username: 'u' })).status).toBe(400)
+    expect((await ask({ token: 't' })).body.error).toBe('credentials.baseUrl is missing (string)')
+    expect((await ask({ baseUrl: 5 })).body.error).toBe('credentials.baseUrl: must be a text or an object')
+    expect((await ask({ baseUrl: { a: 'b' } })).body.error).toBe('credentials.baseUrl: expected string, received object')
     expect(system.requests).toEqual([])
     expect(await store.call('syncPOS', { system: 'generic', storeId: 'st_x', credentials: system.credentials })).toMatchObject({ status: 404 })
   })

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { qrPng } from '../../cloud/receipts/qr-code.ts'
 import { OPERATION_TABLE } from '../../cloud/operations/table.ts'
+import { takenBack } from '../../cloud/receipts/taken-back.ts'
+import type { TransactionData } from '../../cloud/scan-and-go/schema.ts'
 import type { Json } from '../support/cloud.ts'
 import { endlessBody, endlessRequest } from '../support/endless-body.ts'
 import { readQr } from '../support/qr.ts'
@@ -87,6 +89,57 @@ describe('receipts and the test checkout', () => {
     expect((await shop.cloud.get(`/R/${token.slice(0, -8)}AAAAAAAA`)).status).toBe(404)
     expect((await shop.cloud.get('/api/v1/getReceiptFromToken?token=x')).status).toBe(404)
     expect((await shop.cloud.get('/api/v1/getReceiptFromToken')).status).toBe(400)
+  })
+
+  it.each([
+    ['de', 'zurückgegeben', 'Erstattet', 'Bleibt', 'Storniert', 'QR-Code dieses Belegs'],
+    ['en', 'returned', 'Refunded', 'Remains', 'Cancelled', 'QR code of this receipt'],
+  ])('says first on the page what was taken back, and strikes it out (%s)', async (language, returned, refunded, remains, cancelled, qr) => {
+    const { transactionId, items } = await checkout()
+    await shop.ok('completeTestCheckout', { transactionId })
+    const { token } = await shop.ok('generateReceiptQR', { purchaseId: transactionId })
+    const page = async () => (await shop.cloud.get(`/R/${token}`, { 'accept-language': language })).text
+    const sold = await page()
+    expect(sold).toContain(`<html lang="${language}">`)
+    for (const word of [returned, refunded, cancelled, '<s>']) expect(sold).not.toContain(word)
+    expect(sold).toContain(qr)
+    await shop.ok('refundPayment', { transactionId, itemLineIds: [items[1].itemLineId] })
+    const partly = await page()
+    expect(partly).toMatch(new RegExp(`<s>&lt;b&gt;Tüte&lt;/b&gt;</s>.*${returned}.*${refunded}.*-.?0[.,]25.*${remains}`, 's'))
+    expect(partly.match(/<s>/g)).toHaveLength(4)
+    for (const word of [qr, shop.products[0].name]) expect(partly).toContain(word)
+    await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })
+    const gone = await page()
+    expect(gone.indexOf(`class="stamp">${cancelled}`)).toBeLessThan(gone.indexOf('<table'))
+    expect(gone).not.toContain('<img')
+    expect(gone).not.toContain((await shop.ok('fetchStore', { storeId: shop.storeId })).securityTagHint ?? 'Etikett')
+    const text = (await shop.cloud.get(`/api/v1/getReceiptFromToken?token=${token}`, { accept: 'text/plain' })).text
+    expect(text.indexOf('STORNIERT')).toBeLessThan(text.indexOf('SUMME'))
+    expect(text).toContain('Erstattet')
+    expect((await shop.cloud.get(`/R/${token}?lang=${language === 'de' ? 'en' : 'de'}`, { 'accept-language': language })).text).not.toContain(`>${cancelled}<`)
+  })
+
+  it('says truly what of a refund is on its way, and what has failed', () => {
+    const items = ['a', 'b'].map((itemLineId) => ({ itemLineId, name: itemLineId, priceUnit: 500, quantity: 1, vat: 19 as const, totalCent: 500 }))
+    const refund = (status: 'pending' | 'done' | 'failed', itemLineIds?: string[], kind: 'part' | 'whole' | 'late' = 'part') => ({ refundId: 'r', kind, status, amountCent: 500, createdAt: 1, ...(itemLineIds && { itemLineIds }) })
+    const back = (refunds: TransactionData['refunds'], state: Partial<TransactionData> = {}) => {
+      const refundedCent = refunds.filter((each) => each.status === 'done' && each.kind !== 'late').reduce((sum, each) => sum + each.amountCent, 0)
+      const { isReturned, ...rest } = takenBack({ status: 'SUCCESS', items, totalCent: 1_000, refundedCent, refunds, ...state } as TransactionData)
+      return { ...rest, returned: items.filter((item) => isReturned(item.itemLineId)).length }
+    }
+    const nothing = { isCancelled: false, hasGoods: true, refundedCent: 0, remainingCent: 1_000, pendingCent: 0, failedCent: 0, returned: 0 }
+    expect(back([])).toEqual(nothing)
+    expect(back([refund('pending', ['a'])])).toEqual({ ...nothing, pendingCent: 500, returned: 1 })
+    expect(back([refund('failed', ['a'])])).toEqual({ ...nothing, failedCent: 500 })
+    expect(back([refund('failed', ['a']), refund('done', ['a'])])).toEqual({ ...nothing, refundedCent: 500, remainingCent: 500, returned: 1 })
+    expect(back([refund('done', ['a']), refund('failed', ['a'])])).toMatchObject({ failedCent: 0 })
+    expect(back([refund('failed', ['a']), refund('failed', ['a'])])).toEqual({ ...nothing, failedCent: 500 })
+    expect(back([refund('failed', ['a']), refund('done', ['b'])])).toMatchObject({ failedCent: 500, refundedCent: 500 })
+    expect(back([refund('done', ['a']), refund('done', ['b'])])).toMatchObject({ hasGoods: false, remainingCent: 0, returned: 2 })
+    expect(back([refund('done', undefined, 'late')])).toEqual(nothing)
+    // While authorizations may still be used nothing is known of the amount but that it comes.
+    expect(back([], { status: 'CANCELLED', refundStatus: 'pending' })).toMatchObject({ isCancelled: true, hasGoods: false, pendingCent: null, returned: 2 })
+    expect(back([refund('failed', undefined, 'whole')], { refundStatus: 'failed' })).toEqual({ ...nothing, failedCent: 500 })
   })
 
   it('has no receipt before it is paid', async () => {

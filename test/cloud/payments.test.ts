@@ -56,6 +56,8 @@ onEveryDatabase('payments', (kind) => {
     const wrong = await ask({ config: { ...store.config, webhookSecret: 'short-secret!', colour: 'red' } })
     expect(wrong.body.details.map((d: Json) => d.path).sort()).toEqual(['config.colour', 'config.webhookSecret'])
     expect(wrong.text).not.toContain('short-secret!')
+    const { body } = await ask({ config: { ...store.config, webhookSecret: 'whsec_abcdefghijklmnopqrstuvwxyz' } })
+    expect(body.error).toBe('config: config.webhookSecret must be 16 to 128 visible characters, and base64 after whsec_')
     expect(await ask({ config: { ...store.config, baseUrl: 'ftp://psp.example' } })).toMatchObject({ status: 400, body: { details: [{ code: 'url_refused' }] } })
     expect((await ask({ storeId: 'st_x' })).status).toBe(404)
   })
@@ -301,8 +303,13 @@ onEveryDatabase('payments', (kind) => {
     store.psp.switches.status = 403
     expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({ status: 'SUCCESS', refundStatus: 'failed', refund: { status: 'failed' } })
     expect((await store.exceptions('refund_failed')).filter((e) => e.purchase_id === transactionId)).toHaveLength(1)
+    const { total, ...failed } = await store.ok('fetchPurchase', { transactionId })
+    expect(failed).toMatchObject({ refunded: 0, refunds: [{ kind: 'whole', amount: total, status: 'failed' }], receipt: { refundStatus: 'failed', refundedCent: 0 } })
+    expect([failed.refunds[0].inDoubt, failed.refunds[0].completedAt]).toEqual([undefined, undefined])
     store.psp.switches.status = undefined
-    expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
+    const done = await store.ok('refundPayment', { purchaseId: transactionId })
+    expect(done).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refunded: total })
+    expect(done.refunds.map((refund: Json) => refund.status).sort()).toEqual(['done', 'failed'])
     expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
   })
 
@@ -314,7 +321,7 @@ onEveryDatabase('payments', (kind) => {
     const asked = store.ok('refundPayment', { purchaseId: transactionId }).then((a) => (answer = a))
     await store.wait('an answer', () => answer !== undefined)
     await asked
-    expect(answer).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending', refund: { status: 'pending' } })
+    expect(answer).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending', refunded: 0, refunds: [{ status: 'pending' }], refund: { status: 'pending' } })
     store.psp.release()
     store.psp.switches.hangAfterwards = false
     await store.wait('the next try', async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'done', 10_000)
@@ -328,7 +335,7 @@ onEveryDatabase('payments', (kind) => {
     store.psp.switches.status = 500
     expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({ refundStatus: 'pending' })
     await store.wait('the end of the tries', async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'failed', 20 * 60_000)
-    expect(await store.statusOf(transactionId)).toBe('SUCCESS')
+    expect(await store.ok('fetchPurchase', { transactionId })).toMatchObject({ status: 'SUCCESS', refunded: 0, refunds: [{ status: 'failed', inDoubt: true }] })
     store.psp.switches.status = undefined
     expect(await store.ok('refundPayment', { purchaseId: transactionId })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
     expect(refundsOf(session)).toHaveLength(1)

@@ -61,7 +61,7 @@ describe('a .csv file', () => {
       [5, 2, '40123455', 'price', 'too_small'],
       [6, 3, 'not an ean', 'ean', 'custom'],
       [6, 3, 'not an ean', 'price', 'custom'],
-      [6, 3, 'not an ean', 'vat', 'invalid_union'],
+      [6, 3, 'not an ean', 'vat', 'invalid_value'],
       [7, 4, '4012345678901', 'ean', 'repeated'],
     ])
   })

@@ -35,6 +35,34 @@ onEveryDatabase('payments in the sandbox', (kind) => {
     expect(await shop.ok('fetchPurchase', { transactionId })).toMatchObject({ status: 'SUCCESS', securityTagStatus: 'deactivated' })
   })
 
+  it('are seen afterwards wherever the purchase is shown, in the unit of each form', async () => {
+    const [shirt, scarf] = shop.products
+    const bought = await shop.buy([{ ean: shirt.ean, quantity: 2 }, { ean: scarf.ean, quantity: 1 }])
+    const { transactionId, receipt } = bought
+    expect([bought.refunded, bought.refunds, receipt.refundedCent, receipt.refunds]).toEqual([0, [], 0, []])
+    const itemLineIds = [bought.items[1].itemLineId]
+    const { refund, ...answer } = await shop.ok('refundPayment', { transactionId, itemLineIds, reason: 'an internal note' })
+    const euros = { refundId: refund.refundId, kind: 'part', amount: scarf.price, status: 'done', itemLineIds, createdAt: expect.stringMatching(/Z$/), completedAt: expect.stringMatching(/Z$/) }
+    const { amount: _, ...rest } = euros
+    const cent = Math.round(scarf.price * 100)
+    const cents = { ...rest, amountCent: cent, createdAt: expect.any(Number), completedAt: expect.any(Number) }
+    const api = { total: bought.total, refunded: scarf.price, refunds: [euros] }
+    const data = { totalCent: receipt.totalCent, vatBreakdown: receipt.vatBreakdown, tse: receipt.tse, receiptUrl: receipt.receiptUrl, refundedCent: cent, refunds: [cents] }
+    const bearer = { authorization: `Bearer ${shop.key}` }
+    const { token } = await shop.ok('generateReceiptQR', { purchaseId: transactionId })
+    expect(answer).toMatchObject({ ...api, receipt: data })
+    expect(await shop.ok('fetchPurchase', { transactionId })).toMatchObject({ ...api, receipt: data })
+    expect((await shop.cloud.get(`/api/v1/fetchPurchase?transactionId=${transactionId}`, bearer)).body).toMatchObject(data)
+    expect((await shop.cloud.get(`/api/v1/getReceiptFromToken?token=${token}`)).body).toMatchObject(data)
+    expect((await shop.ok('fetchPurchaseHistory', { limit: 1 })).purchases[0]).toMatchObject({ transactionId, ...api })
+    expect((await shop.cloud.get('/api/v1/fetchPurchaseHistory?limit=1', bearer)).body.data[0]).toMatchObject({ id: transactionId, refundedCent: cent })
+    // The rest goes with the whole; the note is the merchant's own.
+    const cancelled = await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })
+    expect(cancelled).toMatchObject({ status: 'CANCELLED', refundStatus: 'done', refunded: bought.total, refunds: [{ kind: 'part' }, { kind: 'whole', status: 'done' }] })
+    expect(cancelled.receipt).toMatchObject({ refundStatus: 'done', refundedCent: receipt.totalCent, totalCent: receipt.totalCent, tse: receipt.tse })
+    expect(JSON.stringify(cancelled)).not.toContain('an internal note')
+  })
+
   it('bind no unit of a line that was refunded', async () => {
     const [product] = shop.products
     const bought = await shop.buy([{ ean: product.ean, quantity: 2 }])

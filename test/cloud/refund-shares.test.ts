@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { refundedByLine } from '../../cloud/analytics/line-refunds.ts'
 import { shareRefund, sharesLeft, sharesOf, type TaxShare } from '../../cloud/analytics/refund-shares.ts'
+import type { RefundRow } from '../../cloud/persistence/tables/payments.ts'
 
 const lines = fc.array(fc.record({ cent: fc.integer({ min: 0, max: 5_000 }), rate: fc.constantFrom(7, 19) }), { minLength: 1, maxLength: 6 })
 const sum = (shares: readonly TaxShare[], of: 'cent' | 'tax') => shares.reduce((total, share) => total + share[of], 0)
@@ -31,6 +33,32 @@ it('any refunds, and then the rest, are together exactly the receipt, and none t
       const rest = sharesLeft(sold, gone)
       for (const share of rest) expect(share.tax).toBe(sharesOf([share])[0]?.tax)
       expect([sum(gone, 'cent') + sum(rest, 'cent'), sum(gone, 'tax') + sum(rest, 'tax')]).toEqual([sum(sold, 'cent'), sum(sold, 'tax')])
+    }),
+  )
+})
+
+it('by line it is the same: the sum of each rate is what the closings have, and no line gives back more than it cost', () => {
+  const refund = fc.record({ part: fc.double({ min: 0, max: 1, noNaN: true }), line: fc.option(fc.nat(5), { nil: null }), isCounted: fc.boolean() })
+  fc.assert(
+    fc.property(lines, fc.array(refund, { maxLength: 6 }), (bought, refunds) => {
+      const rows = bought.map(({ cent, rate }, i) => ({ line_id: `l${i}`, price_cent: cent, quantity: 1, vat: rate }))
+      const gone: TaxShare[] = []
+      const made = refunds.map(({ part, line, isCounted }) => {
+        const left = sharesLeft(sharesOf(bought), gone)
+        const amount = Math.floor(part * sum(left, 'cent'))
+        const at = line === null ? null : line % bought.length
+        const shares = shareRefund(left, at === null ? [] : sharesOf([bought[at] ?? { cent: 0, rate: 7 }]), amount)
+        gone.push(...shares)
+        return { kind: 'part', state: 'done', amount_cent: amount, line_ids: at === null ? null : JSON.stringify([`l${at}`]), counted: isCounted ? JSON.stringify({ shares }) : null } as RefundRow
+      })
+      const byLine = refundedByLine(rows, [...made, { ...made[0], kind: 'late', state: 'done', amount_cent: 1 } as RefundRow, { ...made[0], kind: 'part', state: 'failed', amount_cent: 1 } as RefundRow])
+      for (const row of rows) expect(byLine.get(row.line_id)).toBeLessThanOrEqual(row.price_cent)
+      expect([...byLine.values()].reduce((total, cent) => total + cent, 0)).toBe(sum(gone, 'cent'))
+      if (refunds.some(({ isCounted }) => !isCounted)) return
+      for (const rate of [7, 19]) {
+        const ofRate = rows.filter((row) => row.vat === rate).reduce((total, row) => total + (byLine.get(row.line_id) ?? 0), 0)
+        expect(ofRate).toBe(sum(gone.filter((share) => share.rate === rate), 'cent'))
+      }
     }),
   )
 })

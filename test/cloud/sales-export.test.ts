@@ -44,12 +44,42 @@ onEveryDatabase('exportSalesData', (kind) => {
     expect(csv.headers.get('content-type')).toContain('text/csv')
     const rows = csv.text.trimEnd().split('\r\n')
     expect(rows.length).toBe(231)
-    expect(rows[0]).toBe('transactionId,storeId,completedAt,status,currency,itemLineId,ean,name,quantity,vat,priceUnit,totalCent,depositOf')
-    expect(rows.find((r) => r.startsWith(bought[0] ?? ''))).toMatch(/,"'=cmd\|""\/c calc""!A1",2,19,100,200,$/)
+    expect(rows[0]).toBe('transactionId,storeId,completedAt,status,currency,itemLineId,ean,name,quantity,vat,priceUnit,totalCent,depositOf,refundedCent')
+    expect(rows.find((r) => r.startsWith(bought[0] ?? ''))).toMatch(/,"'=cmd\|""\/c calc""!A1",2,19,100,200,,0$/)
     expect((await shop.ok('exportSalesData', { from: addDays(to, 1), to: addDays(to, 2) })).sales).toEqual([])
     expect((await shop.call('exportSalesData', { from: to, to: addDays(to, -1) })).status).toBe(400)
     expect((await shop.call('exportSalesData', { from: day, to, storeId: 'st_x' })).status).toBe(404)
   }, 60_000)
+
+  it('tells of each line what has gone back of it', async () => {
+    const { storeId } = shop
+    shop.nextDay()
+    const { sessionId } = await shop.ok('checkIn', { storeId })
+    const items = [{ name: 'Hemd', priceUnit: 5_995, quantity: 2, vat: 19 }, { name: 'Schal', priceUnit: 8_990, quantity: 1, vat: 19 }, { name: 'Tee', priceUnit: 1_000, quantity: 1, vat: 7 }]
+    const buy = async () => {
+      const { transactionId } = await shop.ok('startCheckout', { sessionId, items })
+      return shop.ok('completeTestCheckout', { transactionId })
+    }
+    const sale = async (transactionId: string) => {
+      const { sales } = await shop.ok('exportSalesData', { from: shop.today(), to: shop.today(), storeId })
+      const found = sales.find((each: Json) => each.transactionId === transactionId)
+      return [found.totalCent, found.refundedCent, ...found.items.map((item: Json) => item.refundedCent)]
+    }
+    const named = await buy()
+    await shop.ok('refundPayment', { transactionId: named.transactionId, itemLineIds: [named.items[1].itemLineId] })
+    expect(await sale(named.transactionId)).toEqual([21_980, 8_990, 0, 8_990, 0])
+    // An amount is shared out; a line that is named later is whole all the same.
+    await shop.ok('refundPayment', { transactionId: named.transactionId, amount: 12.99 })
+    expect(await sale(named.transactionId)).toEqual([21_980, 10_289, 1_199, 8_990, 100])
+    const csv = await shop.call('exportSalesData', { from: shop.today(), to: shop.today(), storeId, format: 'csv' })
+    expect(csv.text.split('\r\n').filter((row) => row.startsWith(named.transactionId)).map((row) => row.split(',').at(-1))).toEqual(['1199', '8990', '100'])
+    const whole = await buy()
+    await shop.ok('refundPayment', { transactionId: whole.transactionId, amount: 10 })
+    await shop.ok('refundPayment', { transactionId: whole.transactionId, itemLineIds: [whole.items[0].itemLineId] })
+    expect((await sale(whole.transactionId)).slice(1, 3)).toEqual([12_990, 11_990])
+    await shop.ok('markPurchaseCancelled', { purchaseId: whole.transactionId })
+    expect(await sale(whole.transactionId)).toEqual([21_980, 21_980, 11_990, 8_990, 1_000])
+  })
 
   /** The same purchase many times, some in the same millisecond. */
   async function copies(purchaseId: string, count: number): Promise<string[]> {

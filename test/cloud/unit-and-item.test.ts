@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { encodeSgtin, splitGtin14 } from '../../policy/gs1/sgtin.ts'
+import { toGtin14 } from '../../policy/gs1/gtin.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { newEpc, openShop, type Shop } from '../support/shop.ts'
@@ -100,6 +102,56 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
     const bound = await shop.cloud.key('secret', 'test', { storeIds: [shop.storeId] })
     const other = await shop.newItem(p)
     expect(await shop.cloud.call(bound, 'verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc: other.epc, purchaseId: transactionId })).toMatchObject({ status: 404 })
+  })
+
+  /** An SGTIN of this product that no other test has. */
+  function newSgtin({ ean }: Json): string {
+    const split = splitGtin14(toGtin14(ean) ?? '', 7)
+    const encoded = split && encodeSgtin({ scheme: 'sgtin-96', filter: 1, ...split, serial: String(parseInt(newEpc().slice(-8), 16)) })
+    if (!encoded?.ok) throw new Error(`no SGTIN of ${ean}`)
+    return encoded.hex
+  }
+
+  it('refuses a tag whose SGTIN is of another product, row by row, whichever of the two comes later', async () => {
+    const [shirt, scarf] = shop.products
+    const register = (items: Json[]) => shop.ok('registerProtectedItems', { storeId: shop.storeId, items })
+    const [good, wrong] = [newSgtin(shirt), newSgtin(shirt)]
+    const { registered, errors } = await register([
+      { epc: good, ean: shirt.ean },
+      { epc: wrong, ean: scarf.ean },
+      { epc: wrong, productId: scarf.productId },
+      { epc: good, ean: scarf.ean },
+      { tagId: good, ean: scarf.ean },
+      { tagId: good, epc: newSgtin(shirt) },
+      { tagId: good, ean: scarf.ean },
+    ])
+    expect(registered).toBe(3)
+    expect(errors.map((e: Json) => [e.index, e.field, e.code])).toEqual([1, 2, 3, 6].map((index) => [index, 'epc', 'item_mismatch']))
+    expect(errors[0].message).toBe(`epc: is an SGTIN of ${shirt.ean}, not of ${scarf.ean}: name the product that the tag says, or write the tag anew`)
+    // What stood before stands, and what says nothing of the product changes it no more.
+    expect(await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc: good })).toMatchObject({ ean: shirt.ean })
+    expect(await register([{ epc: good, brand: 'Hafen' }, { tagId: good, brand: 'Hafen' }])).toMatchObject({ registered: 2, errors: [] })
+  })
+
+  it('says at the till which tag is wrong, and why', async () => {
+    const [shirt, scarf] = shop.products
+    const [mine, other, sold] = [await shop.newItem(shirt), await shop.newItem(scarf), await shop.newItem(shirt)]
+    const tag = `HT-${other.epc}`
+    await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ epc: other.epc, tagId: tag }] })
+    await shop.buy([{ ean: shirt.ean, quantity: 1, epcs: [sold.epc] }])
+    const line = { ean: shirt.ean, quantity: 3 }
+    const asks: [Json, string, string][] = [
+      [{ ...line, epcs: [mine.epc, other.epc] }, 'item_mismatch', 'items[1].epcs[1]'],
+      [{ ...line, epcs: [mine.epc], tagIds: [tag] }, 'item_mismatch', 'items[1].tagIds[0]'],
+      [{ ...line, epcs: [mine.epc, sold.epc] }, 'item_not_sellable', 'items[1].epcs[1]'],
+      [{ quantity: 2, epcs: [mine.epc, other.epc] }, 'item_mismatch', 'items[1].epcs[1]'],
+    ]
+    for (const [asked, reason, path] of asks) {
+      const { status, body } = await shopperAsks([{ ean: scarf.ean, quantity: 1 }, asked])
+      expect([status, body.reason, body.details]).toEqual([409, reason, [{ path, code: reason, message: expect.stringContaining(`${path}: `) }]])
+    }
+    const { body } = await shopperAsks([{ ...line, epcs: [other.epc] }])
+    expect(body.error).toBe(`items[0].epcs[0]: is not a ${shirt.name} (${shirt.ean}): it is registered as ${scarf.ean}`)
   })
 
   async function shopperAsks(items: Json[]) {

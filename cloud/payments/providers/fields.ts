@@ -12,7 +12,7 @@ export const Credential = z.string().regex(/^[\x21-\x7e]{1,500}$/, 'must be 1 to
 export const PathName = z.string().regex(/^[A-Za-z0-9_.-]{1,100}$/, 'must be letters, digits, dots, dashes and underscores')
 
 /** A page that a shopper is sent to. */
-export const PageUrl = z.string().max(4_000).refine((url) => /^https?:\/\//.test(url) && URL.canParse(url))
+export const PageUrl = z.string().max(4_000).refine((url) => /^https?:\/\//.test(url) && URL.canParse(url), 'must be an address of the web')
 
 /** `49.90`. */
 export const Decimal = z.string().regex(/^\d{1,9}(?:\.\d{1,2})?$/)

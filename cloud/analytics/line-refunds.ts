@@ -1,0 +1,42 @@
+import { hasGone } from '../scan-and-go/shown-refunds.ts'
+import type { RefundRow } from '../persistence/tables/payments.ts'
+import type { PurchaseLineRow } from '../persistence/tables/purchases.ts'
+import type { CountedRefund } from './count-purchases.ts'
+import { prorate, sharesOf, shareRefund } from './refund-shares.ts'
+
+type Line = Pick<PurchaseLineRow, 'line_id' | 'price_cent' | 'quantity' | 'vat'>
+
+/**
+ * What of each line has gone back, cents. The sum is what has gone back of the purchase, and by VAT rate what the closings have:
+ *
+ *   refund ─by rate, as it was counted─▶ its own lines first ─▶ then the others of the rate, in proportion to what is left of each
+ */
+export function refundedByLine(lines: readonly Line[], refunds: readonly RefundRow[]): Map<string, number> {
+  const gone = new Map(lines.map((line) => [line.line_id, 0]))
+  const leftOf = (line: Line) => line.price_cent * line.quantity - (gone.get(line.line_id) ?? 0)
+  const take = (cent: number, from: readonly Line[]): number => {
+    const lefts = from.map(leftOf)
+    const taken = Math.min(cent, lefts.reduce((sum, each) => sum + each, 0))
+    for (const [i, part] of prorate(taken, lefts).entries()) {
+      const line = from[i]
+      if (line) gone.set(line.line_id, (gone.get(line.line_id) ?? 0) + part)
+    }
+    return cent - taken
+  }
+  // Who names lines gets them, whatever went back without a name before.
+  for (const refund of refunds.filter(hasGone).toSorted((a, b) => Number(a.line_ids === null) - Number(b.line_ids === null))) {
+    const named = new Set(JSON.parse(refund.line_ids ?? '[]') as string[])
+    for (const { rate, cent } of sharesBy(refund, lines, leftOf, named)) {
+      const ofRate = lines.filter((line) => line.vat === rate)
+      take(take(cent, ofRate.filter((line) => named.has(line.line_id))), ofRate)
+    }
+  }
+  return gone
+}
+
+/** By rate: as the day's figures have it, else as they would. */
+function sharesBy(refund: RefundRow, lines: readonly Line[], leftOf: (line: Line) => number, named: ReadonlySet<string>) {
+  if (refund.counted !== null) return (JSON.parse(refund.counted) as CountedRefund).shares
+  const amounts = (some: readonly Line[]) => sharesOf(some.map((line) => ({ cent: leftOf(line), rate: line.vat })))
+  return shareRefund(amounts(lines), amounts(lines.filter((line) => named.has(line.line_id))), refund.amount_cent)
+}
