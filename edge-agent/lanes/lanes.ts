@@ -2,7 +2,7 @@ import type { DeviceEvent, TagName } from '../../device-drivers/drivers/device.t
 import { releaseActionOf, releasesByTag, type DeviceFacts } from '../../policy/devices.ts'
 import { ITEM_IDENTIFIER_KINDS, namesTag, normaliseIdentifiers } from '../../policy/identifiers.ts'
 import type { Platform } from '../../policy/platform.ts'
-import { rightClass, type DeviceType, type ProtectionAction, type ScanSource } from '../../policy/vocabulary.ts'
+import { rightClass, type DeviceType, type ProtectionAction, type ScanSource, type WorkflowType } from '../../policy/vocabulary.ts'
 import type { Authorize } from '../decisions/authorize.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import { looksLikePickupCode, type PickupOrder, type VerifiedCode } from '../decisions/pickup-code.ts'
@@ -98,6 +98,8 @@ const SOURCES: Record<DeviceType, ScanSource> = {
 }
 
 /** Where the number that is printed on a tag may be scanned: staff stand there. */
+/** Where only staff hold something to the scanner. */
+const BY_STAFF: ReadonlySet<WorkflowType> = new Set(['staff_assisted', 'pos_integrated'])
 const TAKES_TAG_NUMBERS: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
 
 /** A receipt shown at a device serves for the tags that follow, ms. */
@@ -176,7 +178,7 @@ export function openLanes(parts: LaneParts): Lanes {
     const scanned = classify(text)
     const device = factsOf(deviceId)
     const state = stateOf(deviceId)
-    if (byHand) operators.find(state.operatorSession)
+    if (byHand || (device && BY_STAFF.has(device.workflowType))) operators.find(state.operatorSession)
     if (scanned.kind === 'badge') return takeProof(deviceId, { badge: scanned.text })
     if (device?.deviceType === 'handheld_reader' && scanned.kind !== 'receipt' && looksLikePickupCode(text)) {
       const verified = await parts.verifyPickupCode(text)
