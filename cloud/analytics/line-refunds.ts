@@ -25,8 +25,9 @@ export function refundedByLine(lines: readonly Line[], refunds: readonly RefundR
   }
   // Who names lines gets them, whatever went back without a name before.
   for (const refund of refunds.filter(hasGone).toSorted((a, b) => Number(a.line_ids === null) - Number(b.line_ids === null))) {
-    const named = new Set(JSON.parse(refund.line_ids ?? '[]') as string[])
-    for (const { rate, cent } of sharesBy(refund, lines, leftOf, named)) {
+    const counted = refund.counted === null ? undefined : (JSON.parse(refund.counted) as CountedRefund)
+    const named = new Set([...(JSON.parse(refund.line_ids ?? '[]') as string[]), ...(counted?.lineIds ?? [])])
+    for (const { rate, cent } of counted?.shares ?? sharesBy(refund, lines, leftOf, named)) {
       const ofRate = lines.filter((line) => line.vat === rate)
       take(take(cent, ofRate.filter((line) => named.has(line.line_id))), ofRate)
     }
@@ -34,9 +35,8 @@ export function refundedByLine(lines: readonly Line[], refunds: readonly RefundR
   return gone
 }
 
-/** By rate: as the day's figures have it, else as they would. */
+/** By rate, as the day's figures would have it. */
 function sharesBy(refund: RefundRow, lines: readonly Line[], leftOf: (line: Line) => number, named: ReadonlySet<string>) {
-  if (refund.counted !== null) return (JSON.parse(refund.counted) as CountedRefund).shares
   const amounts = (some: readonly Line[]) => sharesOf(some.map((line) => ({ cent: leftOf(line), rate: line.vat })))
   return shareRefund(amounts(lines), amounts(lines.filter((line) => named.has(line.line_id))), refund.amount_cent)
 }

@@ -29,7 +29,8 @@ export function takenBack({ status, refundStatus, refunds, items, totalCent, ref
     refundedCent,
     remainingCent: totalCent - refundedCent,
     pendingCent: pendingCent === 0 && isCancelled && refundStatus === 'pending' ? null : pendingCent,
-    failedCent: sum(failed),
+    // What went back in another way is not missing any more.
+    failedCent: Math.min(sum(failed), Math.max(0, totalCent - refundedCent - pendingCent)),
   }
 }
 
@@ -41,7 +42,7 @@ function isLater(other: Refund, refund: Refund, isBehind: boolean): boolean {
 }
 
 function isAgain(later: Refund, { kind, amountCent, itemLineIds }: Refund): boolean {
-  return later.kind === 'whole' || (later.kind === kind && later.amountCent === amountCent && String(later.itemLineIds) === String(itemLineIds))
+  return later.kind === kind && later.amountCent === amountCent && String(later.itemLineIds) === String(itemLineIds)
 }
 
 function sum(refunds: readonly Refund[]): number {

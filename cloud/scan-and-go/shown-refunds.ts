@@ -44,7 +44,7 @@ export function toShownRefund(refund: RefundRow): Shown {
     kind: refund.kind,
     amountCent: refund.amount_cent,
     status: refund.state === 'held' || refund.state === 'due' ? 'pending' : refund.state,
-    ...(refund.in_doubt === 1 && { inDoubt: true as const }),
+    ...(refund.state === 'failed' && refund.in_doubt === 1 && { inDoubt: true as const }),
     ...(refund.line_ids !== null && { itemLineIds: JSON.parse(refund.line_ids) as string[] }),
     createdAt: refund.created_ms,
     ...present({ completedAt: refund.state === 'done' ? refund.finished_ms : null }),

@@ -137,6 +137,10 @@ describe('receipts and the test checkout', () => {
     expect(back([refund('failed', ['a']), refund('done', ['b'])])).toMatchObject({ failedCent: 500, refundedCent: 500 })
     expect(back([refund('done', ['a']), refund('done', ['b'])])).toMatchObject({ hasGoods: false, remainingCent: 0, returned: 2 })
     expect(back([refund('done', undefined, 'late')])).toEqual(nothing)
+    // A part that failed is missing though the rest went back with the whole; not when the whole was all of it.
+    const gone = { status: 'CANCELLED' as const, refundStatus: 'failed' as const }
+    expect(back([refund('failed', ['a']), refund('done', undefined, 'whole')], gone)).toMatchObject({ isCancelled: true, refundedCent: 500, remainingCent: 500, failedCent: 500 })
+    expect(back([refund('failed', ['a']), refund('done', undefined, 'whole'), refund('done', undefined, 'whole')], gone)).toMatchObject({ remainingCent: 0, failedCent: 0 })
     // While authorizations may still be used nothing is known of the amount but that it comes.
     expect(back([], { status: 'CANCELLED', refundStatus: 'pending' })).toMatchObject({ isCancelled: true, hasGoods: false, pendingCent: null, returned: 2 })
     expect(back([refund('failed', undefined, 'whole')], { refundStatus: 'failed' })).toEqual({ ...nothing, failedCent: 500 })

@@ -49,7 +49,7 @@ it('by line it is the same: the sum of each rate is what the closings have, and 
         const at = line === null ? null : line % bought.length
         const shares = shareRefund(left, at === null ? [] : sharesOf([bought[at] ?? { cent: 0, rate: 7 }]), amount)
         gone.push(...shares)
-        return { kind: 'part', state: 'done', amount_cent: amount, line_ids: at === null ? null : JSON.stringify([`l${at}`]), counted: isCounted ? JSON.stringify({ shares }) : null } as RefundRow
+        return { kind: 'part', state: 'done', amount_cent: amount, line_ids: at === null ? null : JSON.stringify([`l${at}`]), counted: isCounted ? JSON.stringify({ shares, units: 0, lineIds: [], isWhole: false }) : null } as RefundRow
       })
       const byLine = refundedByLine(rows, [...made, { ...made[0], kind: 'late', state: 'done', amount_cent: 1 } as RefundRow, { ...made[0], kind: 'part', state: 'failed', amount_cent: 1 } as RefundRow])
       for (const row of rows) expect(byLine.get(row.line_id)).toBeLessThanOrEqual(row.price_cent)
