@@ -31,11 +31,12 @@ export function decideByToken({ trust, clock, ledger }: TokenParts, ask: Ask, op
     token: failed,
     clockTrusted: clockTrust !== 'none',
     stage: trust.stage(),
-    // The cloud has decided about item and policy; here it is about whether its word still holds.
-    item: { status: 'paid', paidBy: 'purchase', brand: '', priceCent: 0 },
+    // The cloud has decided about item and policy.
+    item: { status: 'paid', paidBy: 'purchase' },
     identifiedBy: [],
     right: 'free',
     operator: request.operatorId !== undefined,
+    grantedByCloud: true,
   }
   const decision = decide(facts, allowingAll(ask))
   if (!decision.allowed) return { granted: false, reason: decision.reason }
