@@ -39,7 +39,7 @@ export interface AuthorizeParts {
   /** The other agent where receipts are redeemed, if so. */
   home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'ask' | 'giveBack'>
   /** What was fetched and not used is given up. */
-  giveUp: Pick<GiveUp, 'unlessUsed'>
+  giveUp: Pick<GiveUp, 'unlessUsed' | 'ifUnused'>
   outcomes: Pick<Outcomes, 'settle'>
   log: Log
   /** Moves a device; never throws. */
@@ -175,6 +175,8 @@ export function authorizer(parts: AuthorizeParts): Authorize {
         exp: grant.exp,
         deviceId: request.deviceId,
         receipt: grant.receipt,
+        issuedS: grant.issuedS,
+        heardSeq: grant.heardSeq,
         isolated: grant.isolated,
         approval: grant.approval,
         operatorId: request.operatorId,
@@ -236,7 +238,10 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     if (!verdict.granted) return deny(request, device, verdict, offline)
     if (verdict.grant) {
       const redeemed = await redeem(ask, verdict.grant, offline)
-      return 'refused' in redeemed ? { ...redeemed, offline } : redeemed
+      if (!('refused' in redeemed)) return redeemed
+      // The ledger knows of a use that the cloud has not heard of: the unit must not wait for the end of a token that nobody will use.
+      if (verdict.grant.heardSeq !== undefined) await parts.giveUp.ifUnused(verdict.grant.nonce)
+      return { ...redeemed, offline }
     }
     return {
       authorized: true,
@@ -261,7 +266,8 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     const ask: Ask = { request, device }
     const first = await decideAndRedeem(ask)
     // The cloud gives the same device the same token until it has heard what became of it: of two units of a line
-    // that are released within a moment, the second is asked for once more when the first has been told.
+    // that are released within a moment, the second is asked for once more when the first has been told. So is one for
+    // which the cloud gave a token without knowing what the ledger knows.
     const isNews = 'refused' in first && first.refused === 'already_redeemed' && request.token === undefined && !first.offline
     if (isNews) await link.told(TOLD_WITHIN_MS)
     const last = isNews ? await decideAndRedeem(ask) : first

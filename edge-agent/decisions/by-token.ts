@@ -41,9 +41,9 @@ export function decideByToken({ trust, clock, ledger }: TokenParts, ask: Ask, op
   const decision = decide(facts, allowingAll(ask))
   if (!decision.allowed) return { granted: false, reason: decision.reason }
   if (!opened.ok) return { granted: false, reason: 'token_invalid' }
-  const { jti, cnt, exp, eid } = opened.authorization
+  const { jti, cnt, iat, exp, eid } = opened.authorization
   const candidates = Array.from({ length: cnt }, (_, i) => i)
-  return { granted: true, grant: { source: 'token', nonce: jti, candidates, all: false, count: cnt, exp, eventId: eid } }
+  return { granted: true, grant: { source: 'token', nonce: jti, candidates, all: false, count: cnt, exp, issuedS: iat, eventId: eid } }
 }
 
 /** Whether this is a genuine token for what is asked, that only the cloud may honour: it was given while this ledger was doubted. */

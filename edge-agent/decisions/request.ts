@@ -52,6 +52,10 @@ export interface Grant {
   /** Seconds since 1970. */
   exp: number
   receipt?: { cti: string; ordinals: readonly number[] }
+  /** Of a token: when the cloud gave it, s by its clock. */
+  issuedS?: number
+  /** Of one that was fetched for this: up to which row the cloud had the ledger when it was asked. */
+  heardSeq?: number
   isolated?: { limit: number }
   /** The home has given these rights under this id. */
   homeRedemption?: string

@@ -44,7 +44,7 @@ export function openHomeGrants(db: Connection, claims: FreeRights): HomeGrants {
   const keep = db.prepare('INSERT INTO home_grant (redemption_id, agent_id, answer, state, exp) VALUES (?, ?, ?, ?, ?)')
   const setState = db.prepare('UPDATE home_grant SET state = ? WHERE redemption_id = ?')
   const use = db.prepare(
-    'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal) DO UPDATE SET until_s = excluded.until_s, redemption_id = excluded.redemption_id',
+    'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal, redemption_id) DO UPDATE SET until_s = excluded.until_s',
   )
   const free = db.prepare('DELETE FROM used_right WHERE redemption_id = ?')
   const open = db.prepare<[string], { redemption_id: string }>('SELECT redemption_id FROM home_ask WHERE subject = ?')

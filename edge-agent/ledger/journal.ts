@@ -1,5 +1,6 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../../policy/journal.ts'
+import { rowNumbers } from './row-numbers.ts'
 
 /** The numbered, chained rows of a ledger; every one is told to the cloud until it says that it has it. */
 export interface Journal {
@@ -34,6 +35,7 @@ interface Row {
 /** The hash-chained journal of this ledger. */
 export function openJournal(db: Connection, ledgerId: string, generation: number): Journal {
   let genesis = genesisHash(ledgerId, generation)
+  const numbers = rowNumbers(db)
   const insert = db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (?, ?, ?, ?)')
   const last = db.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq DESC LIMIT 1')
   const one = db.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq = ?')
@@ -100,7 +102,7 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
       return head.seq - acked
     },
     restart(next) {
-      const rows = after.all(acked, -1)
+      const [rows, before] = [after.all(acked, -1), acked]
       db.prepare('DELETE FROM journal').run()
       genesis = genesisHash(ledgerId, next)
       head = { seq: 0, hash: genesis }
@@ -113,12 +115,14 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
         insert.run(seq, hash, body, (JSON.parse(body) as JournalBody).atMs)
         head = { seq, hash }
       }
+      numbers.renumbered(before, head.seq)
     },
     tellAgain() {
       const oldest = afterHole.get()?.seq ?? 1
       // Only the first of all chains on to nothing: the oldest of others is what the next chains on to.
       acked = Math.min(acked, oldest === 1 ? 0 : oldest)
       writeMark.run('acked', String(acked))
+      numbers.toldAgain(acked)
       return acked + 1
     },
     prune(beforeMs) {

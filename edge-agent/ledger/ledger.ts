@@ -35,6 +35,8 @@ export interface Ledger {
   useUp(request: ClaimRequest): Promise<Claimed>
   /** Writes down what became of a claim, with its event. */
   settle(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): Promise<void>
+  /** The same inside a transaction. */
+  noteOutcome(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void
   /** Writes down something that used nothing up. */
   record(body: JournalBody): Promise<void>
   close(): void
@@ -72,6 +74,13 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
   const claims = openClaims(db)
   const homeGrants = openHomeGrants(db, claims)
   let told = journal.head.seq
+
+  function noteOutcome(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void {
+    if (!claims.settle(redemptionId, outcome)) return
+    const seq = journal.append({ atMs, ...outcomeOf(redemptionId, outcome), ...(event && { event }) })
+    if (outcome === 'unknown') claims.unknown.note(redemptionId, seq)
+  }
+
   const work = commits(db, {
     onUndone() {
       journal.reload()
@@ -121,15 +130,11 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
         if (!claimed.ok) return claimed
         const { redemptionId, nowMs: atMs } = request
         journal.append({ atMs, ...evidenceOf(request, claimed.ordinals) })
-        claims.settle(redemptionId, 'confirmed')
-        journal.append({ atMs, ...outcomeOf(redemptionId, 'confirmed') })
+        noteOutcome(redemptionId, 'confirmed', atMs)
         return claimed
       }),
-    settle: (redemptionId, outcome, atMs, event) =>
-      work.durably(() => {
-        if (!claims.settle(redemptionId, outcome)) return
-        journal.append({ atMs, ...outcomeOf(redemptionId, outcome), ...(event && { event }) })
-      }),
+    settle: (redemptionId, outcome, atMs, event) => work.durably(() => noteOutcome(redemptionId, outcome, atMs, event)),
+    noteOutcome,
     record: (body) => work.durably(() => void journal.append(body)),
     close() {
       work.close()

@@ -91,6 +91,32 @@ describe('the ledger', () => {
     )
   })
 
+  /** The cloud says at this time that it has everything. */
+  const acknowledge = (atS: number) =>
+    ledger.commits.now(() => {
+      const { seq, hash } = ledger.journal.head
+      expect(ledger.journal.acknowledge(seq, hash)).toBe(true)
+      ledger.claims.acknowledged(seq, atS)
+    })
+
+  it('does not take a cloud that was restored since for one that knew', async () => {
+    await claim({ nonce: 'a', redemptionId: 'unknown', receipt: { cti: 'cti', ordinals: [0] } })
+    await ledger.settle('unknown', 'unknown', NOW)
+    const next = (change: Partial<ClaimRequest>) => claim({ receipt: { cti: 'cti', ordinals: [0] }, issuedS: NOW / 1_000 + 100, ...change })
+    acknowledge(NOW / 1_000)
+    ledger.commits.now(() => ledger.journal.tellAgain())
+    ledger.adopt(2)
+    // The beginning of it is not all of it.
+    ledger.commits.now(() => ledger.claims.acknowledged(1, NOW / 1_000 + 1))
+    expect(await next({ nonce: 'b' })).toEqual({ ok: false, reason: 'already_redeemed' })
+    acknowledge(NOW / 1_000 + 200)
+    expect(await next({ nonce: 'b' })).toEqual({ ok: false, reason: 'already_redeemed' })
+    // Given again, of the second in which it was told: only whoever asked for it then knows that the cloud knew.
+    expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200 })).toMatchObject({ ok: false })
+    expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200, heardSeq: 1 })).toMatchObject({ ok: false })
+    expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200, heardSeq: 2 })).toMatchObject({ ok: true })
+  })
+
   it('frees what failed, for two tries of a receipt; then, and when nobody knows, for an operator only', async () => {
     const receipt = { source: 'receipt' as const, nonce: 'cti' }
     for (const n of [1, 2]) {
@@ -135,6 +161,19 @@ describe('the ledger', () => {
     ledger.commits.now(() => ledger.claims.acknowledged(before))
     expect(await claim({ ...isolated, nonce: 'c' })).toEqual({ ok: false, reason: 'limit_exceeded' })
     ledger.commits.now(() => ledger.claims.acknowledged(ledger.journal.head.seq))
+    expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
+  })
+
+  it('resets them also when the rows have other numbers by then', async () => {
+    for (let i = 0; i < 50; i++) await ledger.record({ atMs: NOW })
+    acknowledge(NOW / 1_000)
+    const isolated = { source: 'receipt' as const, isolated: { limit: 2 } }
+    for (const nonce of ['a', 'b']) expect(await claim({ ...isolated, nonce })).toMatchObject({ ok: true })
+    ledger.adopt(2)
+    const first = ledger.journal.unsent(1).rows[0]
+    ledger.commits.now(() => ledger.claims.acknowledged(first?.seq ?? 0))
+    expect(await claim({ ...isolated, nonce: 'c' })).toEqual({ ok: false, reason: 'limit_exceeded' })
+    acknowledge(NOW / 1_000)
     expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
   })
 
