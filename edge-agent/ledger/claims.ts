@@ -32,8 +32,10 @@ export interface ClaimRequest {
   /** The grant rests on this operator's word; `limit` per hour. */
   approval?: { operatorId: string; limit: number } | undefined
   operatorId?: string | undefined
-  /** The home gave the right under this redemption id: the question is done with. */
-  endsAsk?: boolean
+  /** What was asked of the home for this. When it has given the rights, that is the redemption id. */
+  homeAsk?: string | undefined
+  /** Whether what it was decided by is still so; asked as it is used up. */
+  holds?: (() => boolean) | undefined
   nowMs: number
 }
 
@@ -69,8 +71,10 @@ export interface Claims {
   settle(redemptionId: string, outcome: Outcome): boolean
   /** Claims that a crash left without outcome. */
   open(): OpenClaim[]
-  /** Whether the right of a receipt is free here. */
-  isFree(cti: string, rightClass: RightClass, ordinal: number, nowMs: number, operator: boolean): boolean
+  /** Whether the right of a receipt is free here; `mayGoOn`: uses besides that hold nobody up. */
+  isFree(cti: string, rightClass: RightClass, ordinal: number, nowMs: number, operator: boolean, mayGoOn?: (redemptionId: string) => boolean): boolean
+  /** Whether it is free but for what the cloud told of others: nothing here has used it, or staff may go on. */
+  isFreeHere(cti: string, rightClass: RightClass, ordinal: number): boolean
   /** Steps of a token that were claimed. */
   claimedSteps(nonce: string): number
   /** Never to be honoured: false when it was claimed already. */
@@ -128,8 +132,8 @@ export function openClaims(db: Connection): Claims {
   }
 
   /** Whether nothing here has used a right of a receipt up: no token, no other agent by our leave, not the receipt. Each use by itself, so that one that is unknown hides no other. */
-  function isFreeHere(cti: string, rightClass: RightClass, ordinal: number, by: Answering): boolean {
-    const isUsed = usesOf.all(cti, rightClass, ordinal).some(({ redemption_id: id }) => id !== BY_OTHERS && !unknown.isAnsweredFor(id, by))
+  function isFreeHere(cti: string, rightClass: RightClass, ordinal: number, by: Answering, mayGoOn: (redemptionId: string) => boolean = () => false): boolean {
+    const isUsed = usesOf.all(cti, rightClass, ordinal).some(({ redemption_id: id }) => id !== BY_OTHERS && !unknown.isAnsweredFor(id, by) && !mayGoOn(id))
     return !isUsed && freeAttempt(cti, rightClass, ordinal, by, true) !== undefined
   }
 
@@ -189,8 +193,9 @@ export function openClaims(db: Connection): Claims {
       return settled
     },
     open: () => unsettled.all(),
-    isFree: (cti, rightClass, ordinal, nowMs, operator) =>
-      !isUsedElsewhere(cti, rightClass, ordinal, nowMs) && isFreeHere(cti, rightClass, ordinal, { operator }),
+    isFree: (cti, rightClass, ordinal, nowMs, operator, mayGoOn) =>
+      !isUsedElsewhere(cti, rightClass, ordinal, nowMs) && isFreeHere(cti, rightClass, ordinal, { operator }, mayGoOn),
+    isFreeHere: (cti, rightClass, ordinal) => isFreeHere(cti, rightClass, ordinal, { operator: true }),
     claimedSteps: (nonce) => steps.get(nonce)?.n ?? 0,
     deny: (subject, until) => void addDenied.run(subject, until),
     isDenied: (subject) => denied.get(subject) !== undefined,

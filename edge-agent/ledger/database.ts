@@ -35,7 +35,7 @@ const SCHEMA_2 = `
 /**
  * Uses of one right stand side by side, so that none hides another: each that was used here through a token or given away as the home,
  * and what the cloud told of others (redemption_id is ''). Of uses of which nobody knows what became: the row that tells so, and when the
- * cloud said that it has it.
+ * cloud said that it has it. What was asked of the home stays until that has heard what became of it.
  */
 const SCHEMA_3 = `
   CREATE TABLE IF NOT EXISTS unknown_use (redemption_id TEXT PRIMARY KEY, seq INTEGER, told_s INTEGER) WITHOUT ROWID, STRICT;
@@ -49,6 +49,10 @@ const SCHEMA_3 = `
     WHERE redemption_id IN (SELECT redemption_id FROM claim WHERE state IN ('claimed', 'commanded', 'unknown'));
   DROP TABLE used_right;
   ALTER TABLE used_right_3 RENAME TO used_right;
+  DROP TABLE IF EXISTS home_ask;
+  CREATE TABLE home_ask (
+    redemption_id TEXT PRIMARY KEY, subject TEXT NOT NULL, home TEXT NOT NULL, cti TEXT NOT NULL, right_class TEXT NOT NULL,
+    candidates TEXT NOT NULL, exp INTEGER NOT NULL, state TEXT NOT NULL, claim_id TEXT) WITHOUT ROWID, STRICT;
   -- A number of a former generation: no row of this one ever had it.
   UPDATE mark SET value = (SELECT CAST(COALESCE(MAX(seq), 0) AS TEXT) FROM journal)
     WHERE name = 'isolated_seq' AND CAST(value AS INTEGER) > (SELECT COALESCE(MAX(seq), 0) FROM journal);

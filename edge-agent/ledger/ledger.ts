@@ -5,6 +5,7 @@ import type { Outcome } from '../../policy/vocabulary.ts'
 import { openClaims, OVERRIDE_ID, type Claimed, type ClaimRequest, type Claims } from './claims.ts'
 import { commits, type Commits, type LedgerFailure } from './commit.ts'
 import { openLedgerFile } from './database.ts'
+import { openHomeAsks, type HomeAsks } from './home-asks.ts'
 import { openHomeGrants, type HomeGrants } from './home-grants.ts'
 import { openJournal, type Journal } from './journal.ts'
 import { openCloudGeneration, RESYNC_UNTIL, type CloudGeneration } from './cloud-generation.ts'
@@ -26,6 +27,7 @@ export interface Ledger {
   readonly journal: Journal
   readonly claims: Claims
   readonly homeGrants: HomeGrants
+  readonly homeAsks: HomeAsks
   readonly marks: Marks
   readonly cloudGeneration: CloudGeneration
   readonly commits: Commits
@@ -53,6 +55,9 @@ export interface LedgerOptions {
   open?: OpenLedgerFile | undefined
 }
 
+const FOR_STAFF: Claimed = { ok: false, reason: 'manual_assistance_required' }
+const USED: Claimed = { ok: false, reason: 'already_redeemed' }
+
 /** Whose the ledger is, once it has gone over to another identity. */
 export const LEDGER_ID = 'ledger_id'
 
@@ -73,12 +78,14 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
   const openedAt = journal.head
   const claims = openClaims(db)
   const homeGrants = openHomeGrants(db, claims)
+  const homeAsks = openHomeAsks(db, claims)
   let told = journal.head.seq
 
   function noteOutcome(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void {
     if (!claims.settle(redemptionId, outcome)) return
     const seq = journal.append({ atMs, ...outcomeOf(redemptionId, outcome), ...(event && { event }) })
     if (outcome === 'unknown') claims.unknown.note(redemptionId, seq)
+    homeAsks.settled(redemptionId, outcome)
   }
 
   const work = commits(db, {
@@ -111,14 +118,18 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
     journal,
     claims,
     homeGrants,
+    homeAsks,
     marks,
     cloudGeneration: openCloudGeneration(marks, journal),
     commits: work,
     claim: (request, event) =>
       work.durably(() => {
-        if (request.endsAsk) homeGrants.asked(request.redemptionId)
+        if (request.holds?.() === false) return FOR_STAFF
+        // Another request has gone on with what the home gave under this id.
+        if (request.homeAsk === request.redemptionId && !homeAsks.isOpen(request.homeAsk)) return USED
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
+        if (request.homeAsk !== undefined) homeAsks.claimed(request.homeAsk, request.redemptionId)
         const told = event(claimed)
         const seq = journal.append({ atMs: request.nowMs, ...evidenceOf(request, claimed.ordinals), ...(told && { event: told }) })
         if (request.isolated) claims.countedIn(seq)

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { Json } from '../support/cloud.ts'
 import { LANES, openStore, type LaneName, type TestStore } from '../support/store.ts'
 
@@ -361,6 +362,20 @@ describe('the agent', () => {
       const given = await store.drive(store.shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId: device('station'), operatorId }))
       expect(await store.authorize({ deviceId: device('station'), protectionAction: 'deactivate_label', token: given.authorizationToken })).toMatchObject({ authorized: true, outcome: 'confirmed' })
     })
+  })
+
+  it('gives up a token at once that the cloud gave without knowing what the ledger knows, and hears from it anew', async () => {
+    store = await openStore()
+    const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
+    const opened = openReceipt(receipt, { keys: store.agent.trust.keys })
+    const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
+    store.agent.ledger.commits.now(() => store.agent.ledger.homeGrants.grant({ agentId: 'agt_x', redemptionId: 'rdm_x', cti, rightClass: 'release', candidates: [0], all: false, exp: 4_000_000_000, nowMs: store.agent.clock.now().nowMs }))
+    expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
+    await synced()
+    const tokens = await store.shop.cloud.db.database.reads.selectFrom('protection_authorization').select('voided_ms').execute()
+    expect(tokens.map(({ voided_ms }) => voided_ms !== null)).toEqual([true, true])
+    store.agent.ledger.commits.now(() => store.agent.ledger.homeGrants.hear({ agentId: 'agt_x', redemptionId: 'rdm_x', outcome: 'failed', exp: 4_000_000_000 }))
+    expect(await release(receipt)).toMatchObject({ authorized: true, outcome: 'confirmed' })
   })
 
   it('works for 72 hours without cloud, and then everything arrives by itself, exactly once', async () => {
