@@ -23,6 +23,7 @@ export function keepTidy({ ledger, clock, timers, log, onLook }: { ledger: Ledge
       const prune = () => {
         ledger.claims.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.homeGrants.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
+        ledger.homeAsks.prune(Math.floor(now / 1_000) - KEEP_AFTER_END)
         ledger.journal.prune(now - KEEP_ACKED_MS)
       }
       if (trust !== 'none') onLook(now)

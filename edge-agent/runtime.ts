@@ -41,6 +41,7 @@ import type { Surroundings } from './setup/surroundings.ts'
 import { openAgentKey } from './trust/agent-key.ts'
 import { openAgentClock, type AgentClock } from './trust/clock.ts'
 import type { Identity } from './trust/identity.ts'
+import { ledgerDoubt } from './trust/ledger-doubt.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
 import { noteRevoked } from './trust/ledger-doubt.ts'
 import { watchKeys } from './trust/watch-keys.ts'
@@ -195,7 +196,7 @@ export function startAgent(parts: AgentParts): Agent {
     changed()
   }
 
-  const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs })
+  const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs, isClockSure: () => clock.now().trust !== 'none', isLedgerSure: () => link.isOnline && ledgerDoubt(ledger, nowMs()) === undefined })
   const outcomes = keepOutcomes({ ledger, timers: platform.timers, log })
   const deciding = { platform, agentId: identity.agentId, storeId: identity.storeId, ledger, clock, trust, link, items, home, giveUp, outcomes, log, canRelease: wiring.canRelease, execute }
   const authorize = authorizer(deciding)
@@ -273,6 +274,7 @@ export function startAgent(parts: AgentParts): Agent {
   const onLook = watchKeys({ platform, ledger, storeId: identity.storeId, trust, log })
   const stopTidying = keepTidy({ ledger, clock, timers: platform.timers, log, onLook })
   link.start()
+  home.start()
 
   return {
     identity,
@@ -306,6 +308,7 @@ export function startAgent(parts: AgentParts): Agent {
       await gates.stop()
       await link.stop()
       await lanes.settled()
+      await home.stop()
       await outcomes.stop()
       items.close()
       ledger.close()

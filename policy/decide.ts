@@ -42,6 +42,8 @@ export interface DecisionFacts {
   right: 'free' | 'used' | 'leased_elsewhere'
   /** An operator stands behind the request. */
   operator: boolean
+  /** A genuine token is shown: the cloud has asked for staff where the policy wants them, and what is left is whether its word still holds. */
+  grantedByCloud?: true
   /** Why a limit of the policy is used up, when one is. */
   limit?: string | undefined
 }
@@ -159,9 +161,10 @@ function workflowNotAllowed(facts: DecisionFacts, policy: ProtectionPolicy): str
 
 /** Why staff are needed, or null. */
 function staffNeeded(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
-  const { action, item, device, stage, clockTrusted } = facts
+  const { action, item, device, stage, clockTrusted, grantedByCloud } = facts
   if (action === 'verify_item_status') return null
   if (stage === 'expired' || !clockTrusted) return 'without word from the cloud an operator must be present'
+  if (grantedByCloud) return null
   if (action === 'unlock_fixture' && device?.workflowType !== 'self_service') return 'a fixture is unlocked by staff'
   if (item?.staffReason !== undefined) return item.staffReason
   const threshold = overrideThresholdCent(policy)

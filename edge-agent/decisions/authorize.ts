@@ -9,18 +9,18 @@ import type { Replica } from '../items/replica.ts'
 import { OVERRIDE_ID, type Claimed } from '../ledger/claims.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
-import type { Home, HomeWish } from '../link/home.ts'
+import type { Home } from '../link/home.ts'
 import type { Log } from '../log.ts'
 import type { AgentClock } from '../trust/clock.ts'
 import { ledgerDoubt } from '../trust/ledger-doubt.ts'
 import type { Trust } from '../trust/trust.ts'
 import { decideByItem } from './by-item.ts'
-import { decideByReceipt, type HomeView } from './by-receipt.ts'
 import { decideByToken, isForCloud, openFor } from './by-token.ts'
 import type { GiveUp } from './give-up.ts'
 import { decideOnline } from './online.ts'
 import type { Outcomes } from './outcomes.ts'
 import type { Ask, AuthorizeAnswer, AuthorizeRequest, Grant, Verdict } from './request.ts'
+import { withHome } from './with-home.ts'
 
 /**
  *   request ─ device ─ token? receipt? item? ─▶ verdict ─▶ claim (durable) ─▶ actuator ─▶ outcome (durable) ─▶ answer
@@ -37,9 +37,9 @@ export interface AuthorizeParts {
   link: CloudLink
   items: Pick<Replica, 'find' | 'confirmedMs'>
   /** The other agent where receipts are redeemed, if so. */
-  home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'ask' | 'giveBack'>
+  home: Pick<Home, 'isElsewhere' | 'lastAnswerMs' | 'ask' | 'settled'>
   /** What was fetched and not used is given up. */
-  giveUp: Pick<GiveUp, 'unlessUsed'>
+  giveUp: Pick<GiveUp, 'unlessUsed' | 'ifUnused'>
   outcomes: Pick<Outcomes, 'settle'>
   log: Log
   /** Whether a release does anything at this device, by an output or to the tag that it names. */
@@ -65,6 +65,7 @@ export type Authorize = (request: AuthorizeRequest) => Promise<AuthorizeAnswer>
 export function authorizer(parts: AuthorizeParts): Authorize {
   const { platform, ledger, clock, trust, link, storeId } = parts
   const denials = new Map<string, { minute: number; count: number }>()
+  const receipts = withHome(parts)
 
   const doubt = () => ledgerDoubt(ledger, clock.now().nowMs)
 
@@ -83,33 +84,8 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       return { verdict: online, offline: false }
     }
     if (doubt() || shown) return { verdict: FOR_STAFF, offline: true }
-    if (request.receipt !== undefined) return { verdict: await decideWithHome(ask, request.receipt), offline: true }
+    if (request.receipt !== undefined) return { verdict: await receipts.decide(ask, request.receipt), offline: true }
     return { verdict: decideByItem({ ...tokenParts, platform }, parts.items, ask), offline: true }
-  }
-
-  function homeView(): HomeView {
-    const isHome = trust.policy?.policy.home === parts.agentId
-    const heardMs = Math.max(trust.lastContactMs, parts.home.lastAnswerMs)
-    return { isHome, isOwn: isHome, isolatedSeconds: Math.max(0, (clock.now().nowMs - heardMs) / 1_000) }
-  }
-
-  /** The home gives the rights, or nobody does: only when it cannot be asked the isolated rules hold. */
-  async function decideWithHome(ask: Ask, receipt: string): Promise<Verdict> {
-    const tokenParts = { trust, clock, ledger }
-    // While the home was asked the cloud may have said that this ledger does not know all.
-    const alone = () => (doubt() ? FOR_STAFF : decideByReceipt(tokenParts, homeView(), ask, receipt))
-    if (!parts.home.isElsewhere) return alone()
-    // As the home would see it; what the home itself says of the rights comes on top.
-    const verdict = decideByReceipt(tokenParts, { isHome: true, isolatedSeconds: 0 }, ask, receipt)
-    if (!verdict.granted || verdict.grant === null) return verdict
-    const answer = await parts.home.ask(wishOf(ask, verdict.grant))
-    if (answer === 'unreachable') return alone()
-    if (answer.reason) return { granted: false, reason: answer.reason }
-    return { granted: true, grant: { ...verdict.grant, candidates: answer.ordinals, all: true, homeRedemption: answer.redemptionId, remaining: answer.remaining } }
-  }
-
-  function wishOf({ request, device }: Ask, { nonce, candidates, all, exp }: Grant): HomeWish {
-    return { cti: nonce, rightClass: rightClass(request.action) ?? 'release', candidates, all, exp, deviceId: device.deviceId }
   }
 
   function baseEvent(request: AuthorizeRequest, device: DeviceFacts | undefined, offline: boolean) {
@@ -178,10 +154,13 @@ export function authorizer(parts: AuthorizeParts): Authorize {
         exp: grant.exp,
         deviceId: request.deviceId,
         receipt: grant.receipt,
+        issuedS: grant.issuedS,
+        heardSeq: grant.heardSeq,
         isolated: grant.isolated,
         approval: grant.approval,
         operatorId: request.operatorId,
-        endsAsk: grant.homeRedemption !== undefined,
+        homeAsk: grant.homeAsk,
+        holds: () => receipts.stillHolds(grant),
         nowMs: clock.now().nowMs,
       },
       () => {
@@ -194,7 +173,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     if (!claimed.ok) return { refused: claimed.reason }
     const done = openAlready(ask) ?? (await actuate(redemptionId, ask))
     await settle(ask, grant, redemptionId, done, offline)
-    if (grant.homeRedemption !== undefined) await parts.home.giveBack(wishOf(ask, grant), redemptionId, done.outcome)
+    if (grant.homeAsk !== undefined) await tellHome(grant, done.outcome)
     return {
       authorized: true,
       action: request.action,
@@ -214,6 +193,12 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     const isExit = device.deviceType === 'exit_gate' && request.action === 'authorize_exit'
     const isOpen = isExit && !parts.canRelease(device.deviceId, tagOf(request.identifiers, device) !== undefined)
     return isOpen ? NOTHING_TO_OPEN : undefined
+  }
+
+  /** Whoever could not use what the home gave may try at another device at once; nobody waits for a home that was out of reach a moment ago. */
+  async function tellHome({ homeRedemption }: Grant, outcome: Outcome): Promise<void> {
+    const told = parts.home.settled()
+    if (homeRedemption !== undefined && outcome === 'failed') await told
   }
 
   async function actuate(redemptionId: string, { request, device }: Ask): Promise<CommandResult> {
@@ -247,7 +232,10 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     if (!verdict.granted) return deny(request, device, verdict, offline)
     if (verdict.grant) {
       const redeemed = await redeem(ask, verdict.grant, offline)
-      return 'refused' in redeemed ? { ...redeemed, offline } : redeemed
+      if (!('refused' in redeemed)) return redeemed
+      // The ledger knows of a use that the cloud has not heard of: the unit must not wait for the end of a token that nobody will use.
+      if (verdict.grant.heardSeq !== undefined) await parts.giveUp.ifUnused(verdict.grant.nonce)
+      return { ...redeemed, offline }
     }
     return {
       authorized: true,
@@ -272,7 +260,8 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     const ask: Ask = { request, device }
     const first = await decideAndRedeem(ask)
     // The cloud gives the same device the same token until it has heard what became of it: of two units of a line
-    // that are released within a moment, the second is asked for once more when the first has been told.
+    // that are released within a moment, the second is asked for once more when the first has been told. So is one for
+    // which the cloud gave a token without knowing what the ledger knows.
     const isNews = 'refused' in first && first.refused === 'already_redeemed' && request.token === undefined && !first.offline
     if (isNews) await link.told(TOLD_WITHIN_MS)
     const last = isNews ? await decideAndRedeem(ask) : first

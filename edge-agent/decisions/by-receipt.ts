@@ -62,6 +62,7 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
     all: rights === 'exit' && !namesItem(request.identifiers),
     count: opened.claims.units,
     exp: opened.claims.exp,
+    home: { agentId: policy.home, epoch: policy.homeEpoch },
     ...(!home.isHome && isCounted && { isolated: { limit: limitAt(policy.offline.hardCount, stage) } }),
     ...(isCounted && restsOnOperator(facts, policy) && request.operatorId !== undefined && { approval: { operatorId: request.operatorId, limit: policy.operatorOverridesPerHour } }),
   }

@@ -31,18 +31,19 @@ export function decideByToken({ trust, clock, ledger }: TokenParts, ask: Ask, op
     token: failed,
     clockTrusted: clockTrust !== 'none',
     stage: trust.stage(),
-    // The cloud has decided about item and policy; here it is about whether its word still holds.
-    item: { status: 'paid', paidBy: 'purchase', brand: '', priceCent: 0 },
+    // The cloud has decided about item and policy.
+    item: { status: 'paid', paidBy: 'purchase' },
     identifiedBy: [],
     right: 'free',
     operator: request.operatorId !== undefined,
+    grantedByCloud: true,
   }
   const decision = decide(facts, allowingAll(ask))
   if (!decision.allowed) return { granted: false, reason: decision.reason }
   if (!opened.ok) return { granted: false, reason: 'token_invalid' }
-  const { jti, cnt, exp, eid } = opened.authorization
+  const { jti, cnt, iat, exp, eid } = opened.authorization
   const candidates = Array.from({ length: cnt }, (_, i) => i)
-  return { granted: true, grant: { source: 'token', nonce: jti, candidates, all: false, count: cnt, exp, eventId: eid } }
+  return { granted: true, grant: { source: 'token', nonce: jti, candidates, all: false, count: cnt, exp, issuedS: iat, eventId: eid } }
 }
 
 /** Whether this is a genuine token for what is asked, that only the cloud may honour: it was given while this ledger was doubted. */

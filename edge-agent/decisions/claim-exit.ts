@@ -33,8 +33,8 @@ export function exitClaimer(parts: Pick<AuthorizeParts, 'platform' | 'agentId' |
     if (!verdict) return 'later'
     if (!verdict.granted) return PASSING.has(verdict.reason) ? 'later' : 'refused'
     if (!verdict.grant) return 'refused'
-    const { source, nonce, candidates, all, exp, receipt } = verdict.grant
-    const claimed = await ledger.useUp({ redemptionId: newId('rdm', platform), source, nonce, rightClass: 'exit', candidates, all, exp, deviceId, receipt, nowMs: clock.now().nowMs })
+    const { source, nonce, candidates, all, exp, receipt, issuedS, heardSeq } = verdict.grant
+    const claimed = await ledger.useUp({ redemptionId: newId('rdm', platform), source, nonce, rightClass: 'exit', candidates, all, exp, deviceId, receipt, issuedS, heardSeq, nowMs: clock.now().nowMs })
     return claimed.ok ? 'claimed' : 'refused'
   }
 }

@@ -9,6 +9,8 @@ import type { Log } from '../log.ts'
 export interface GiveUp {
   /** Gives it up now. Said again, nothing more happens. */
   now(nonce: string): void
+  /** The same, unless a step of it was used; resolves when that is written down, or cannot be. */
+  ifUnused(nonce: string): Promise<void>
   /** It was fetched for a scan: it is given up unless it is used soon. */
   unlessUsed(nonce: string): void
   stop(): void
@@ -28,8 +30,8 @@ export function givingUp({ ledger, timers, nowMs, log }: { ledger: Pick<Ledger, 
   const done = new Set<string>()
   const watched = new Map<string, Cancel>()
 
-  function voidIt(nonce: string, onlyUnused: boolean): void {
-    ledger.commits
+  function voidIt(nonce: string, onlyUnused: boolean): Promise<void> {
+    return ledger.commits
       .durably(() => {
         const used = ledger.claims.claimedSteps(nonce)
         if (done.has(nonce) || (onlyUnused && used > 0)) return false
@@ -47,12 +49,13 @@ export function givingUp({ ledger, timers, nowMs, log }: { ledger: Pick<Ledger, 
   }
 
   return {
-    now: (nonce) => voidIt(nonce, false),
+    now: (nonce) => void voidIt(nonce, false),
+    ifUnused: (nonce) => voidIt(nonce, true),
     unlessUsed(nonce) {
       if (watched.has(nonce) || watched.size >= WATCHED) return
       const cancel = timers.after(UNUSED_MS, () => {
         watched.delete(nonce)
-        voidIt(nonce, true)
+        void voidIt(nonce, true)
       })
       watched.set(nonce, cancel)
     },

@@ -11,11 +11,12 @@ export async function decideOnline(parts: TokenParts, link: CloudLink, ask: Ask)
   const forged = isForged(parts, ask)
   if (forged) return { granted: false, reason: forged }
   const { operation, body } = question(ask)
+  const heardSeq = parts.ledger.journal.acked
   const answer = await link.ask(operation, body)
   if (answer.kind === 'unreachable') return undefined
   // That a login has ended says nothing of what was asked: nobody is sent away for it.
   if (answer.kind === 'refused') return answer.status >= 500 || answer.status === 429 || answer.status === 401 ? undefined : { granted: false, reason: ask.request.receipt === undefined && ask.request.token === undefined ? 'item_unknown' : 'token_invalid' }
-  return believe(parts, ask, answer.body)
+  return believe(parts, ask, answer.body, heardSeq)
 }
 
 /** What is plainly not genuine need not bother the cloud; a key that is not known here may be a new one. */
@@ -46,7 +47,7 @@ function question(ask: Ask): { operation: string; body: Record<string, unknown> 
   return { operation: 'verifyProtectedItem', body: { ...common, protectionAction: request.action, ...request.identifiers } }
 }
 
-function believe(parts: TokenParts, ask: Ask, body: Record<string, unknown>): Verdict {
+function believe(parts: TokenParts, ask: Ask, body: Record<string, unknown>, heardSeq: number): Verdict {
   const token = body['authorizationToken']
   const eventId = typeof body['eventId'] === 'string' ? body['eventId'] : null
   const itemStatus = typeof body['itemStatus'] === 'string' ? { itemStatus: body['itemStatus'] as ItemStatus } : {}
@@ -59,7 +60,7 @@ function believe(parts: TokenParts, ask: Ask, body: Record<string, unknown>): Ve
   const verdict = decideByToken(parts, ask, openFor(parts, ask, token), true)
   if (!verdict.granted || verdict.grant === null) return verdict
   const all = rightClass(ask.request.action) === 'exit' && !namesItem(ask)
-  return { granted: true, grant: { ...verdict.grant, all, ...receiptOf(body), ...itemStatus } }
+  return { granted: true, grant: { ...verdict.grant, all, heardSeq, ...receiptOf(body), ...itemStatus } }
 }
 
 function isReason(value: unknown): value is DenyReason {

@@ -52,8 +52,16 @@ export interface Grant {
   /** Seconds since 1970. */
   exp: number
   receipt?: { cti: string; ordinals: readonly number[] }
+  /** Of a token: when the cloud gave it, s by its clock. */
+  issuedS?: number
+  /** Of one that was fetched for this: up to which row the cloud had the ledger when it was asked. */
+  heardSeq?: number
   isolated?: { limit: number }
-  /** The home has given these rights under this id. */
+  /** Of a receipt: whom this agent took for the home when it decided. */
+  home?: { agentId: string; epoch: number }
+  /** Under which id the home was asked. */
+  homeAsk?: string
+  /** It has given these rights under this id, the same. */
   homeRedemption?: string
   /** How many the home has left, where it was asked. */
   remaining?: number

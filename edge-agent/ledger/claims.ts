@@ -1,5 +1,6 @@
 import type { Database as Connection } from 'better-sqlite3'
 import type { DenyReason, Outcome, RightClass } from '../../policy/vocabulary.ts'
+import { openUnknownUses, type Answering, type UnknownUses } from './unknown-uses.ts'
 
 /**
  *   claimed ──▶ commanded ──▶ confirmed | failed | unknown
@@ -22,13 +23,19 @@ export interface ClaimRequest {
   deviceId: string
   /** For a token: which rights of a receipt its steps use up. */
   receipt?: { cti: string; ordinals: readonly number[] } | undefined
+  /** For a token: when the cloud gave it, s by its clock. */
+  issuedS?: number | undefined
+  /** For one that was fetched for this: up to which row the cloud had this ledger when it was asked. */
+  heardSeq?: number | undefined
   /** Claims without word from the home are counted; `limit` is what the policy allows. */
   isolated?: { limit: number } | undefined
   /** The grant rests on this operator's word; `limit` per hour. */
   approval?: { operatorId: string; limit: number } | undefined
   operatorId?: string | undefined
-  /** The home gave the right under this redemption id: the question is done with. */
-  endsAsk?: boolean
+  /** What was asked of the home for this. When it has given the rights, that is the redemption id. */
+  homeAsk?: string | undefined
+  /** Whether what it was decided by is still so; asked as it is used up. */
+  holds?: (() => boolean) | undefined
   nowMs: number
 }
 
@@ -37,6 +44,9 @@ export const OVERRIDE_ID = 'ovr'
 
 export type Claimed = { ok: true; ordinals: number[]; remaining: number } | { ok: false; reason: DenyReason }
 
+/** In the place of a redemption id: what the cloud told of others. */
+const BY_OTHERS = ''
+
 /** After so many failed tries the next one is for staff. */
 const TRIES = 2
 const HOUR_MS = 3_600_000
@@ -44,6 +54,7 @@ const HOUR_MS = 3_600_000
 const RECEIPT_LIFE = 24 * 3_600
 
 interface ClaimRow {
+  redemption_id: string
   attempt: number
   state: string
 }
@@ -55,14 +66,17 @@ export interface OpenClaim {
 }
 
 export interface Claims {
+  readonly unknown: UnknownUses
   claim(request: ClaimRequest): Claimed
   markCommanded(redemptionId: string): void
   /** Writes what became of a claim; false when it was settled already. */
   settle(redemptionId: string, outcome: Outcome): boolean
   /** Claims that a crash left without outcome. */
   open(): OpenClaim[]
-  /** Whether the right of a receipt is free here. */
-  isFree(cti: string, rightClass: RightClass, ordinal: number, nowMs: number, operator: boolean): boolean
+  /** Whether the right of a receipt is free here; `mayGoOn`: uses besides that hold nobody up. */
+  isFree(cti: string, rightClass: RightClass, ordinal: number, nowMs: number, operator: boolean, mayGoOn?: (redemptionId: string) => boolean): boolean
+  /** Whether it is free but for what the cloud told of others: nothing here has used it, or staff may go on. */
+  isFreeHere(cti: string, rightClass: RightClass, ordinal: number): boolean
   /** Steps of a token that were claimed. */
   claimedSteps(nonce: string): number
   /** Never to be honoured: false when it was claimed already. */
@@ -77,8 +91,8 @@ export interface Claims {
   readonly isolatedCount: number
   /** What ended at or before this is never honoured again, seconds since 1970. */
   readonly floor: number
-  /** The cloud has everything up to this row: isolated claims up to it no longer count. */
-  acknowledged(seq: number): void
+  /** The cloud has everything up to this row, as it said at this time (s): isolated claims up to it no longer count. */
+  acknowledged(seq: number, atS?: number): void
   /** Notes which journal row holds an isolated claim. */
   countedIn(seq: number): void
   /** Forgets what has ended before this time (seconds); nothing that ends at or before it is honoured again, whatever the clock says. */
@@ -88,15 +102,15 @@ export interface Claims {
 /** Claims in this ledger's tables. */
 export function openClaims(db: Connection): Claims {
   const latest = db.prepare<[string, string, number], ClaimRow>(
-    'SELECT attempt, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',
+    'SELECT redemption_id, attempt, state FROM claim WHERE nonce = ? AND right_class = ? AND ordinal = ? ORDER BY attempt DESC LIMIT 1',
   )
   const insert = db.prepare('INSERT INTO claim (nonce, right_class, ordinal, attempt, redemption_id, device_id, state, exp, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)')
   const setState = db.prepare("UPDATE claim SET state = ? WHERE redemption_id = ? AND state IN ('claimed', 'commanded')")
   const unsettled = db.prepare<[], OpenClaim>("SELECT DISTINCT redemption_id, nonce, device_id FROM claim WHERE state IN ('claimed', 'commanded')")
   const steps = db.prepare<[string], { n: number }>('SELECT COUNT(*) AS n FROM claim WHERE nonce = ?')
-  const usedRight = db.prepare<[string, string, number], { until_s: number; redemption_id: string | null }>('SELECT until_s, redemption_id FROM used_right WHERE cti = ? AND right_class = ? AND ordinal = ?')
+  const usesOf = db.prepare<[string, string, number], { until_s: number; redemption_id: string }>('SELECT until_s, redemption_id FROM used_right WHERE cti = ? AND right_class = ? AND ordinal = ?')
   const useRight = db.prepare(
-    'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal) DO UPDATE SET until_s = MAX(until_s, excluded.until_s), redemption_id = COALESCE(excluded.redemption_id, redemption_id)',
+    'INSERT INTO used_right (cti, right_class, ordinal, until_s, redemption_id) VALUES (?, ?, ?, ?, ?) ON CONFLICT (cti, right_class, ordinal, redemption_id) DO UPDATE SET until_s = MAX(until_s, excluded.until_s)',
   )
   const freeRights = db.prepare('DELETE FROM used_right WHERE redemption_id = ?')
   const bind = db.prepare('INSERT INTO token_right (nonce, step, cti, ordinal, until_s) VALUES (?, ?, ?, ?, ?) ON CONFLICT (nonce, step) DO NOTHING')
@@ -111,32 +125,37 @@ export function openClaims(db: Connection): Claims {
   const readMark = db.prepare<[string], { value: string }>('SELECT value FROM mark WHERE name = ?')
   const writeMark = db.prepare('INSERT INTO mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value')
 
+  const unknown = openUnknownUses(db)
+
   const mark = (name: string) => Number(readMark.get(name)?.value ?? 0)
 
   /** The attempt under which a right may be claimed now, or undefined. */
-  function freeAttempt(nonce: string, rightClass: RightClass, ordinal: number, operator: boolean, isReceipt: boolean): number | undefined {
+  function freeAttempt(nonce: string, rightClass: RightClass, ordinal: number, by: Answering, isReceipt: boolean): number | undefined {
     const row = latest.get(nonce, rightClass, ordinal)
     if (!row) return 0
     // A token's step is used up by any claim; a receipt's right is free again after a failure.
-    const again = isReceipt && (row.state === 'failed' ? operator || row.attempt + 1 < TRIES : row.state === 'unknown' && operator)
+    const again = isReceipt && (row.state === 'failed' ? by.operator || row.attempt + 1 < TRIES : row.state === 'unknown' && unknown.isAnsweredFor(row.redemption_id, by))
     return again ? row.attempt + 1 : undefined
   }
 
   function isUsedElsewhere(cti: string, rightClass: RightClass, ordinal: number, nowMs: number): boolean {
-    const row = usedRight.get(cti, rightClass, ordinal)
-    return row !== undefined && row.until_s * 1_000 > nowMs
+    return usesOf.all(cti, rightClass, ordinal).some((use) => use.redemption_id === BY_OTHERS && use.until_s * 1_000 > nowMs)
+  }
+
+  /** Whether nothing here has used a right of a receipt up: no token, no other agent by our leave, not the receipt. Each use by itself, so that one that is unknown hides no other. */
+  function isFreeHere(cti: string, rightClass: RightClass, ordinal: number, by: Answering, mayGoOn: (redemptionId: string) => boolean = () => false): boolean {
+    const isUsed = usesOf.all(cti, rightClass, ordinal).some(({ redemption_id: id }) => id !== BY_OTHERS && !unknown.isAnsweredFor(id, by) && !mayGoOn(id))
+    return !isUsed && freeAttempt(cti, rightClass, ordinal, by, true) !== undefined
   }
 
   /**
    * Whether a token's step would use up a right of a receipt that was used up here. What the cloud told of
    * others does not count: it knew that when it gave the token.
    */
-  function receiptAllows(request: ClaimRequest, step: number): boolean {
+  function receiptAllows(request: ClaimRequest, by: Answering, step: number): boolean {
     const ordinal = request.receipt?.ordinals[step]
     if (!request.receipt || ordinal === undefined) return true
-    const { cti } = request.receipt
-    if (usedRight.get(cti, request.rightClass, ordinal)?.redemption_id) return false
-    return freeAttempt(cti, request.rightClass, ordinal, request.operatorId !== undefined, true) !== undefined
+    return isFreeHere(request.receipt.cti, request.rightClass, ordinal, by)
   }
 
   function refusal(request: ClaimRequest): DenyReason | undefined {
@@ -152,15 +171,17 @@ export function openClaims(db: Connection): Claims {
   }
 
   return {
+    unknown,
     claim(request) {
       const why = refusal(request)
       if (why) return { ok: false, reason: why }
       const isReceipt = request.source === 'receipt'
-      const operator = request.operatorId !== undefined
+      const by = { operator: request.operatorId !== undefined, issuedS: request.issuedS, heardSeq: request.heardSeq }
       const free = request.candidates.flatMap((ordinal) => {
-        if (isReceipt && isUsedElsewhere(request.nonce, request.rightClass, ordinal, request.nowMs)) return []
-        const attempt = freeAttempt(request.nonce, request.rightClass, ordinal, operator, isReceipt)
-        return attempt === undefined || !receiptAllows(request, ordinal) ? [] : [{ ordinal, attempt }]
+        const { nonce, rightClass, nowMs } = request
+        if (isReceipt && (isUsedElsewhere(nonce, rightClass, ordinal, nowMs) || !isFreeHere(nonce, rightClass, ordinal, by))) return []
+        const attempt = freeAttempt(nonce, rightClass, ordinal, by, isReceipt)
+        return attempt === undefined || !receiptAllows(request, by, ordinal) ? [] : [{ ordinal, attempt }]
       })
       const taken = request.all ? free : free.slice(0, 1)
       if (taken.length === 0) return { ok: false, reason: 'already_redeemed' }
@@ -183,13 +204,14 @@ export function openClaims(db: Connection): Claims {
       return settled
     },
     open: () => unsettled.all(),
-    isFree: (cti, rightClass, ordinal, nowMs, operator) =>
-      !isUsedElsewhere(cti, rightClass, ordinal, nowMs) && freeAttempt(cti, rightClass, ordinal, operator, true) !== undefined,
+    isFree: (cti, rightClass, ordinal, nowMs, operator, mayGoOn) =>
+      !isUsedElsewhere(cti, rightClass, ordinal, nowMs) && isFreeHere(cti, rightClass, ordinal, { operator }, mayGoOn),
+    isFreeHere: (cti, rightClass, ordinal) => isFreeHere(cti, rightClass, ordinal, { operator: true }),
     claimedSteps: (nonce) => steps.get(nonce)?.n ?? 0,
     deny: (subject, until) => void addDenied.run(subject, until),
     isDenied: (subject) => denied.get(subject) !== undefined,
     useElsewhere(cti, rightClass, ordinals, until) {
-      for (const ordinal of ordinals) useRight.run(cti, rightClass, ordinal, until, null)
+      for (const ordinal of ordinals) useRight.run(cti, rightClass, ordinal, until, BY_OTHERS)
     },
     standsFor(nonce, { cti, rightClass, ordinals, until }) {
       for (const [step, ordinal] of ordinals.entries()) {
@@ -211,7 +233,8 @@ export function openClaims(db: Connection): Claims {
       return mark('floor')
     },
     countedIn: (seq) => void writeMark.run('isolated_seq', String(seq)),
-    acknowledged(seq) {
+    acknowledged(seq, atS) {
+      if (atS !== undefined) unknown.told(seq, atS)
       if (mark('isolated_count') > 0 && seq >= mark('isolated_seq')) writeMark.run('isolated_count', '0')
     },
     prune(before) {

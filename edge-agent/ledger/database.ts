@@ -12,7 +12,7 @@ const SCHEMA = `
     device_id TEXT NOT NULL, state TEXT NOT NULL, exp INTEGER NOT NULL, at_ms INTEGER NOT NULL,
     PRIMARY KEY (nonce, right_class, ordinal, attempt)) WITHOUT ROWID, STRICT;
   CREATE INDEX claim_by_redemption ON claim (redemption_id);
-  -- Rights of receipts that were used up elsewhere (redemption_id is null), or here through a token.
+  -- Rights of receipts that were used up elsewhere, or here through a token.
   CREATE TABLE used_right (
     cti TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, redemption_id TEXT,
     PRIMARY KEY (cti, right_class, ordinal)) WITHOUT ROWID, STRICT;
@@ -32,9 +32,32 @@ const SCHEMA_2 = `
   CREATE TABLE IF NOT EXISTS home_ask (subject TEXT PRIMARY KEY, redemption_id TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
 `
 
-/** Which rights of a receipt the steps of a token stand for that somebody else than this agent was given. */
+/**
+ * Uses of one right stand side by side, so that none hides another: each that was used here through a token or given away as the home,
+ * and what the cloud told of others (redemption_id is ''). Of uses of which nobody knows what became: the row that tells so, and when the
+ * cloud said that it has it. What was asked of the home stays until that has heard what became of it. And which rights of a receipt the
+ * steps of a token stand for that somebody else than this agent was given.
+ */
 const SCHEMA_3 = `
   CREATE TABLE IF NOT EXISTS token_right (nonce TEXT NOT NULL, step INTEGER NOT NULL, cti TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, PRIMARY KEY (nonce, step)) WITHOUT ROWID, STRICT;
+  CREATE TABLE IF NOT EXISTS unknown_use (redemption_id TEXT PRIMARY KEY, seq INTEGER, told_s INTEGER) WITHOUT ROWID, STRICT;
+  INSERT OR IGNORE INTO unknown_use SELECT DISTINCT redemption_id, (SELECT COALESCE(MAX(seq), 0) FROM journal), NULL FROM claim WHERE state = 'unknown';
+  CREATE TABLE used_right_3 (
+    cti TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, redemption_id TEXT NOT NULL,
+    PRIMARY KEY (cti, right_class, ordinal, redemption_id)) WITHOUT ROWID, STRICT;
+  INSERT INTO used_right_3 SELECT cti, right_class, ordinal, until_s, COALESCE(redemption_id, '') FROM used_right;
+  -- What the cloud told of others stood in the same row: where staff may go on, it may have.
+  INSERT OR IGNORE INTO used_right_3 SELECT cti, right_class, ordinal, until_s, '' FROM used_right
+    WHERE redemption_id IN (SELECT redemption_id FROM claim WHERE state IN ('claimed', 'commanded', 'unknown'));
+  DROP TABLE used_right;
+  ALTER TABLE used_right_3 RENAME TO used_right;
+  DROP TABLE IF EXISTS home_ask;
+  CREATE TABLE home_ask (
+    redemption_id TEXT PRIMARY KEY, subject TEXT NOT NULL, home TEXT NOT NULL, cti TEXT NOT NULL, right_class TEXT NOT NULL,
+    candidates TEXT NOT NULL, exp INTEGER NOT NULL, state TEXT NOT NULL, claim_id TEXT) WITHOUT ROWID, STRICT;
+  -- A number of a former generation: no row of this one ever had it.
+  UPDATE mark SET value = (SELECT CAST(COALESCE(MAX(seq), 0) AS TEXT) FROM journal)
+    WHERE name = 'isolated_seq' AND CAST(value AS INTEGER) > (SELECT COALESCE(MAX(seq), 0) FROM journal);
 `
 
 /** Opens the ledger. Durable commits are not a wish: the pragmas are set on every open and read back. */
@@ -53,7 +76,7 @@ export function openLedgerFile(file: string): Connection {
   if (version < SCHEMA_VERSION) {
     db.transaction(() => {
       if (version < 1) db.exec(SCHEMA)
-      db.exec(SCHEMA_2)
+      if (version < 2) db.exec(SCHEMA_2)
       db.exec(SCHEMA_3)
       db.pragma(`user_version = ${SCHEMA_VERSION}`)
     }).immediate()

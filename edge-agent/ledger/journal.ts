@@ -1,6 +1,7 @@
 import type { Database as Connection } from 'better-sqlite3'
 import { genesisHash, rowHash, type JournalBody, type JournalRow } from '../../policy/journal.ts'
 import { fittingEvent } from './fitting-event.ts'
+import { rowNumbers } from './row-numbers.ts'
 
 /** The numbered, chained rows of a ledger; every one is told to the cloud until it says that it has it. */
 export interface Journal {
@@ -35,6 +36,7 @@ interface Row {
 /** The hash-chained journal of this ledger. */
 export function openJournal(db: Connection, ledgerId: string, generation: number): Journal {
   let genesis = genesisHash(ledgerId, generation)
+  const numbers = rowNumbers(db)
   const insert = db.prepare('INSERT INTO journal (seq, hash, body, at_ms) VALUES (?, ?, ?, ?)')
   const last = db.prepare<[], Row>('SELECT seq, hash, body FROM journal ORDER BY seq DESC LIMIT 1')
   const one = db.prepare<[number], Row>('SELECT seq, hash, body FROM journal WHERE seq = ?')
@@ -112,7 +114,7 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
       return head.seq - acked
     },
     restart(next) {
-      const rows = after.all(acked, -1)
+      const [rows, before] = [after.all(acked, -1), acked]
       db.prepare('DELETE FROM journal').run()
       genesis = genesisHash(ledgerId, next)
       head = { seq: 0, hash: genesis }
@@ -120,12 +122,14 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
       writeMark.run('acked', '0')
       writeMark.run('generation', String(next))
       for (const { body } of rows) append(JSON.parse(body) as JournalBody, body)
+      numbers.renumbered(before, head.seq)
     },
     tellAgain() {
       const oldest = afterHole.get()?.seq ?? 1
       // Only the first of all chains on to nothing: the oldest of others is what the next chains on to.
       acked = Math.min(acked, oldest === 1 ? 0 : oldest)
       writeMark.run('acked', String(acked))
+      numbers.toldAgain(acked)
       return acked + 1
     },
     prune(beforeMs) {

@@ -5,6 +5,7 @@ import type { Outcome } from '../../policy/vocabulary.ts'
 import { openClaims, OVERRIDE_ID, type Claimed, type ClaimRequest, type Claims } from './claims.ts'
 import { commits, type Commits, type LedgerFailure } from './commit.ts'
 import { openLedgerFile } from './database.ts'
+import { openHomeAsks, type HomeAsks } from './home-asks.ts'
 import { openHomeGrants, type HomeGrants } from './home-grants.ts'
 import { openJournal, type Journal } from './journal.ts'
 import { openCloudGeneration, RESYNC_UNTIL, type CloudGeneration } from './cloud-generation.ts'
@@ -26,6 +27,7 @@ export interface Ledger {
   readonly journal: Journal
   readonly claims: Claims
   readonly homeGrants: HomeGrants
+  readonly homeAsks: HomeAsks
   readonly marks: Marks
   readonly cloudGeneration: CloudGeneration
   readonly commits: Commits
@@ -35,6 +37,8 @@ export interface Ledger {
   useUp(request: ClaimRequest): Promise<Claimed>
   /** Writes down what became of a claim, with its event. */
   settle(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): Promise<void>
+  /** The same inside a transaction. */
+  noteOutcome(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void
   /** Writes down something that used nothing up. */
   record(body: JournalBody): Promise<void>
   close(): void
@@ -50,6 +54,9 @@ export interface LedgerOptions {
   /** How the file is opened; by default the real way. */
   open?: OpenLedgerFile | undefined
 }
+
+const FOR_STAFF: Claimed = { ok: false, reason: 'manual_assistance_required' }
+const USED: Claimed = { ok: false, reason: 'already_redeemed' }
 
 /** Whose the ledger is, once it has gone over to another identity. */
 export const LEDGER_ID = 'ledger_id'
@@ -71,7 +78,16 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
   const openedAt = journal.head
   const claims = openClaims(db)
   const homeGrants = openHomeGrants(db, claims)
+  const homeAsks = openHomeAsks(db, claims)
   let told = journal.head.seq
+
+  function noteOutcome(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void {
+    if (!claims.settle(redemptionId, outcome)) return
+    const seq = journal.append({ atMs, ...outcomeOf(redemptionId, outcome), ...(event && { event }) })
+    if (outcome === 'unknown') claims.unknown.note(redemptionId, seq)
+    homeAsks.settled(redemptionId, outcome)
+  }
+
   const work = commits(db, {
     onUndone() {
       journal.reload()
@@ -102,15 +118,19 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
     journal,
     claims,
     homeGrants,
+    homeAsks,
     marks,
     cloudGeneration: openCloudGeneration(marks, journal),
     commits: work,
     claim: (asked, event) =>
       work.durably(() => {
         const request = { ...asked, receipt: asked.receipt ?? claims.receiptOf(asked.nonce) }
-        if (request.endsAsk) homeGrants.asked(request.redemptionId)
+        if (request.holds?.() === false) return FOR_STAFF
+        // Another request has gone on with what the home gave under this id.
+        if (request.homeAsk === request.redemptionId && !homeAsks.isOpen(request.homeAsk)) return USED
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
+        if (request.homeAsk !== undefined) homeAsks.claimed(request.homeAsk, request.redemptionId)
         const told = event(claimed)
         const seq = journal.append({ atMs: request.nowMs, ...evidenceOf(request, claimed.ordinals), ...(told && { event: told }) })
         if (request.isolated) claims.countedIn(seq)
@@ -122,15 +142,11 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
         if (!claimed.ok) return claimed
         const { redemptionId, nowMs: atMs } = request
         journal.append({ atMs, ...evidenceOf(request, claimed.ordinals) })
-        claims.settle(redemptionId, 'confirmed')
-        journal.append({ atMs, ...outcomeOf(redemptionId, 'confirmed') })
+        noteOutcome(redemptionId, 'confirmed', atMs)
         return claimed
       }),
-    settle: (redemptionId, outcome, atMs, event) =>
-      work.durably(() => {
-        if (!claims.settle(redemptionId, outcome)) return
-        journal.append({ atMs, ...outcomeOf(redemptionId, outcome), ...(event && { event }) })
-      }),
+    settle: (redemptionId, outcome, atMs, event) => work.durably(() => noteOutcome(redemptionId, outcome, atMs, event)),
+    noteOutcome,
     record: (body) => work.durably(() => void journal.append(body)),
     close() {
       work.close()

@@ -11,22 +11,17 @@ export function recover(ledger: Ledger, storeId: string, nowMs: number, platform
   if (open.length === 0) return 0
   ledger.commits.now(() => {
     for (const claim of open) {
-      ledger.claims.settle(claim.redemption_id, 'unknown')
-      const told = outcomeOf(claim.redemption_id, 'unknown')
-      ledger.journal.append({
-        atMs: nowMs,
-        ...told,
-        event: {
-          type: 'protection.action.failed',
-          eventId: newId('evt', platform),
-          occurredAt: new Date(nowMs).toISOString(),
-          storeId,
-          deviceId: claim.device_id,
-          ...(told.evidence && { replayProtectedNonce: claim.nonce }),
-          outcome: 'unknown',
-          reason: 'power_loss',
-          detail: 'the agent stopped between the claim and its outcome',
-        },
+      const { evidence } = outcomeOf(claim.redemption_id, 'unknown')
+      ledger.noteOutcome(claim.redemption_id, 'unknown', nowMs, {
+        type: 'protection.action.failed',
+        eventId: newId('evt', platform),
+        occurredAt: new Date(nowMs).toISOString(),
+        storeId,
+        deviceId: claim.device_id,
+        ...(evidence && { replayProtectedNonce: claim.nonce }),
+        outcome: 'unknown',
+        reason: 'power_loss',
+        detail: 'the agent stopped between the claim and its outcome',
       })
     }
   })

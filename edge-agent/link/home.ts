@@ -3,17 +3,20 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyId, keyRing, type KeyRing, type Signer } from '../../policy/documents/keys.ts'
 import { openDocument, signDocument } from '../../policy/documents/signed-document.ts'
 import { newId } from '../../policy/ids.ts'
-import type { Platform } from '../../policy/platform.ts'
-import type { DenyReason, Outcome, RightClass } from '../../policy/vocabulary.ts'
+import type { Cancel, Platform } from '../../policy/platform.ts'
+import type { DenyReason, RightClass } from '../../policy/vocabulary.ts'
+import type { HomeWord } from '../ledger/home-asks.ts'
 import type { GrantAnswer } from '../ledger/home-grants.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { ledgerDoubt } from '../trust/ledger-doubt.ts'
 import type { Trust } from '../trust/trust.ts'
 import { askingLimit } from './asking-limit.ts'
+import { openHomeWords } from './home-words.ts'
 import { httpClient, type Fetch } from './http-client.ts'
 
 /**
  *   asker: commit redemption id ─ sign ──▶ home: same id? same answer : take the rights ─ sign ──▶ asker: claim ─ actuate ─ outcome
+ *          not used, or nobody knows ─ sign ──▶ home: free again, or for staff                        (told until the home has heard)
  *
  * Between the agents of a store. Both know each other's keys, and where the home is, from the signed policy.
  */
@@ -22,13 +25,19 @@ export interface Home {
   readonly isElsewhere: boolean
   /** When the home last answered, trusted ms; 0: never. */
   readonly lastAnswerMs: number
-  /** Asks the home for rights of a receipt; `unreachable` when it does not answer as it should. */
-  ask(wish: HomeWish): Promise<({ redemptionId: string } & GrantAnswer) | 'unreachable'>
-  /** Gives back what a failed actuator has not used. Never throws; what is not heard stays used. */
-  giveBack(wish: HomeWish, redemptionId: string, outcome: Outcome): Promise<void>
+  /** Asks the home for rights of a receipt. */
+  ask(wish: HomeWish): Promise<HomeSaid>
+  /** What became of a right that was asked for is written down: tells the home once what it must hear, and goes on until it has heard. Never throws. */
+  settled(): Promise<void>
   /** As the home: the signed answer to a question of another agent. */
   answer(question: string): Promise<HomeReply>
+  /** Begins to tell what was left from before. */
+  start(): void
+  stop(): Promise<void>
 }
+
+/** `unreachable`: it did not answer as it should; the question may have arrived, under the id that it was asked by. */
+export type HomeSaid = ({ redemptionId: string } & GrantAnswer) | { unreachable: true; redemptionId?: string }
 
 export type HomeReply =
   | { kind: 'answer'; answer: string }
@@ -54,6 +63,10 @@ export interface HomeParts {
   signer(): Signer
   fetch: Fetch
   nowMs(): number
+  /** What this clock says rests on something. */
+  isClockSure(): boolean
+  /** The cloud is in reach, and doubts nothing of this ledger. */
+  isLedgerSure(): boolean
 }
 
 const NOT_HOME: HomeReply = { kind: 'not_home' }
@@ -61,14 +74,33 @@ const NOT_HOME: HomeReply = { kind: 'not_home' }
 const ANSWER_WITHIN_MS = 1_000
 /** What one agent may ask: far more than people pass at its gates, and too little to hold up the lanes of the home. */
 const ASKING = { perSecond: 20, burst: 60 }
+/**
+ * The same for questions that are not of now. They may be played back by somebody who has listened, and must not use up what the agent may
+ * ask; or its clock is wrong and so is each question's time, for which nobody is sent away: enough for people all the same.
+ */
+const ASKING_LATE = { perSecond: 5, burst: 20 }
+/** Clocks in a store may differ by so much, s (contracts §4). */
+const CLOCKS_DIFFER_S = 60
+/** Questions whose answers are kept. */
+const KEPT_ANSWERS = 500
+/** What was asked is used within a moment, or not at all, ms. */
+const USED_WITHIN_MS = 5_000
+/** Timers at once; what is beyond them is looked at with what is told. */
+const WATCHED = 1_000
 /** A home that was asked too often did answer: nobody claims in its place. */
 const TOO_MANY = 'too many'
 
 /** The way to the home, and this agent's part when it is the home itself. */
-export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowMs }: HomeParts): Home {
-  const { commits, homeGrants } = ledger
+export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowMs, isClockSure, isLedgerSure }: HomeParts): Home {
+  const { commits, homeGrants, homeAsks } = ledger
   const asking = askingLimit(platform.clock, ASKING)
+  const askingLate = askingLimit(platform.clock, ASKING_LATE)
+  /** Answers by the very text of the question. */
+  const answers = new Map<string, Promise<HomeReply>>()
+  /** Asked, and nobody has gone on with it yet. */
+  const watched = new Map<string, Cancel>()
   let lastAnswerMs = 0
+  const words = openHomeWords({ platform, ledger, tell, isLedgerSure, isWatched: (redemptionId) => watched.has(redemptionId) })
 
   const agentOf = (id: string) => trust.policy?.agents?.find((agent) => agent.agentId === id)
   const ringOf = (id: string): KeyRing => keyRing((agentOf(id)?.keys ?? []).map((x) => ({ kid: keyId(x), alg: 'EdDSA', x, use: 'agent', iss: id, state: 'active' })))
@@ -77,19 +109,25 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     return { iat, exp: iat + HOME_MESSAGE_LIFE }
   }
 
-  function home(): { agentId: string; url: string; epoch: number } | undefined {
+  interface At {
+    agentId: string
+    url: string
+    epoch: number
+  }
+
+  function home(): At | undefined {
     const policy = trust.policy?.policy
     if (!policy || policy.home === 'cloud' || policy.home === agentId) return undefined
     const url = agentOf(policy.home)?.url
     return url ? { agentId: policy.home, url, epoch: policy.homeEpoch } : undefined
   }
 
-  async function send(wish: HomeWish, redemptionId: string, outcome?: Outcome): Promise<HomeAnswer | typeof TOO_MANY | undefined> {
-    const at = home()
-    if (!at) return undefined
-    const { deviceId: _, exp: receiptExp, ...asked } = wish
+  type Asked = Pick<HomeQuestion, 'redemptionId' | 'cti' | 'rightClass' | 'candidates' | 'all' | 'receiptExp' | 'outcome'>
+
+  async function send(at: At, asked: Asked): Promise<HomeAnswer | typeof TOO_MANY | undefined> {
+    const { redemptionId } = asked
     const jti = Buffer.from(platform.random.bytes(16)).toString('base64url')
-    const claims: HomeQuestion = { aud: at.agentId, ...times(), iss: agentId, jti, homeEpoch: at.epoch, redemptionId, ...asked, candidates: [...asked.candidates], receiptExp, ...(outcome && { outcome }) }
+    const claims: HomeQuestion = { aud: at.agentId, ...times(), iss: agentId, jti, homeEpoch: at.epoch, ...asked }
     const question = signDocument(DOCUMENT_KINDS.homeQuestion, claims, signer())
     const answer = await httpClient(`${at.url}/v1/home`, fetch, platform).post('redeem', { question }, { timeoutMs: ANSWER_WITHIN_MS })
     if (answer.kind === 'refused' && answer.status === 429) return TOO_MANY
@@ -99,8 +137,68 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     const checked = opened.ok ? HomeAnswer.safeParse(opened.claims) : undefined
     // Only the answer to the question that is outstanding counts: an old one may say what is no longer so.
     if (!checked?.success || checked.data.jti !== jti || checked.data.redemptionId !== redemptionId || checked.data.iss !== at.agentId) return undefined
-    lastAnswerMs = nowMs()
+    if (home()?.agentId === at.agentId) lastAnswerMs = nowMs()
     return checked.data
+  }
+
+  /** Tells whoever gave a right what became of it, also when receipts have another home by now. One that is no more may have been enrolled anew, as the home. */
+  async function tell({ redemptionId, home: to, cti, rightClass, exp: receiptExp, outcome }: HomeWord): Promise<'heard' | 'gone' | 'not heard'> {
+    const { agents, policy } = trust.policy ?? {}
+    if (!agents || !policy) return 'not heard'
+    const { agentId: of, url } = agentOf(to) ?? agentOf(policy.home) ?? { agentId, url: null }
+    if (of === agentId) return 'gone'
+    if (!url) return 'not heard'
+    // Which units it was the home knows by the id.
+    const answer = await send({ agentId: of, url, epoch: policy.homeEpoch }, { redemptionId, cti, rightClass, candidates: [0], all: false, receiptExp, outcome })
+    return answer === undefined || answer === TOO_MANY ? 'not heard' : 'heard'
+  }
+
+  /** Whoever asked goes on with the answer at once, or not at all: then the home must not hold the right for used. */
+  function watch(redemptionId: string): void {
+    watched.get(redemptionId)?.()
+    watched.delete(redemptionId)
+    if (watched.size >= WATCHED) return
+    const cancel = platform.timers.after(USED_WITHIN_MS, () => {
+      watched.delete(redemptionId)
+      words.abandon(redemptionId)
+    })
+    watched.set(redemptionId, cancel)
+  }
+
+  function unwatch(redemptionId: string): void {
+    watched.get(redemptionId)?.()
+    watched.delete(redemptionId)
+  }
+
+  /** Whether a question was asked just now, as far as can be known here. */
+  function isOfNow({ iat, exp }: HomeQuestion): boolean {
+    const nowS = nowMs() / 1_000
+    return !isClockSure() || (iat - CLOCKS_DIFFER_S <= nowS && nowS <= exp + CLOCKS_DIFFER_S)
+  }
+
+  async function answerTo(text: string): Promise<HomeReply> {
+    const asker = issuerOf(text)
+    const policy = trust.policy?.policy
+    if (!policy || asker === undefined || asker === agentId) return NOT_HOME
+    const opened = openDocument<HomeQuestion>(text, DOCUMENT_KINDS.homeQuestion, { keys: ringOf(asker), audience: agentId })
+    const checked = opened.ok ? HomeQuestion.safeParse(opened.claims) : undefined
+    if (!checked?.success || checked.data.iss !== asker) return NOT_HOME
+    const { jti, redemptionId, cti, rightClass, candidates, all, receiptExp: exp, outcome, homeEpoch } = checked.data
+    // What became of a right concerns whoever gave it, whether it is the home still or not.
+    if (outcome === undefined && (policy.home !== agentId || homeEpoch !== policy.homeEpoch)) return NOT_HOME
+    // Counted once it is known who asks: nobody uses up what another may ask.
+    const retryAfterSeconds = (isOfNow(checked.data) ? asking : askingLate).take(asker)
+    if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
+    const given = await commits.durably((): GrantAnswer | undefined => {
+      if (outcome === 'failed' || outcome === 'unknown') homeGrants.hear({ agentId: asker, redemptionId, outcome, exp })
+      if (outcome !== undefined) return { ordinals: [], remaining: 0 }
+      // A ledger that was put back has forgotten what it gave; of one that exists twice the other copy gives too.
+      const isUnsure = trust.isImporting(exp) || ledgerDoubt(ledger, nowMs()) !== undefined
+      return homeGrants.grant({ agentId: asker, redemptionId, cti, rightClass, candidates, all, exp, nowMs: nowMs() }, isUnsure ? 'manual_assistance_required' : undefined)
+    })
+    if (!given) return NOT_HOME
+    const claims: HomeAnswer = { aud: asker, ...times(), iss: agentId, jti, redemptionId, ...given }
+    return { kind: 'answer', answer: signDocument(DOCUMENT_KINDS.homeAnswer, claims, signer()) }
   }
 
   return {
@@ -111,44 +209,46 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
       return lastAnswerMs
     },
     async ask(wish) {
-      const subject = [wish.cti, wish.rightClass, wish.deviceId, wish.all, wish.candidates.join(',')].join('|')
-      const redemptionId = await commits.durably(() => homeGrants.ask(subject, newId('rdm', platform), wish.exp))
-      const answer = await send(wish, redemptionId)
-      if (!answer) return 'unreachable'
+      const at = home()
+      // What it still has to hear may be about what it is asked for.
+      if (!at || !(await words.tellFirst(at.agentId, wish.cti))) return { unreachable: true }
+      const { deviceId, cti, rightClass, all, candidates, exp } = wish
+      const subject = [at.agentId, at.epoch, cti, rightClass, deviceId, all, candidates.join(',')].join('|')
+      const redemptionId = await commits.durably(() => {
+        const id = homeAsks.ask(subject, newId('rdm', platform), { home: at.agentId, cti, rightClass, candidates, exp })
+        watch(id)
+        return id
+      })
+      const answer = await send(at, { redemptionId, cti, rightClass, candidates: [...candidates], all, receiptExp: exp })
+      if (!answer) return { unreachable: true, redemptionId }
       // Nothing was decided: the same question may be asked again.
       if (answer === TOO_MANY) return { redemptionId, ordinals: [], remaining: 0, reason: 'limit_exceeded' }
-      const asked = new Set(wish.candidates)
+      const asked = new Set(candidates)
       if (answer.reason || answer.ordinals.length === 0 || answer.ordinals.some((n) => !asked.has(n))) {
-        await commits.durably(() => homeGrants.asked(redemptionId))
+        await commits.durably(() => homeAsks.refused(redemptionId))
+        unwatch(redemptionId)
         return { redemptionId, ordinals: [], remaining: 0, reason: (answer.reason ?? 'token_invalid') as DenyReason }
       }
       return { redemptionId, ordinals: answer.ordinals, remaining: answer.remaining }
     },
-    async giveBack(wish, redemptionId, outcome) {
-      if (outcome === 'failed') await send(wish, redemptionId, outcome).catch(() => undefined)
+    settled: () => words.kick(),
+    answer(text) {
+      // Who plays a question back gets what was answered then: nothing is looked at, and nothing of the asker's used up.
+      const known = answers.get(text)
+      if (known) return known
+      const reply = answerTo(text)
+      const [oldest] = answers.keys()
+      if (answers.size >= KEPT_ANSWERS && oldest !== undefined) answers.delete(oldest)
+      answers.set(text, reply)
+      const forget = () => void answers.delete(text)
+      reply.then(({ kind }) => kind === 'answer' || forget(), forget)
+      return reply
     },
-    async answer(text) {
-      const asker = issuerOf(text)
-      const policy = trust.policy?.policy
-      if (policy?.home !== agentId || asker === undefined || asker === agentId) return NOT_HOME
-      const opened = openDocument<HomeQuestion>(text, DOCUMENT_KINDS.homeQuestion, { keys: ringOf(asker), audience: agentId })
-      const checked = opened.ok ? HomeQuestion.safeParse(opened.claims) : undefined
-      if (!checked?.success || checked.data.iss !== asker || checked.data.homeEpoch !== policy.homeEpoch) return NOT_HOME
-      // Counted once it is known who asks: nobody uses up what another may ask.
-      const retryAfterSeconds = asking.take(asker)
-      if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
-      const { jti, redemptionId, cti, rightClass, candidates, all, receiptExp: exp, outcome } = checked.data
-      const given = await commits.durably((): GrantAnswer | undefined => {
-        // A ledger that was put back has forgotten what it gave; of one that exists twice the other copy gives too.
-        const isUnsure = trust.isImporting(exp) || ledgerDoubt(ledger, nowMs()) !== undefined
-        if (outcome === undefined && isUnsure) return { ordinals: [], remaining: 0, reason: 'manual_assistance_required' }
-        if (outcome === undefined) return homeGrants.grant({ agentId: asker, redemptionId, cti, rightClass, candidates, all, exp, nowMs: nowMs() })
-        if (outcome === 'failed') homeGrants.giveBack(asker, redemptionId)
-        return { ordinals: [], remaining: 0 }
-      })
-      if (!given) return NOT_HOME
-      const claims: HomeAnswer = { aud: asker, ...times(), iss: agentId, jti, redemptionId, ...given }
-      return { kind: 'answer', answer: signDocument(DOCUMENT_KINDS.homeAnswer, claims, signer()) }
+    start: words.start,
+    stop() {
+      for (const cancel of watched.values()) cancel()
+      watched.clear()
+      return words.stop()
     },
   }
 }

@@ -54,7 +54,7 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
       const opened = openDocument<AckClaims>(ack, DOCUMENT_KINDS.ack, { keys: trust.keys, audience: agentId })
       const claims = opened.ok ? AckClaims.safeParse(opened.claims) : undefined
       if (!claims?.success || claims.data.ledger !== ledger.ledgerId || claims.data.generation !== ledger.generation) return false
-      const { seq, head, cloudGeneration = 1 } = claims.data
+      const { seq, head, iat, cloudGeneration = 1 } = claims.data
       // What the cloud had before it was restored it may have lost.
       if (cloudGeneration !== (ledger.cloudGeneration.current ?? 1)) return false
       if (seq < awaited && ++unwritten < ACKS_UNWRITTEN) return ledger.journal.hear(seq, head)
@@ -62,7 +62,7 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
       try {
         return ledger.commits.now(() => {
           if (!ledger.journal.acknowledge(seq, head)) return false
-          ledger.claims.acknowledged(seq)
+          ledger.claims.acknowledged(seq, iat)
           return true
         })
       } catch (error) {

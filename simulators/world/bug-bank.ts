@@ -203,7 +203,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'home-gives-twice',
     what: 'the home gives another agent what was used already',
-    changes: [change('edge-agent/ledger/home-grants.js', 'candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false))', '[...candidates]')],
+    changes: [change('edge-agent/ledger/home-grants.js', 'candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isTheirs))', '[...candidates]')],
     troubles: ['home', 'lan', 'devices'],
   },
   {

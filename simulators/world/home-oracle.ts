@@ -31,13 +31,15 @@ interface Use {
   redemptionId: string
   /** Its own, or what it gave to another agent. */
   isGiven: boolean
+  /** To whom it was given. */
+  agentId: string | undefined
   /** As the home of this epoch; undefined when it decided otherwise. */
   homeEpoch: number | undefined
   atMs: number
 }
 
 interface Watch {
-  grants: Statement<[], { redemption_id: string; answer: string; state: string }>
+  grants: Statement<[], { redemption_id: string; agent_id: string; answer: string; state: string }>
   rights: Statement<[string], { cti: string; right_class: string; ordinal: number }>
   isolated: Statement<[], { value: string }>
 }
@@ -58,7 +60,7 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
     const known = watches.get(name)
     if (known?.db === db) return known.watch
     const watch: Watch = {
-      grants: db.prepare('SELECT redemption_id, answer, state FROM home_grant ORDER BY redemption_id'),
+      grants: db.prepare('SELECT redemption_id, agent_id, answer, state FROM home_grant ORDER BY redemption_id'),
       rights: db.prepare('SELECT cti, right_class, ordinal FROM used_right WHERE redemption_id = ?'),
       isolated: db.prepare("SELECT value FROM mark WHERE name = 'isolated_count'"),
     }
@@ -66,12 +68,14 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
     return watch
   }
 
-  /** What failed, and what was given back, has used nothing up. */
+  /** What failed, and what was given back, has used nothing up; where nobody knows it is for staff, who are not counted. */
   const stands = ({ redemptionId, isGiven, ledger }: Use) =>
-    isGiven ? states.get(`${ledger}/${redemptionId}`) === 'given' : outcomes.get(redemptionId) !== 'failed'
+    isGiven ? ['given', 'unknown'].includes(states.get(`${ledger}/${redemptionId}`) ?? '') : outcomes.get(redemptionId) !== 'failed'
 
   function use(key: string, made: Use, node: AgentNode): void {
-    const standing = (uses.get(key) ?? []).filter((before) => before.redemptionId !== made.redemptionId && stands(before))
+    /** Whoever had it asks for it again: its own ledger sees to it that staff stand there. */
+    const isTheirs = ({ isGiven, agentId, ledger, redemptionId }: Use) => isGiven && made.isGiven && agentId === made.agentId && states.get(`${ledger}/${redemptionId}`) === 'unknown'
+    const standing = (uses.get(key) ?? []).filter((before) => before.redemptionId !== made.redemptionId && stands(before) && !isTheirs(before))
     for (const before of standing) {
       // Its own claims twice over are looked at by the ledger's own oracle.
       if (before.ledger === made.ledger && (before.isGiven || made.isGiven)) {
@@ -102,7 +106,7 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
     }
     // What was unknown an operator has looked at, and it may be tried again.
     if (!receipt || operatorId !== undefined) return
-    for (const ordinal of receipt.ordinals) use(`${receipt.cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: false, homeEpoch: gift ? undefined : homeEpoch, atMs: core.scheduler.nowMs }, node)
+    for (const ordinal of receipt.ordinals) use(`${receipt.cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: false, agentId: undefined, homeEpoch: gift ? undefined : homeEpoch, atMs: core.scheduler.nowMs }, node)
   }
 
   return {
@@ -130,13 +134,14 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
         if (body.evidence?.kind === 'claim') takeClaim(node, body.evidence, isAlone ? homeEpoch : undefined)
       }
       now.rows = rows.length
-      for (const { redemption_id: redemptionId, answer, state } of grants.all()) {
+      for (const { redemption_id: redemptionId, agent_id: agentId, answer, state } of grants.all()) {
+        if (state !== 'given' && states.get(`${name}/${redemptionId}`) !== state) core.trace.note(name, `what was asked under ${redemptionId.slice(-6)} is ${state}`)
         states.set(`${name}/${redemptionId}`, state)
         if (given.has(redemptionId)) continue
         const { ordinals } = JSON.parse(answer) as { ordinals: number[] }
         given.set(redemptionId, { ordinals })
-        core.trace.note(name, `gives ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
-        for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId)) use(`${cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: true, homeEpoch, atMs: core.scheduler.nowMs }, node)
+        if (ordinals.length > 0) core.trace.note(name, `gives ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
+        for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId)) use(`${cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: true, agentId, homeEpoch, atMs: core.scheduler.nowMs }, node)
       }
       seen.set(name, now)
     },

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { listen, type HttpServer } from '../../bin/http-server.ts'
 import { realPlatform } from '../../bin/platform.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
@@ -28,7 +28,7 @@ interface Node {
   port: number
   server: HttpServer
   /** What its actuator does. */
-  outcome: 'confirmed' | 'failed'
+  outcome: 'confirmed' | 'failed' | 'unknown'
   moved: number
 }
 
@@ -41,6 +41,7 @@ describe('the home of a store’s receipts', () => {
   let nodes: Node[] = []
   /** What passed between the agents, and whether it may. */
   let sent: { url: string; body: string; answer: string }[] = []
+  let lost: string[] = []
   let onLan: (url: string) => 'pass' | 'lose answer' | 'cut' = () => 'pass'
 
   const fetchAll: Fetch = async (url, init) => {
@@ -50,7 +51,10 @@ describe('the home of a store’s receipts', () => {
       return { status: answer.status, text: () => answer.text() }
     }
     const fate = onLan(url)
-    if (fate === 'cut') throw new Error('no way there')
+    if (fate === 'cut') {
+      lost.push(init.body ?? '')
+      throw new Error('no way there')
+    }
     const answer = await fetch(url, init)
     const text = await answer.text()
     sent.push({ url, body: init.body ?? '', answer: text })
@@ -69,9 +73,10 @@ describe('the home of a store’s receipts', () => {
       connect: async () => undefined,
       identify: async () => ({ description: 'a gate' }),
       untilLost: () => new Promise(() => undefined),
-      execute: async () => {
-        running.moved++
-        return running.outcome === 'failed' ? result('failed', true, 'refused') : result('confirmed', true, 'acknowledged')
+      execute: async ({ kind }) => {
+        if (kind === 'release') running.moved++
+        const details = { failed: 'refused', unknown: 'answer_lost', confirmed: 'acknowledged' } as const
+        return result(running.outcome, true, details[running.outcome])
       },
       events: (async function* () {
         await ended
@@ -117,10 +122,10 @@ describe('the home of a store’s receipts', () => {
     await node.server.close()
     await node.agent.stop()
   }
-  const leave = async (node: Node, receipt: string): Promise<Json> => {
+  const leave = async (node: Node, receipt: string, headers: Record<string, string> = {}): Promise<Json> => {
     const answer = await fetch(`http://127.0.0.1:${node.port}/v1/authorize`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify({ deviceId: node.deviceId, protectionAction: 'authorize_exit', receipt }),
     })
     return answer.json()
@@ -129,6 +134,8 @@ describe('the home of a store’s receipts', () => {
     const { transactionId } = await shop.buy([{ ean: shop.products.toSorted((a, b) => a.price - b.price)[0].ean, quantity: 2 }])
     return { purchaseId: transactionId as string, text: (await shop.ok('generateReceiptQR', { purchaseId: transactionId })).url as string }
   }
+  const play = (question: string) => fetch(`http://127.0.0.1:${home.port}/v1/home/redeem`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: question })
+  const heard = (node: Node) => until('the home to have heard', async () => !node.agent.ledger.homeAsks.isWaiting && node.agent.ledger.homeAsks.open().length === 0, 15_000)
   const cutCloud = async () => {
     isUp = false
     for (const node of nodes) {
@@ -143,6 +150,7 @@ describe('the home of a store’s receipts', () => {
     isUp = true
     onLan = () => 'pass'
     sent = []
+    lost = []
     nodes = []
     shop = await openShop('sqlite')
     const { policy } = await shop.ok('fetchProtectionPolicy', { storeId: shop.storeId })
@@ -191,7 +199,7 @@ describe('the home of a store’s receipts', () => {
     const { policy } = other.agent.trust
     expect(policy?.policy.offline.hardCount).toBe(1)
     const wish = { cti: 'ab'.repeat(16), rightClass: 'exit' as const, candidates: [0, 1], all: true, exp: 4_000_000_000, deviceId: other.deviceId }
-    expect(await other.agent.home.ask(wish)).toBe('unreachable')
+    expect(await other.agent.home.ask(wish)).toMatchObject({ unreachable: true })
     await kill(home)
     await run(home)
     await ready(home)
@@ -210,6 +218,130 @@ describe('the home of a store’s receipts', () => {
     for (const { url, body } of failed) await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
     expect(await leave(other, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     expect(await leave(other, second.text)).toMatchObject({ authorized: true })
+  })
+
+  it('hears what became of what it gave, however long it cannot be told, and then does not refuse what the cloud grants', async () => {
+    const [first, second] = [await receipt(), await receipt()]
+    await cutCloud()
+    other.outcome = 'failed'
+    let questions = 0
+    onLan = () => (++questions === 1 ? 'pass' : 'cut')
+    expect(await leave(other, first.text)).toMatchObject({ authorized: true, outcome: 'failed', offline: true })
+    expect(await leave(home, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    // It is remembered over the end of a process.
+    await kill(other)
+    await run(other)
+    await ready(other)
+    onLan = () => 'pass'
+    await heard(other)
+    isUp = true
+    await until('all told', async () => nodes.every((node) => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0), 30_000)
+    expect(await leave(home, first.text)).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
+    expect(await leave(other, first.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await leave(home, second.text)).toMatchObject({ authorized: true })
+  })
+
+  it('is told when nobody goes on with what it gave, for its answer was lost; and not when it was used all the same', async () => {
+    const [used, refused, late] = [await receipt(), await receipt(), await receipt()]
+    await cutCloud()
+    onLan = () => 'lose answer'
+    expect(await leave(other, used.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    expect(other.agent.ledger.claims.isolatedCount).toBe(1)
+    expect(await leave(other, refused.text)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+    for (const { text } of [used, refused]) expect(await leave(home, text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    // A question that arrives when nobody waits for its answer any more.
+    onLan = () => 'cut'
+    expect(await leave(other, late.text)).toMatchObject({ authorized: false, reason: 'limit_exceeded' })
+    const [question = ''] = lost
+    onLan = () => 'pass'
+    await heard(other)
+    expect((await play(question)).status).toBe(403)
+    expect(await leave(home, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await leave(home, refused.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    expect(await leave(home, late.text)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    expect([other.moved, home.moved]).toEqual([1, 2])
+  })
+
+  it('leaves what another agent does not know to staff', async () => {
+    const { operatorId } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen', pin: '4711' })
+    for (const { agent } of nodes) await until('the operator', async () => (await agent.link.look(), agent.trust.policy?.operators.length === 1))
+    const [{ text }, second] = [await receipt(), await receipt()]
+    await cutCloud()
+    other.outcome = 'unknown'
+    expect(await leave(other, text)).toMatchObject({ authorized: true, outcome: 'unknown' })
+    await heard(other)
+    const signIn = async ({ port }: Node) => {
+      const signedIn = await fetch(`http://127.0.0.1:${port}/v1/operator`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ operatorId, pin: '4711' }) })
+      return { 'x-untag-operator': ((await signedIn.json()) as Json).session as string }
+    }
+    const [staff, theirs] = [await signIn(home), await signIn(other)]
+    expect(await leave(home, text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await leave(other, text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(await leave(home, text, staff)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    for (const at of [staff, theirs]) expect(await leave(at === staff ? home : other, text, at)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(home.moved).toBe(1)
+    // Where it happened they may try again as well, and then nobody else.
+    expect(await leave(other, second.text)).toMatchObject({ authorized: true, outcome: 'unknown' })
+    await heard(other)
+    other.outcome = 'confirmed'
+    expect(await leave(other, second.text, theirs)).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    for (const at of [staff, theirs]) expect(await leave(at === staff ? home : other, second.text, at)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect([home.moved, other.moved]).toEqual([1, 3])
+  })
+
+  it('claims nothing by the answer of a home that moved while it was asked', async () => {
+    const { text } = await receipt()
+    await cutCloud()
+    const now = other.agent.trust.policy
+    if (!now) throw new Error('no policy')
+    const moved = vi.spyOn(other.agent.trust, 'policy', 'get')
+    onLan = () => {
+      moved.mockReturnValue({ ...now, policy: { ...now.policy, home: other.agent.identity.agentId, homeEpoch: now.policy.homeEpoch + 1 } })
+      return 'pass'
+    }
+    expect(await leave(other, text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+    expect(other.moved).toBe(0)
+    // Whoever gave it hears that it was not used, whether it is the home still or not.
+    await heard(other)
+    moved.mockRestore()
+    expect(await leave(home, text)).toMatchObject({ authorized: true })
+  })
+
+  it('gives nothing for questions that are played back, and takes nothing from what may be asked', async () => {
+    const [first, second, third] = [await receipt(), await receipt(), await receipt()]
+    await cutCloud()
+    const question = async (asks: () => Promise<unknown>) => {
+      const before = sent.length
+      await asks()
+      return sent[before]?.body ?? ''
+    }
+    const given = await question(() => leave(other, first.text))
+    const replies = await Promise.all(Array.from({ length: 200 }, () => play(given)))
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(await leave(other, second.text)).toMatchObject({ authorized: true })
+    // Refused because another has it, for whom it then fails: played back, the question takes nothing.
+    const wish = { cti: 'cd'.repeat(16), rightClass: 'exit' as const, candidates: [0], all: true, exp: 4_000_000_000, deviceId: other.deviceId }
+    const taken = { ...wish, agentId: 'agt_x', redemptionId: 'rdm_x', nowMs: home.agent.clock.now().nowMs }
+    home.agent.ledger.commits.now(() => home.agent.ledger.homeGrants.grant(taken))
+    const refused = await question(async () => expect(await other.agent.home.ask(wish)).toMatchObject({ reason: 'already_redeemed' }))
+    home.agent.ledger.commits.now(() => home.agent.ledger.homeGrants.hear({ agentId: 'agt_x', redemptionId: 'rdm_x', outcome: 'failed', exp: wish.exp }))
+    await kill(home)
+    await run(home)
+    await ready(home)
+    expect(await home.agent.home.answer(JSON.parse(refused).question)).toMatchObject({ kind: 'answer' })
+    expect(home.agent.ledger.claims.isFree(wish.cti, 'exit', 0, home.agent.clock.now().nowMs, false)).toBe(true)
+    // Old ones that the home has forgotten, or an agent whose clock is wrong: some are answered, and those of now are not held up.
+    const { agentId, x, secret } = readIdentity(other.folder, secretFiles) as Identity
+    const iat = Math.floor(Date.now() / 1_000) - 7_200
+    const claims = { aud: home.agent.identity.agentId, iat, exp: iat + 60, iss: agentId, homeEpoch: 1, rightClass: 'exit' as const, candidates: [0], all: true, receiptExp: iat + 86_400 }
+    const old = Array.from({ length: 100 }, (_, i) => {
+      const cti = (5_000 + i).toString(16).padStart(32, '0')
+      return signDocument(DOCUMENT_KINDS.homeQuestion, { ...claims, jti: cti, redemptionId: `old-${i}`, cti }, signer(x, Buffer.from(secret, 'base64url')))
+    })
+    const kinds = (await Promise.all(old.map((text) => home.agent.home.answer(text)))).map(({ kind }) => kind)
+    expect(kinds.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'answer'))
+    expect(kinds).toContain('too_many_questions')
+    expect(await leave(other, third.text)).toMatchObject({ authorized: true })
   })
 
   it('honours within the isolated limits when the home is out of reach, and believes no forged answer', async () => {
@@ -285,10 +417,13 @@ describe('the home of a store’s receipts', () => {
     const { agentId, x, secret } = readIdentity(other.folder, secretFiles) as Identity
     const iat = Math.floor(Date.now() / 1_000)
     const claims = { aud: home.agent.identity.agentId, iat, exp: iat + 60, iss: agentId, homeEpoch: 1, rightClass: 'exit' as const, candidates: [0], all: true, receiptExp: iat + 3_600 }
-    const questions = Array.from({ length: 250 }, (_, i) => {
-      const cti = i.toString(16).padStart(32, '0')
-      return signDocument(DOCUMENT_KINDS.homeQuestion, { ...claims, jti: cti, redemptionId: `flood-${i}`, cti }, signer(x, Buffer.from(secret, 'base64url')))
-    })
+    let asked = 0
+    const newQuestions = (length: number) =>
+      Array.from({ length }, () => {
+        const cti = (asked++).toString(16).padStart(32, '0')
+        return signDocument(DOCUMENT_KINDS.homeQuestion, { ...claims, jti: cti, redemptionId: `flood-${cti}`, cti }, signer(x, Buffer.from(secret, 'base64url')))
+      })
+    const questions = newQuestions(250)
     const flood = Promise.all(questions.map((question) => home.agent.home.answer(question)))
     const leaves = leave(home, mine.text)
     const kinds = (await flood).map(({ kind }) => kind)
@@ -298,10 +433,10 @@ describe('the home of a store’s receipts', () => {
     // It is told so over HTTP, and does not take it for a home that is away: nothing is claimed alone.
     let round = 0
     await until('it is told so', async () => {
-      for (const question of questions.slice(0, 100)) void home.agent.home.answer(question)
-      const wish = { cti: (1_000 + round++).toString(16).padStart(32, '0'), rightClass: 'exit' as const, candidates: [0], all: true, exp: iat + 3_600, deviceId: other.deviceId }
+      for (const question of newQuestions(100)) void home.agent.home.answer(question)
+      const wish = { cti: (100_000 + round++).toString(16).padStart(32, '0'), rightClass: 'exit' as const, candidates: [0], all: true, exp: iat + 3_600, deviceId: other.deviceId }
       const told = await other.agent.home.ask(wish)
-      return told !== 'unreachable' && told.reason === 'limit_exceeded'
+      return 'reason' in told && told.reason === 'limit_exceeded'
     })
     expect(sent.at(-1)?.answer).toContain('too_many_questions')
     expect(other.agent.ledger.claims.isolatedCount).toBe(0)

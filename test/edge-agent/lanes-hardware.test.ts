@@ -129,6 +129,20 @@ describe('a cabinet', () => {
     expect(page).toContain('Die Tür wurde ohne Freigabe geöffnet.')
   })
 
+  it('opens for a token that a program was given on the word of staff, once, and for its item alone', async () => {
+    await openCabinet()
+    const { storeId } = store.shop
+    const [tagId, other] = ['HT-000020', 'HT-000021']
+    for (const name of [tagId, other]) await store.drive(store.shop.newItem(store.shop.products[0], { tagId: name }))
+    const { operatorId } = await store.drive(store.shop.ok('registerOperator', { storeId, name: 'Frau Petersen' }))
+    const asked = { deviceId: cabinet(), protectionAction: 'unlock_fixture', tagId }
+    expect(await store.drive(store.shop.ok('verifyProtectedItem', asked))).toMatchObject({ authorized: false, reason: 'manual_assistance_required' })
+    const { authorizationToken: token } = await store.drive(store.shop.ok('verifyProtectedItem', { ...asked, operatorId }))
+    expect(await store.authorize({ ...asked, tagId: other, token })).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    expect(await store.authorize({ ...asked, token })).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    expect(await store.authorize({ ...asked, token })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  })
+
   it('opens offline for staff alone, counted within the hour, and everything is told', async () => {
     await openCabinet()
     const { storeId } = store.shop

@@ -92,6 +92,101 @@ describe('the ledger', () => {
     )
   })
 
+  /** The cloud says at this time that it has everything. */
+  const acknowledge = (atS: number) =>
+    ledger.commits.now(() => {
+      const { seq, hash } = ledger.journal.head
+      expect(ledger.journal.acknowledge(seq, hash)).toBe(true)
+      ledger.claims.acknowledged(seq, atS)
+    })
+
+  it('goes on after an unknown use for staff, or with a token of a cloud that knew of it, and for nobody else, whatever happens between', async () => {
+    const platform = virtualPlatform()
+    const step = fc.record({
+      kind: fc.constantFrom('shown token', 'fetched token', 'receipt', 'receipt', 'given', 'acknowledged', 'told of others', 'begun anew'),
+      outcome: fc.constantFrom('confirmed' as const, 'failed' as const, 'unknown' as const, 'unknown' as const, 'none' as const),
+      operator: fc.boolean(),
+      isOld: fc.boolean(),
+      restart: fc.boolean(),
+    })
+    let generation = 1
+    let nowS = NOW / 1_000
+    let goneOn = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 16 }), async (steps) => {
+        const cti = `go-on-${ids++}`
+        /** What another agent used the cloud may know of, and this one does not know that. */
+        const uses: { outcome: string; agentId: string; toldS: number }[] = []
+        let isOfOthers = false
+
+        async function take(kind: string, operator: boolean, isOld: boolean, redemptionId: string): Promise<void> {
+          const isReceipt = kind === 'receipt' || kind === 'given'
+          const issuedS = nowS - (isOld ? 15 : 0)
+          const asker = kind !== 'given' ? 'itself' : isOld ? 'agt_2' : 'agt_3'
+          // Another agent asks again for what it does not know of only for staff.
+          const isForStaff = (agentId: string) => (kind === 'given' ? agentId === asker : operator)
+          const mayGoOn = ({ outcome, agentId, toldS }: (typeof uses)[0]) => outcome === 'failed' || (outcome === 'unknown' && (isForStaff(agentId) || (!isReceipt && issuedS > toldS)))
+          const isFree = uses.every(mayGoOn) && !(isReceipt && isOfOthers)
+          const right = { redemptionId, exp: nowS + 100, nowMs: nowS * 1_000 }
+          const token = { nonce: redemptionId, receipt: { cti, ordinals: [0] }, issuedS, ...(kind === 'fetched token' && { heardSeq: ledger.journal.acked }) }
+          const isTaken =
+            kind === 'given'
+              ? ledger.commits.now(() => ledger.homeGrants.grant({ ...right, agentId: asker, cti, rightClass: 'release', candidates: [0], all: false }))?.ordinals.length === 1
+              : (await claim({ ...right, ...(isReceipt ? { source: 'receipt' as const, nonce: cti } : token), ...(operator && { operatorId: 'op_1' }) })).ok
+          // Two failures are for staff as well.
+          if (isTaken || uses.every(({ outcome }) => outcome !== 'failed')) expect(isTaken).toBe(isFree)
+          if (!isTaken) return
+          if (uses.some(({ outcome }) => outcome === 'unknown')) goneOn++
+          uses.push({ outcome: 'none', agentId: asker, toldS: Infinity })
+        }
+
+        for (const { kind, outcome, operator, isOld, restart } of steps) {
+          nowS += 10
+          const redemptionId = `red-${ids++}`
+          const before = uses.length
+          if (kind === 'acknowledged') {
+            acknowledge(nowS)
+            for (const use of uses) if (use.agentId === 'itself' && use.outcome === 'unknown') use.toldS = Math.min(use.toldS, nowS)
+          } else if (kind === 'begun anew') ledger.adopt(++generation)
+          else if (kind === 'told of others') {
+            ledger.commits.now(() => ledger.claims.useElsewhere(cti, 'release', [0], nowS + 86_400))
+            isOfOthers = true
+          } else await take(kind, operator, isOld, redemptionId)
+          const use = uses[before]
+          if (use && outcome !== 'none') {
+            if (use.agentId === 'itself') await ledger.settle(redemptionId, outcome, nowS * 1_000)
+            else if (outcome !== 'confirmed') ledger.commits.now(() => ledger.homeGrants.hear({ agentId: use.agentId, redemptionId, outcome, exp: nowS + 100 }))
+            use.outcome = outcome
+          }
+          if (!restart) continue
+          reopen()
+          recover(ledger, 'st_1', nowS * 1_000, platform)
+          for (const each of uses) if (each.agentId === 'itself' && each.outcome === 'none') each.outcome = 'unknown'
+        }
+      }),
+      { numRuns: 300 },
+    )
+    expect(goneOn).toBeGreaterThan(50)
+  })
+
+  it('does not take a cloud that was restored since for one that knew', async () => {
+    await claim({ nonce: 'a', redemptionId: 'unknown', receipt: { cti: 'cti', ordinals: [0] } })
+    await ledger.settle('unknown', 'unknown', NOW)
+    const next = (change: Partial<ClaimRequest>) => claim({ receipt: { cti: 'cti', ordinals: [0] }, issuedS: NOW / 1_000 + 100, ...change })
+    acknowledge(NOW / 1_000)
+    ledger.commits.now(() => ledger.journal.tellAgain())
+    ledger.adopt(2)
+    // The beginning of it is not all of it.
+    ledger.commits.now(() => ledger.claims.acknowledged(1, NOW / 1_000 + 1))
+    expect(await next({ nonce: 'b' })).toEqual({ ok: false, reason: 'already_redeemed' })
+    acknowledge(NOW / 1_000 + 200)
+    expect(await next({ nonce: 'b' })).toEqual({ ok: false, reason: 'already_redeemed' })
+    // Given again, of the second in which it was told: only whoever asked for it then knows that the cloud knew.
+    expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200 })).toMatchObject({ ok: false })
+    expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200, heardSeq: 1 })).toMatchObject({ ok: false })
+    expect(await next({ nonce: 'b', issuedS: NOW / 1_000 + 200, heardSeq: 2 })).toMatchObject({ ok: true })
+  })
+
   it('frees what failed, for two tries of a receipt; then, and when nobody knows, for an operator only', async () => {
     const receipt = { source: 'receipt' as const, nonce: 'cti' }
     for (const n of [1, 2]) {
@@ -136,6 +231,19 @@ describe('the ledger', () => {
     ledger.commits.now(() => ledger.claims.acknowledged(before))
     expect(await claim({ ...isolated, nonce: 'c' })).toEqual({ ok: false, reason: 'limit_exceeded' })
     ledger.commits.now(() => ledger.claims.acknowledged(ledger.journal.head.seq))
+    expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
+  })
+
+  it('resets them also when the rows have other numbers by then', async () => {
+    for (let i = 0; i < 50; i++) await ledger.record({ atMs: NOW })
+    acknowledge(NOW / 1_000)
+    const isolated = { source: 'receipt' as const, isolated: { limit: 2 } }
+    for (const nonce of ['a', 'b']) expect(await claim({ ...isolated, nonce })).toMatchObject({ ok: true })
+    ledger.adopt(2)
+    const first = ledger.journal.unsent(1).rows[0]
+    ledger.commits.now(() => ledger.claims.acknowledged(first?.seq ?? 0))
+    expect(await claim({ ...isolated, nonce: 'c' })).toEqual({ ok: false, reason: 'limit_exceeded' })
+    acknowledge(NOW / 1_000)
     expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
   })
 
@@ -245,6 +353,39 @@ describe('the ledger', () => {
     const { rows } = ledger.journal.unsent(10)
     expect(rows.at(-1)?.body).toMatchObject({ evidence: { kind: 'outcome', outcome: 'unknown' }, event: { type: 'protection.action.failed', reason: 'power_loss' } })
     expect(await claim({ nonce: 'crashed' })).toMatchObject({ ok: false })
+  })
+
+  it('goes on with a ledger of before: uses stay uses, staff may go on after unknown ones, and a number of a former generation holds nothing up', async () => {
+    const receipt = (ordinal: number) => ({ receipt: { cti: 'cti', ordinals: [ordinal] } })
+    await claim({ nonce: 'used', redemptionId: 'used', ...receipt(0) })
+    await ledger.settle('used', 'confirmed', NOW)
+    await claim({ nonce: 'unknown', redemptionId: 'unknown', ...receipt(1) })
+    await ledger.settle('unknown', 'unknown', NOW)
+    ledger.commits.now(() => ledger.claims.useElsewhere('cti', 'release', [2], NOW / 1_000 + 10))
+    await claim({ source: 'receipt', nonce: 'isolated', isolated: { limit: 1 } })
+    ledger.close()
+    const raw = new Sqlite(join(folder, 'ledger.db'))
+    raw.exec(`
+      ALTER TABLE used_right RENAME TO used_right_now;
+      CREATE TABLE used_right (
+        cti TEXT NOT NULL, right_class TEXT NOT NULL, ordinal INTEGER NOT NULL, until_s INTEGER NOT NULL, redemption_id TEXT,
+        PRIMARY KEY (cti, right_class, ordinal)) WITHOUT ROWID, STRICT;
+      INSERT INTO used_right SELECT cti, right_class, ordinal, until_s, NULLIF(redemption_id, '') FROM used_right_now;
+      DROP TABLE used_right_now; DROP TABLE unknown_use; DROP TABLE home_ask;
+      CREATE TABLE home_ask (subject TEXT PRIMARY KEY, redemption_id TEXT NOT NULL, exp INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+      UPDATE mark SET value = '99' WHERE name = 'isolated_seq'; PRAGMA user_version = 2;`)
+    raw.close()
+    ledger = open()
+    const staff = { operatorId: 'op_1' }
+    expect(await claim({ nonce: 'b', ...receipt(0), ...staff })).toEqual({ ok: false, reason: 'already_redeemed' })
+    expect(await claim({ nonce: 'b', ...receipt(1) })).toEqual({ ok: false, reason: 'already_redeemed' })
+    // The cloud may have told of another use beside it: the receipt alone is not enough.
+    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [1], ...staff })).toEqual({ ok: false, reason: 'already_redeemed' })
+    expect(await claim({ nonce: 'b', ...receipt(1), ...staff })).toMatchObject({ ok: true })
+    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [2] })).toEqual({ ok: false, reason: 'already_redeemed' })
+    expect(await claim({ source: 'receipt', nonce: 'cti', candidates: [2], nowMs: NOW + 11_000 })).toMatchObject({ ok: true })
+    acknowledge(NOW / 1_000)
+    expect(await claim({ source: 'receipt', nonce: 'other', isolated: { limit: 1 } })).toMatchObject({ ok: true })
   })
 
   it('commits with FULL on every open, and refuses a damaged or a newer file', async () => {

@@ -1,0 +1,23 @@
+import type { Database as Connection } from 'better-sqlite3'
+
+/** What is kept by the number of a journal's row, when these numbers come to mean something else. Inside the journal's transaction. */
+export interface RowNumbers {
+  /** The rows after `acked` were numbered anew, and end with `head`; all before are with the cloud for good. */
+  renumbered(acked: number, head: number): void
+  /** Nothing after `acked` is known to be in the cloud any more, and nothing up to it is told again. */
+  toldAgain(acked: number): void
+}
+
+/** Of this ledger's tables. */
+export function rowNumbers(db: Connection): RowNumbers {
+  return {
+    renumbered(acked, head) {
+      // The end of all instead of each row: that is acknowledged a moment later, and no sooner.
+      db.prepare("UPDATE mark SET value = ? WHERE name = 'isolated_seq'").run(String(head))
+      db.prepare('UPDATE unknown_use SET seq = CASE WHEN seq <= ? THEN 0 ELSE ? END WHERE seq IS NOT NULL').run(acked, head)
+    },
+    toldAgain(acked) {
+      db.prepare('UPDATE unknown_use SET told_s = NULL, seq = CASE WHEN seq > ? THEN seq END').run(acked)
+    },
+  }
+}
