@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { newId } from '../../policy/ids.ts'
+import { isIdOf, newId } from '../../policy/ids.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { Failure, notFound, precondition } from '../operations/failure.ts'
 import { Id, Limit, Success, Timestamp } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
+import { cursorOf, nextOf, pageOf, wrongCursor } from '../operations/paging.ts'
 import { ownStore } from '../stores/own-store.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES, TEST_EVENT } from './event-types.ts'
@@ -119,6 +119,9 @@ export const sendTestWebhook = operation({
   },
 })
 
+/** Events that happen here, and those that agents tell of. */
+const OUR_IDS = ['whe', 'evt']
+
 export const fetchWebhookEvents = operation({
   name: 'fetchWebhookEvents',
   area: 'webhooks',
@@ -126,7 +129,7 @@ export const fetchWebhookEvents = operation({
   summary: 'Lists the events of the last 30 days in the order in which they happened, whether or not a webhook was there.',
   description: 'For catching up after an outage, and for `untag listen`. `cursor` is the `id` of the last event that is known. Events of protection are kept while a webhook is registered for them.',
   changes: false,
-  request: z.strictObject({ storeId: Id.optional(), events: Events.optional(), since: Timestamp.optional(), limit: Limit.optional(), cursor: cursorOf('whe').optional() }),
+  request: z.strictObject({ storeId: Id.optional(), events: Events.optional(), since: Timestamp.optional(), limit: Limit.optional(), cursor: Id.optional().describe('The `nextCursor` of the page before, or the `id` of an event.') }),
   response: z.strictObject({ ...Success, events: z.array(Envelope), nextCursor: z.string().optional() }),
   example: { since: '2026-11-20T09:00:00Z', limit: 100 },
   async run(call, { storeId, events, since, limit, cursor }) {
@@ -134,10 +137,11 @@ export const fetchWebhookEvents = operation({
     if (storeId !== undefined) await ownStore(call, storeId)
     const page = pageOf({ limit, cursor }, DEFAULT_PAGE)
     const bound = caller.kind === 'agent' ? [caller.storeId] : caller.storeIds
-    // One that is not kept any more stands before everything that is, and so does one that the caller may not know of.
-    const last = page.after === undefined ? undefined : await findEvent(call.db, caller.tenant, page.after)
-    const isKnown = bound === null || bound.includes(last?.store_id ?? '')
-    const afterSeq = isKnown ? (last?.seq ?? 0) : 0
+    const found = page.after === undefined ? undefined : await findEvent(call.db, caller.tenant, page.after)
+    const last = bound === null || bound.includes(found?.store_id ?? '') ? found : undefined
+    // Ids of merchants may have any form. One of ours that is not kept any more stands before everything that is.
+    if (page.after !== undefined && !last && !OUR_IDS.some((prefix) => isIdOf(prefix, page.after ?? ''))) throw wrongCursor()
+    const afterSeq = last?.seq ?? 0
     const filter = { storeIds: storeId === undefined ? bound : [storeId], events: events && namesOf(events), sinceMs: since === undefined ? undefined : Date.parse(since) }
     const rows = await listEvents(call.db, caller.tenant, filter, { limit: page.limit + 1, afterSeq })
     const { items, ...more } = nextOf(rows, (row) => row.event_id, page)
