@@ -31,7 +31,7 @@ export interface HomeWordsParts {
   isLedgerSure(): boolean
 }
 
-const FIRST_RETRY_MS = 500
+const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 30_000
 
 /** Tells for as long as the agent runs. */
