@@ -1,5 +1,5 @@
 import { arm } from './armed.ts'
-import { until, type Answer, type Rig } from './rig.ts'
+import { taggedProduct, until, type Answer, type Rig } from './rig.ts'
 import type { Aim, Round } from './aim.ts'
 
 /** Where the cloud's round sells: a store without an agent, so that the cloud itself redeems. */
@@ -15,8 +15,7 @@ export async function prepareCloudRound(rig: Rig): Promise<Till> {
   const { devices } = (await rig.call('fetchDevices', { storeId })) as { devices: { deviceId: string; deviceType: string }[] }
   const known = devices.find((d) => d.deviceType === 'pos_deactivator')?.deviceId
   const made = known ?? (await rig.call('registerDevice', { storeId, deviceType: 'pos_deactivator', name: 'Kasse 1' }))['deviceId']
-  const { products } = (await rig.call('fetchProducts', { storeId, limit: 100 })) as { products: { ean: string; price: number }[] }
-  return { storeId, deviceId: String(made), ean: products.find((p) => p.price > 1 && p.price < 50)?.ean ?? '' }
+  return { storeId, deviceId: String(made), ean: await taggedProduct(rig.call, storeId) }
 }
 
 const SETTLE_WITHIN_MS = 60_000

@@ -108,8 +108,7 @@ export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> 
   const otherStoreId = stores.find((s) => s.storeId !== storeId)?.storeId ?? ''
   const { devices: list } = (await call('fetchDevices', { storeId })) as { devices: { deviceId: string; deviceType: string }[] }
   const devices = perDevice((type) => list.find((d) => d.deviceType === type)?.deviceId ?? '')
-  const { products } = (await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as { products: { ean: string; price: number }[] }
-  const ean = products.find((p) => p.price < 50 && p.price > 10)?.ean ?? products[0]?.ean ?? ''
+  const ean = await taggedProduct(call, storeId)
 
   writeFileSync(
     join(folder, 'edge.json'),
@@ -186,6 +185,14 @@ export async function until<T>(what: string, ask: () => Promise<T | false | unde
     if (Date.now() > end) throw new Error(`${what}: not within ${limitMs} ms`)
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
+}
+
+/** The EAN of something with a tag that may leave without staff: the catalogue of a sandbox has no order of its own. */
+export async function taggedProduct(call: Rig['call'], storeId: string): Promise<string> {
+  const { products } = (await call('fetchProducts', { storeId, category: 'bekleidung', limit: 100 })) as { products: { ean: string; price: number; tagged: boolean }[] }
+  const product = products.find((p) => p.tagged && p.price < 50)
+  if (!product) throw new Error(`store ${storeId} has nothing with a tag below 50 €`)
+  return product.ean
 }
 
 /** Resolves when every board of the agent is ready. */
