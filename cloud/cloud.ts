@@ -14,6 +14,7 @@ import { agentMessages, type AgentMessages } from './messaging/agent-messages.ts
 import type { Broker } from './messaging/embedded-broker.ts'
 import { logPush, type PushSender } from './messaging/push.ts'
 import type { Services } from './operations/operation.ts'
+import { endRunningOfTheDead } from './operations/idempotency.ts'
 import { signal } from './operations/signal.ts'
 import { OPERATION_TABLE } from './operations/table.ts'
 import type { OutgoingHttp } from './outgoing/outgoing-http.ts'
@@ -45,6 +46,8 @@ export interface CloudParts {
 export async function createCloud({ config, platform, log, database, keyFiles, images, outgoing, push = logPush(log) }: CloudParts): Promise<Cloud> {
   await refreshDocuments(database)
   await backfillCounters(database)
+  // SQLite's file is open in this process only (data-dir-lock.ts); PostgreSQL may serve others, whose leases end by themselves.
+  if (database.dialect === 'sqlite') await database.write(endRunningOfTheDead)
   const authority = await openAuthority(database, keyFiles, platform)
   const messages = agentMessages(database, () => services)
   const services: Services = {

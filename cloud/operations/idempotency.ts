@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { sql } from 'kysely'
 import type { Randomness } from '../../policy/platform.ts'
 import { sealerFromText } from '../authority/sealing.ts'
 import type { Db } from '../persistence/database.ts'
@@ -118,6 +119,17 @@ export async function renewRunning(db: Db, request: RequestIdentity, nowMs: numb
 export async function endRunning(db: Db, request: RequestIdentity, nowMs: number): Promise<void> {
   await ofRunning(db.deleteFrom('idempotency'), request).where('body', '=', '').execute()
   await ofRunning(db.updateTable('idempotency').set({ valid_until_ms: nowMs }), request).execute()
+}
+
+/**
+ * Of a database that one process has to itself, when it begins: whoever was at work is gone, and waiting for the end of
+ * a lease would keep the same requests from being carried out for nothing. What was done once stays remembered.
+ */
+export async function endRunningOfTheDead(db: Db): Promise<void> {
+  // Written out: with a parameter SQLite would not see that the index of these rows will do.
+  const isRunning = sql<boolean>`status = ${sql.lit(RUNNING)}`
+  await db.deleteFrom('idempotency').where(isRunning).where('body', '=', '').execute()
+  await db.updateTable('idempotency').set({ valid_until_ms: 0 }).where(isRunning).execute()
 }
 
 /** Of this request, while it is being carried out. */

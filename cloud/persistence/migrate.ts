@@ -26,6 +26,7 @@ import { KEPT_BY_ITEM } from './migrations/0026-kept-by-item.ts'
 import { VOIDS_AND_MOVES } from './migrations/0023-voids-and-moves.ts'
 import { IDS_OF_OTHERS } from './migrations/0025-ids-of-others.ts'
 import { EARNED_ON } from './migrations/0027-earned-on.ts'
+import { RUNNING_REQUESTS } from './migrations/0028-running-requests.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -56,6 +57,7 @@ const MIGRATIONS: readonly Migration[] = [
   IDS_OF_OTHERS,
   KEPT_BY_ITEM,
   EARNED_ON,
+  RUNNING_REQUESTS,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

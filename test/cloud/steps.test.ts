@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createApp } from '../../cloud/http/app.ts'
 import { Failure, precondition } from '../../cloud/operations/failure.ts'
-import { operation, type Work } from '../../cloud/operations/operation.ts'
+import { operation, type Operation, type Work } from '../../cloud/operations/operation.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { startTestCloud, type TestCloud } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -17,12 +17,13 @@ onEveryDatabase('operations in steps', (kind) => {
   let course: Course
   let runs = 0
   let app: ReturnType<typeof createApp>
+  let long: Operation
 
   beforeAll(async () => {
     platform = virtualPlatform({ startMs: Date.parse('2026-11-20T09:00:00Z') })
     cloud = await startTestCloud(kind, { platform })
     key = await cloud.key('secret')
-    const long = operation({
+    long = operation({
       name: 'long',
       area: 'catalogue',
       minimumPackage: 'DISCOVER',
@@ -135,6 +136,18 @@ onEveryDatabase('operations in steps', (kind) => {
     await platform.advance(61_000)
     course = async () => undefined
     expect((await call({ 'idempotency-key': 'k2' })).status).toBe(200)
+  })
+
+  it(`lets a successor begin ${kind === 'sqlite' ? 'at once after the process was started again, as it was the only one' : 'when its lease has ended, as another process may be at it'}`, async () => {
+    course = () => new Promise<void>(() => undefined)
+    const before = runs
+    void call({ 'idempotency-key': 'k4' })
+    while (runs === before) await new Promise((resolve) => setImmediate(resolve))
+    expect((await call({ 'idempotency-key': 'k4' })).status).toBe(409)
+    await cloud.restart()
+    app = createApp(new Map([['long', long]]), cloud.db.database, cloud.cloud.services)
+    course = async () => undefined
+    expect((await call({ 'idempotency-key': 'k4' })).status).toBe(kind === 'sqlite' ? 200 : 409)
   })
 
   it('keeps nothing of a failure but a refused state move', async () => {
