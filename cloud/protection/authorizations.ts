@@ -10,7 +10,7 @@ import type { AuthorizationUnitRow, ProtectionAuthorizationRow, RedemptionRow } 
 import type { DeviceRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { assertResynced } from '../restore/resync.ts'
-import { leaseRight, LEASE_GUARD_MS, type UnitKey } from './rights.ts'
+import { leaseRight, LEASE_GUARD_MS, type Tries, type UnitKey } from './rights.ts'
 
 /** Issued authorizations as rows. The token is not kept: the same row signs the same text again. */
 
@@ -19,7 +19,7 @@ export const TOKEN_LIFE = 300
 
 export interface GrantedUnit {
   key: UnitKey
-  failures: number
+  tries: Tries
 }
 
 export interface Grant {
@@ -111,9 +111,9 @@ export async function issueAuthorization(call: Call, tenant: Tenant, grant: Gran
   }
   await insertAuthorization(db, row)
   const lease = { nonce: row.nonce, deviceId: row.device_id, untilMs: row.exp * 1_000 + LEASE_GUARD_MS }
-  for (const [ordinal, { key, failures }] of grant.units.entries()) {
+  for (const [ordinal, { key, tries }] of grant.units.entries()) {
     await insertUnit(db, { nonce: row.nonce, ordinal, lineId: key.lineId, unitNo: key.unitNo })
-    await leaseRight(db, key, lease, failures)
+    await leaseRight(db, key, lease, tries)
   }
   return row
 }

@@ -57,7 +57,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     if (!each.allowed) continue
     if (lease.own) own = lease.own
     if (lease.takeable) taken.set(lease.takeable.nonce, lease.takeable)
-    units.push({ key: unit.key, failures: unit.failures })
+    units.push({ key: unit.key, tries: unit.tries })
   }
   if (!decision) {
     looked.push({ ...facts, item: emptyFacts(purchase, device?.row.store_id), right: wasPaid(purchase) ? 'used' : 'free' })
@@ -140,7 +140,7 @@ async function unitFacts(
   const item = unit.bound === 1 && unit.item_id !== null ? await readItem(db, unit.item_id) : undefined
   const { technology: _unread, ...known } = item ? await itemFacts(db, item, line.price_cent) : lineFacts(line)
   const paid = isPaid(purchase)
-  const staffReason = purchase.price_origin === 'shopper' ? 'only the shopper’s app vouches for the price' : right.state === 'free' ? right.staffReason : undefined
+  const staffReason = purchase.price_origin === 'shopper' ? 'only the shopper’s app vouches for the price' : right.staffReason
   return {
     ...known,
     status: item ? (item.item_status as ItemStatus) : paid ? 'paid' : 'sellable',

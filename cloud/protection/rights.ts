@@ -91,9 +91,27 @@ async function write(db: Db, key: UnitKey, row: Partial<UnitRightRow> & { state:
   await upsert(db, { line_id: key.lineId, unit_no: key.unitNo, right_class: key.rightClass, purchase_id: key.purchaseId, ...NOTHING, ...row })
 }
 
+export interface Lease {
+  nonce: string
+  deviceId: string
+  untilMs: number
+}
+
+/** What is known of a unit's former tries while its right is lent or free. */
+export interface Tries {
+  failures: number
+  /** Nobody knows whether the last one worked: that is so as well once the lease has ended unused. */
+  isUnknown: boolean
+}
+
 /** Lends the right to an authorization until it expires. */
-export function leaseRight(db: Db, key: UnitKey, lease: { nonce: string; deviceId: string; untilMs: number }, failures: number): Promise<void> {
-  return write(db, key, { state: 'leased', nonce: lease.nonce, device_id: lease.deviceId, until_ms: lease.untilMs, failures })
+export function leaseRight(db: Db, key: UnitKey, lease: Lease, tries: Tries): Promise<void> {
+  return write(db, key, leasedRow(lease, tries))
+}
+
+/** The columns of a right that is lent. */
+export function leasedRow({ nonce, deviceId, untilMs }: Lease, { failures, isUnknown }: Tries) {
+  return { state: 'leased', nonce, device_id: deviceId, until_ms: untilMs, failures, outcome: isUnknown ? 'unknown' : null }
 }
 
 /** The right is used up. */
@@ -111,18 +129,24 @@ export async function noteOutcome(db: Db, redemptionId: string, { lineId, unitNo
   await writeOutcome(db, { redemptionId, lineId, unitNo, rightClass, outcome })
 }
 
+/** `staffReason`: why only staff may go on, when the right is not used. */
 export type RightView =
   | { state: 'free'; staffReason?: string }
   | { state: 'used' }
-  | { state: 'leased'; nonce: string; deviceId: string }
+  | { state: 'leased'; nonce: string; deviceId: string; staffReason?: string }
 
 /** What a row means now: a lease ends by itself, and what failed or is unknown may be tried again, at last by staff only. */
 export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightView {
   if (!row) return { state: 'free' }
-  const free: RightView = row.failures >= TRIES ? { state: 'free', staffReason: `${row.failures} tries have failed` } : { state: 'free' }
-  if (row.state === 'leased') {
-    return (row.until_ms ?? 0) > nowMs ? { state: 'leased', nonce: row.nonce ?? '', deviceId: row.device_id ?? '' } : free
-  }
-  if (row.state === 'free') return free
-  return row.outcome === 'unknown' ? { state: 'free', staffReason: 'nobody knows whether the last try worked' } : { state: 'used' }
+  const { failures, isUnknown } = triesOf(row)
+  if (row.state === 'used' && !isUnknown) return { state: 'used' }
+  const staffReason = isUnknown ? 'nobody knows whether the last try worked' : failures >= TRIES ? `${failures} tries have failed` : undefined
+  const forStaff = staffReason !== undefined && { staffReason }
+  if (row.state === 'leased' && (row.until_ms ?? 0) > nowMs) return { state: 'leased', nonce: row.nonce ?? '', deviceId: row.device_id ?? '', ...forStaff }
+  return { state: 'free', ...forStaff }
+}
+
+/** What a row tells of the tries before. */
+export function triesOf(row: UnitRightRow | undefined): Tries {
+  return { failures: row?.failures ?? 0, isUnknown: row?.outcome === 'unknown' }
 }

@@ -1,7 +1,7 @@
 import { joinUses, type UnitUse } from '../../policy/unit-uses.ts'
 import type { Outcome } from '../../policy/vocabulary.ts'
 import type { RedemptionRow } from '../persistence/tables/protection.ts'
-import { LEASE_GUARD_MS, type UnitKey } from './rights.ts'
+import { LEASE_GUARD_MS, triesOf, type UnitKey } from './rights.ts'
 import type { Uses } from './uses.ts'
 
 /** The unit that a redemption used up; undefined for a fixture. */
@@ -21,10 +21,16 @@ export async function settleRight(uses: Uses, key: UnitKey, leaseEnded = false):
   const right = await uses.right(key)
   // Goods that came back are nobody's to take off a second time.
   if (right?.outcome === 'returned') return { isDouble, isReturned: true }
-  const isOpen = use === null || use.outcome === 'unknown'
-  if (right?.state === 'leased' && !leaseEnded && isOpen) return { isDouble, isReturned: false }
+  const isUnknown = use?.outcome === 'unknown'
+  const isOpen = use === null || isUnknown
+  if (right?.state === 'leased' && !leaseEnded && isOpen) {
+    const known = triesOf(right)
+    const lease = { nonce: right.nonce ?? '', deviceId: right.device_id ?? '', untilMs: right.until_ms ?? 0 }
+    if (known.failures !== failures || known.isUnknown !== isUnknown) await uses.lease(key, lease, { failures, isUnknown })
+    return { isDouble, isReturned: false }
+  }
   const lease = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await uses.unusedLease(key) : undefined
-  if (lease) await uses.lease(key, { nonce: lease.nonce, deviceId: lease.device_id, untilMs: lease.exp * 1_000 + LEASE_GUARD_MS }, failures)
+  if (lease) await uses.lease(key, { nonce: lease.nonce, deviceId: lease.device_id, untilMs: lease.exp * 1_000 + LEASE_GUARD_MS }, { failures, isUnknown })
   else if (use) {
     const isSame = right?.state === 'used' && right.redemption_id === use.redemptionId && right.nonce === use.nonce && right.failures === failures
     const known = isSame ? right.outcome : null

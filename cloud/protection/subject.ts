@@ -10,7 +10,7 @@ import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 import { findPurchase, readUnits } from '../scan-and-go/queries.ts'
 import { findItem, readItem } from './item-queries.ts'
-import { findRight, rightsOfPurchase, viewRight, type RightView, type UnitKey } from './rights.ts'
+import { findRight, rightsOfPurchase, triesOf, viewRight, type RightView, type Tries, type UnitKey } from './rights.ts'
 import { lowestBy, unitToBind } from './unit-to-bind.ts'
 
 /** What a request is about: one item or one unit of a purchase, with the right it would use up. */
@@ -19,7 +19,7 @@ export interface Subject {
   /** As it is answered; null when nothing registered stands behind it. */
   itemStatus: ItemStatus | null
   /** Absent for actions that use nothing up (verify_item_status, unlock_fixture). */
-  unit?: { key: UnitKey; right: RightView; failures: number }
+  unit?: { key: UnitKey; right: RightView; tries: Tries }
   item?: ProtectedItemRow
   purchase?: PurchaseRow
   /** The item is still sellable and will be bound to the unit when this is granted. */
@@ -184,8 +184,8 @@ async function withRight({ db, nowMs }: SubjectQuery, { facts, key, binds, item,
   if (!key) return { facts, ...subject }
   const row = await findRight(db, key)
   const right = found.right ?? viewRight(row, nowMs)
-  const staffReason = facts.staffReason ?? (right.state === 'free' ? right.staffReason : undefined)
-  return { facts: { ...facts, ...(staffReason !== undefined && { staffReason }) }, unit: { key, right, failures: row?.failures ?? 0 }, ...subject }
+  const staffReason = facts.staffReason ?? (right.state === 'used' ? undefined : right.staffReason)
+  return { facts: { ...facts, ...(staffReason !== undefined && { staffReason }) }, unit: { key, right, tries: triesOf(row) }, ...subject }
 }
 
 /** The tagged units of a purchase whose right of this class is not used up, lowest first. */
@@ -197,6 +197,6 @@ export async function openUnits(db: Db, purchase: PurchaseRow, rights: RightClas
     const right = viewRight(row, nowMs)
     if (right.state === 'used') return []
     const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
-    return [{ unit, key, right, failures: row?.failures ?? 0 }]
+    return [{ unit, key, right, tries: triesOf(row) }]
   })
 }

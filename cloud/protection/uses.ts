@@ -4,7 +4,7 @@ import { inChunks } from '../persistence/in-chunks.ts'
 import { preparedForMany } from '../persistence/prepared-many.ts'
 import type { RedemptionRow, UnitRightRow } from '../persistence/tables/protection.ts'
 import { addRedemption, addRedemptions, findRedemptions, redemptionsOfUnit, unusedLease, updateOutcome, type NewRedemption } from './redemptions.ts'
-import { findRight, freeRight, leaseRight, noteOutcome, useRight, writeRights, type UnitKey } from './rights.ts'
+import { findRight, freeRight, leasedRow, leaseRight, noteOutcome, useRight, writeRights, type Lease, type Tries, type UnitKey } from './rights.ts'
 
 /**
  *   prepare ─ ofId · ofUnit · right · add · setOutcome · use · free … ─ flush
@@ -26,7 +26,7 @@ export interface Uses {
   add(redemption: NewRedemption): Promise<boolean>
   setOutcome(row: RedemptionRow, outcome: Outcome): Promise<void>
   use(key: UnitKey, use: { nonce: string; deviceId: string; redemptionId: string }, failures: number): Promise<void>
-  lease(key: UnitKey, lease: { nonce: string; deviceId: string; untilMs: number }, failures: number): Promise<void>
+  lease(key: UnitKey, lease: Lease, tries: Tries): Promise<void>
   free(key: UnitKey, failures: number): Promise<void>
   /** Of the authorizations that cover the unit and whose step nobody has used, the one that ends last. */
   unusedLease(key: UnitKey): Promise<{ nonce: string; device_id: string; exp: number } | undefined>
@@ -126,9 +126,8 @@ export function usesIn(db: Db, tenant: string): Uses {
     async free(key, failures) {
       if (!noteRight(key, { state: 'free', failures })) await freeRight(db, key, failures)
     },
-    async lease(key, { nonce, deviceId, untilMs }, failures) {
-      const isNoted = noteRight(key, { state: 'leased', nonce, device_id: deviceId, until_ms: untilMs, failures })
-      if (!isNoted) await leaseRight(db, key, { nonce, deviceId, untilMs }, failures)
+    async lease(key, lease, tries) {
+      if (!noteRight(key, leasedRow(lease, tries))) await leaseRight(db, key, lease, tries)
     },
     async unusedLease(key) {
       await flush()

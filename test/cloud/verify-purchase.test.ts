@@ -75,6 +75,45 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     expect(events).toEqual([expect.objectContaining({ reason: 'outcome_unknown' })])
   })
 
+  it.each([
+    ['unknown', ['unknown']],
+    ['failed twice', ['failed', 'failed']],
+  ])('leaves a unit whose tries have %s to staff beside a token that staff got for it, and after that has ended unused', async (_name, outcomes) => {
+    const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
+    const deviceId = shop.devices.pos_deactivator
+    const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
+    for (const outcome of outcomes) await redeemAll(await ask(), deviceId, outcome)
+    const granted = await ask({ operatorId: 'op-1' })
+    expect(granted.deactivationAuthorized).toBe(true)
+    expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
+    expect(await ask({ operatorId: 'op-1' })).toMatchObject({ replayProtectedNonce: granted.replayProtectedNonce })
+    await endLeases(granted.replayProtectedNonce)
+    expect(await ask()).toMatchObject({ deactivationAuthorized: false, reason: 'manual_assistance_required' })
+    expect(await ask({ operatorId: 'op-1' })).toMatchObject({ deactivationAuthorized: true })
+  })
+
+  it('gives it to anybody once resolveRedemption has said that it failed, beside a token as well', async () => {
+    const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
+    const deviceId = shop.devices.pos_deactivator
+    const ask = (fields: Json = {}) => verify({ purchaseId: purchase.transactionId, deviceId, ...fields })
+    const first = await ask()
+    await redeemAll(first, deviceId, 'unknown')
+    const granted = await ask({ operatorId: 'op-1' })
+    expect(await ask()).toMatchObject({ reason: 'manual_assistance_required' })
+    const { operatorId } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
+    await shop.ok('resolveRedemption', { redemptionId: `${first.replayProtectedNonce}-1`, outcome: 'failed', operatorId })
+    expect(await ask()).toMatchObject({ deactivationAuthorized: true, replayProtectedNonce: granted.replayProtectedNonce })
+  })
+
+  /** As the clock would. */
+  const endLeases = async (nonce: string) => {
+    const { database } = shop.cloud.db
+    await database.write(async (db) => {
+      await db.updateTable('unit_right').set({ until_ms: 1 }).where('nonce', '=', nonce).execute()
+      await db.updateTable('protection_authorization').set({ exp: 1, iat: 0 }).where('nonce', '=', nonce).execute()
+    })
+  }
+
   it('sends a device that reads tags to ask item by item', async () => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
     const answer = await verify({ purchaseId: purchase.transactionId, deviceId: shop.devices.self_checkout_detacher })
