@@ -156,6 +156,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     putBackTo = undefined
     begin(kept)
     used.clear()
+    byRedemption.clear()
     unsettled.clear()
     ;[denySeq, version, heard, acked] = [0, { epoch: 0, ver: 0 }, { generation: 1, atMs: 0 }, 0]
     for (const { body } of rows) replay(body)
@@ -166,10 +167,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     if (evidence?.kind === 'outcome') takeOutcome(evidence.redemptionId, evidence.outcome)
     if (evidence?.kind !== 'claim') return
     const { redemptionId, nonce, rightClass, ordinals } = evidence
-    for (const ordinal of ordinals) {
-      const key = `${nonce}/${rightClass}/${ordinal}`
-      used.set(key, [...(used.get(key) ?? []), { redemptionId, outcome: null, operator: evidence.operatorId !== undefined }])
-    }
+    for (const ordinal of ordinals) note(`${nonce}/${rightClass}/${ordinal}`, redemptionId, evidence.operatorId !== undefined)
     unsettled.add(redemptionId)
   }
 
@@ -180,9 +178,7 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
       const before = used.get(key) ?? []
       const isFree = before.every((b) => source === 'receipt' && (b.outcome === 'failed' || (b.outcome === 'unknown' && claim.operatorId !== undefined)))
       if (!isFree) core.violate('I1', `${name}: ${key} was used by ${before.map((b) => `${b.redemptionId} (${b.outcome ?? 'open'})`).join(', ')} and again by ${redemptionId}`)
-      const right = { redemptionId, outcome: null, operator: claim.operatorId !== undefined }
-      used.set(key, [...before, right])
-      byRedemption.set(redemptionId, [...(byRedemption.get(redemptionId) ?? []), right])
+      note(key, redemptionId, claim.operatorId !== undefined)
     }
     const deniedAs = source === 'receipt' ? facts.denied.get(nonce) : undefined
     if (deniedAs !== undefined && deniedAs <= denySeq) core.violate('I7', `${name} honours the receipt ${nonce} of a cancelled purchase, and has denial ${deniedAs}`)
@@ -201,6 +197,13 @@ export function ledgerOracle(name: string, core: Core, facts: LedgerFacts): Ledg
     if (isAlone && isUnsure && facts.isClockSure()) core.violate('I9', `${name} was put back, knows so, and honours the receipt ${nonce} alone`)
     unsettled.add(redemptionId)
     open.set(deviceId, [...(open.get(deviceId) ?? []), redemptionId])
+  }
+
+  /** Used, until an outcome says otherwise. */
+  function note(key: string, redemptionId: string, operator: boolean): void {
+    const right = { redemptionId, outcome: null, operator }
+    used.set(key, [...(used.get(key) ?? []), right])
+    byRedemption.set(redemptionId, [...(byRedemption.get(redemptionId) ?? []), right])
   }
 
   function takeOutcome(redemptionId: string, outcome: string): void {
