@@ -16,12 +16,13 @@ const AMBER_SECONDS = 4
 const SIREN_SECONDS = 5
 
 /**
- * Only tags sound the siren: a refused receipt by itself lights amber (contracts §4). A tag whose
+ * Green is for a way that is open. Only tags sound the siren: a refused receipt by itself lights amber (contracts §4). A tag whose
  * payment state cannot be known does what the policy says, by default no more than amber.
  */
 export function gateSignal(answer: AuthorizeAnswer, hasTag: boolean, policy: ProtectionPolicy | undefined): GateSignal | undefined {
-  if (answer.authorized) return { signal: 'green', seconds: GREEN_SECONDS, isAlarm: false }
   const amber: GateSignal = { signal: 'amber', seconds: AMBER_SECONDS, isAlarm: false }
+  // Nobody is sent to a way that has stayed shut.
+  if (answer.authorized) return answer.outcome === 'failed' || answer.outcome === 'unknown' ? amber : { signal: 'green', seconds: GREEN_SECONDS, isAlarm: false }
   if (!hasTag) return amber
   const siren: GateSignal = { signal: 'siren', seconds: SIREN_SECONDS, isAlarm: true }
   // What was heard too long ago may be paid by now.

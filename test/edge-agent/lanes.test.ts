@@ -184,4 +184,23 @@ describe('lanes with readers, through the whole agent', () => {
     expect(told.filter((event) => event.type === 'person')).toEqual([{ type: 'person', deviceId: store.shop.devices.exit_gate, direction: 'out', count: 1 }])
     expect((await store.local('/metrics')).body).toContain(`untag_people_total{device="${store.shop.devices.exit_gate}",direction="out"} 1`)
   })
+
+  it('lights green at the gate for a way that has opened, and amber for one that stays shut', async () => {
+    await open((shop) => ({
+      entries: [{ deviceId: shop.devices.exit_gate, driver: 'modbus', link: { tcp: '10.0.0.2:502' }, output: 0, confirmInput: 0, siren: { output: 1 }, amber: { output: 2 }, green: { output: 3 } }],
+    }))
+    const { gate } = store.boards
+    const lit = () => [2, 3].filter((coil) => gate.log.some((change) => change.coil === coil && change.on))
+    const show = async () => {
+      const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 1 }])
+      return store.authorize({ deviceId: store.shop.devices.exit_gate, protectionAction: 'authorize_exit', receipt })
+    }
+    gate.stick(0, false)
+    expect(await show()).toMatchObject({ authorized: true, outcome: expect.stringMatching(/failed|unknown/) })
+    await store.until('amber', () => lit().length > 0)
+    expect(lit()).toEqual([2])
+    gate.stick(0, null)
+    expect(await show()).toMatchObject({ authorized: true, outcome: 'confirmed' })
+    await store.until('green', () => lit().length > 1)
+  })
 })
