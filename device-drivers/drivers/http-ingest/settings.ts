@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { PATH } from '../../protocols/ingest/mapping.ts'
 import { PushLink } from '../../transports/link-settings.ts'
 import { DeviceId } from '../driver.ts'
+import { FEEDS_FROM_NEAR } from '../feeding.ts'
 
 const pathError = { error: 'give a path such as "data.reads[*]", "epc" or "$"' }
 const path = z.string(pathError).regex(PATH, pathError)
@@ -32,6 +33,7 @@ export const HttpIngestSettings = z.strictObject({
   mapping: z
     .union([z.enum(['keonn', 'impinj']), Mapping], { error: 'use "keonn", "impinj", or { "reads": "…", "epc": "…" }' })
     .meta({ description: 'where the reads stand in what the reader sends' }),
+  ...FEEDS_FROM_NEAR,
   antennas: z
     .strictObject({ inside: antennaList, outside: antennaList }, { error: 'give { "inside": [1], "outside": [2] }' })
     .optional()

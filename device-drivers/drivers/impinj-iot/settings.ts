@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { linkKey, WebLink } from '../../transports/link-settings.ts'
 import { DeviceId, type Claim } from '../driver.ts'
+import { FEEDS_FROM_NEAR } from '../feeding.ts'
 import { antennaSettings, between, inOrder, inputSettings, namedAntennas, namesAntennas, outputClaims, outputSettings } from '../reader-settings.ts'
 
 const gpi = (what: string) => between(`the number of the input (GPI) of the ${what}`, 1, 64)
@@ -15,6 +16,7 @@ export const ImpinjIotSettings = z
     link: WebLink,
     user: word('give the user name on the reader').refine((name) => !name.includes(':'), { error: 'a user name has no colon' }).default('root'),
     password: word('give the password of that user on the reader'),
+    ...FEEDS_FROM_NEAR,
     antennas: antennaSettings(between('the number of an antenna port', 1, 64), ''),
     preset: word('give the name of an inventory preset on the reader', 64)
       .optional()

@@ -3,6 +3,7 @@ import { zebraTopics } from '../../protocols/zebra-iotc/messages.ts'
 import type { ZebraTopics } from '../../protocols/zebra-iotc/messages.ts'
 import { linkKey, MqttLink } from '../../transports/link-settings.ts'
 import { DeviceId, type Claim } from '../driver.ts'
+import { FEEDS_FROM_NEAR } from '../feeding.ts'
 import { antennaSettings, between, outputClaims, outputSettings } from '../reader-settings.ts'
 
 const gpo = (what: string) => between(`the number of the output (GPO) of the ${what}`, 1, 64)
@@ -25,6 +26,7 @@ export const ZebraIotcSettings = z
     topics: z
       .union([topic, Topics], { error: 'give the base of the topics, such as "zebra/FX9600F0F4B5", or { "data": "…", … }' })
       .meta({ description: 'as set on the reader; a base stands for …/data, …/mgmt/cmd, …/mgmt/res, …/ctrl/cmd, …/ctrl/res' }),
+    ...FEEDS_FROM_NEAR,
     antennas: antennaSettings(between('the number of an antenna', 1, 64), ''),
     ...outputSettings(gpo),
     gpoBy: z
