@@ -32,6 +32,8 @@ const PAGE_HEADERS = {
 
 /** What one address may ask of pages that anyone may open. */
 const LOOKING: Allowance = { perSecond: 10, burst: 30 }
+/** A page of a catalogue shows many at once. */
+const LOOKING_AT_IMAGES: Allowance = { perSecond: 100, burst: 500 }
 /** Notifications of payments: providers send many at once from few addresses. */
 const NOTIFYING: Allowance = { perSecond: 100, burst: 500 }
 
@@ -56,7 +58,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   app.get('/.well-known/jwks/:file', (c) => jwks(c, c.req.param('file').replace(/\.json$/, '')))
   app.get('/R/:token', (c) => receiptPage(c, c.req.param('token')))
   app.get('/r/:token', (c) => receiptPage(c, c.req.param('token')))
-  imageRoutes(app, services.images)
+  imageRoutes(app, services.images, (c) => isTooFast(c, 'image ', LOOKING_AT_IMAGES))
   checkoutRoutes(app, database, services, PAGE_HEADERS, (c) => isTooFast(c, 'checkout '))
   templateRoutes(app)
   assistanceRoutes(app, database, services, PAGE_HEADERS)
@@ -82,7 +84,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
 
   /** Signed time for anyone; the nonce shows that the answer is new. */
   async function answerTime(c: Context): Promise<Response> {
-    if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many requests'))
+    if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
     const nonce = c.req.query('nonce') ?? ''
     if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce)) return c.json({ error: 'nonce must be 16 to 64 characters of base64url', code: 'invalid-argument' }, 400)
     await services.authority.look()
@@ -95,6 +97,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   }
 
   async function jwks(c: Context, iss?: string): Promise<Response> {
+    if (isTooFast(c, 'jwks ')) return refuse(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
     let query = database.reads.selectFrom('signing_key').select(['kid', 'x', 'key_use', 'iss']).where('key_use', 'in', ['token', 'receipt']).where('state', 'in', ['next', 'active', 'retiring'])
     if (iss !== undefined) query = query.where('iss', '=', iss)
     const rows = await query.orderBy('kid').execute()

@@ -1,9 +1,10 @@
-import type { Hono } from 'hono'
+import type { Context, Hono } from 'hono'
 import { IMAGE_NAME, IMAGE_TYPES, type ImageStore } from '../images/image-store.ts'
 
 /** Serves images under the hash of their content: they never change, so everybody may keep them for good. */
-export function imageRoutes(app: Hono, images: ImageStore): void {
+export function imageRoutes(app: Hono, images: ImageStore, isTooFast: (c: Context) => boolean): void {
   app.get('/images/:name', async (c) => {
+    if (isTooFast(c)) return c.text('too many requests', 429, { 'retry-after': '1' })
     const name = c.req.param('name')
     if (!IMAGE_NAME.test(name)) return c.notFound()
     const etag = `"${name}"`

@@ -197,6 +197,12 @@ describe('what is sent to the cloud', () => {
     }
     expect(answers.slice(0, 30).filter(([, status]) => status !== 404)).toEqual([])
     expect(answers).toEqual(expect.arrayContaining([['GET', 429], ['POST', 429]]))
+    // So does everything else that anybody may open.
+    for (const [path, most] of [['/.well-known/jwks.json', 30], ['/images/none', 500]] as const) {
+      const statuses: number[] = []
+      for (let n = 0; n < most * 2; n++) statuses.push((await limited.cloud.get(path)).status)
+      expect([path, statuses.slice(0, most).includes(429), statuses.includes(429)]).toEqual([path, false, true])
+    }
     // A shop's own agents ask for the time from the same address.
     expect((await limited.cloud.get(`/api/v1/time?nonce=${'n'.repeat(22)}`)).status).toBe(200)
     await limited.stop()
