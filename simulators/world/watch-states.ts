@@ -24,7 +24,7 @@ export interface StateChange {
   became: string
 }
 
-/** What may become what. A right that was used is free again only when the release failed, or lent again to the token that was out when it was used. */
+/** What may become what. A right that was used is free again only when the release failed, or lent again to the token that was out when it was used; what nobody knows of it goes with a lease. */
 const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly string[]>>> = {
   purchase: {
     CREATED: ['PENDING_PAYMENT', 'CANCELLED', 'SUCCESS'],
@@ -36,6 +36,7 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
   right: {
     'free:': ['leased', 'used'],
     'leased:': ['free', 'used'],
+    'leased:unknown': ['free', 'used'],
     'used:': ['free', 'leased'],
     'used:unknown': ['free', 'leased'],
     'used:confirmed': [],
