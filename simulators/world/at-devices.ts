@@ -29,6 +29,7 @@ export interface Bought {
   name: string
   purchaseId: string
   receipt: string
+  ean: string
   epcs: string[]
   units: number
   chance: Chance

@@ -289,6 +289,16 @@ export const BUGS: readonly Bug[] = [
     liveness: true,
   },
   {
+    name: 'cancelled-for-the-next',
+    what: 'cancelling a purchase takes back what was brought back meanwhile, and bought by somebody else',
+    changes: [change('cloud/protection/return-units.js', 'return item.line_id === unit.line_id && item.unit_no === unit.unit_no;', 'return true;')],
+  },
+  {
+    name: 'brought-back-and-released',
+    what: 'who brings goods back keeps the right to have them released',
+    changes: [change('cloud/protection/move-by-hand.js', "await returnUnits(call, purchase, [unit], newId('ret', services.platform));", '')],
+  },
+  {
     name: 'webhooks-without-schedule',
     what: 'a webhook that failed is posted again at once',
     changes: [change('cloud/webhooks/record.js', 'export const SCHEDULE_MS = [0, 1 * MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS];', 'export const SCHEDULE_MS = [0, 0, 0, 0];')],

@@ -50,6 +50,8 @@ interface Watch {
    * that was lost the agents have dropped before the restored one grants anything (I9).
    */
   counts: Statement<[string, string, number, number], { nonce: string }>
+  /** Whether what was sold with this unit was brought back: it is nobody's, or the next buyer's. */
+  isBack: Statement<[string, number]>
   denied: Statement<[string], Denied>
   changes: Statement<[number], StateChange>
   granted: Statement<[number], Granted>
@@ -86,6 +88,9 @@ export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = ()
            AND o.iat >= (SELECT COALESCE(MAX(CAST(value AS INTEGER)), 0) / 1000 FROM installation WHERE name = 'restored_ms')
            AND NOT EXISTS (SELECT 1 FROM redemption r WHERE r.nonce = o.nonce AND r.step = ?)`,
       ),
+      isBack: db.prepare<[string, number]>(
+        'SELECT 1 FROM purchase_unit u JOIN protected_item i ON i.item_id = u.item_id WHERE u.line_id = ? AND u.unit_no = ? AND (i.line_id IS NOT u.line_id OR i.unit_no IS NOT u.unit_no)',
+      ),
       denied: db.prepare<[string], Denied>('SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0'),
       granted: db.prepare<[number], Granted>(
         `SELECT a.rowid, nonce, right_class, iat, exp, count, event_id, revoked_ms, p.status FROM protection_authorization a LEFT JOIN purchase p ON p.purchase_id = a.purchase_id
@@ -105,6 +110,7 @@ export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = ()
       const before = byUnit.get(unit) ?? []
       for (const other of before) found ??= watch.counts.get(other.nonce, right_class, iat, other.step)
       byUnit.set(unit, [...before, { nonce, step: ordinal + 1 }])
+      if (watch.isBack.get(line_id, unit_no)) core.violate('I7', `${nonce} was granted for ${unit}, and the goods of it were brought back`)
     }
     return found
   }

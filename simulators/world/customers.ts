@@ -11,7 +11,7 @@ import type { Till } from './till.ts'
 
 /**
  *   basket ─ check in ─ check out ─ pay ─┬─ station · token at the station · detacher · device without agent ─┬─ gate
- *                                        └─ (perhaps) cancelled                                              ┘
+ *                                        └─ (perhaps) cancelled, or brought back and bought by the next      ┘
  *
  * People in the shop. Each does some of this, in haste or slowly, twice where nobody should, and remembers
  * what they were told.
@@ -25,6 +25,8 @@ export interface Customers {
   readonly paid: ReadonlySet<string>
   /** Purchases that somebody was told are cancelled. */
   readonly cancelled: ReadonlySet<string>
+  /** Things that were brought back, each with the purchase of who has bought it then: `EPC purchaseId`. */
+  readonly resold: ReadonlySet<string>
   /** Events that somebody was told of at an agent: they must arrive. */
   readonly told: ReadonlySet<string>
   /** A backup is made: what it answers, called when the cloud is put back to it, forgets what people were told since. */
@@ -57,6 +59,7 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
   const world = core.chance.fork('customers')
   const paid = new Set<string>()
   const cancelled = new Set<string>()
+  const resold = new Set<string>()
   const devices = atDevices({ core, shop, merchant, agents, pace, unseen, isTrying })
   const { linger } = devices
   let epcs = 0
@@ -71,28 +74,64 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
       const items = tagged.map((epc) => ({ epc, ean: product.ean, protectionTechnology: 'uhf_rfid' }))
       if (!(await merchant.call('registerProtectedItems', { storeId, items }))?.ok) return undefined
     }
-    const session = await merchant.call('checkIn', { storeId, userId: name })
-    if (!session?.ok) return undefined
-    const lines = [{ ean: product.ean, quantity: units, ...(tagged.length > 0 && { epcs: tagged }) }]
-    const started = await merchant.call('startCheckout', { sessionId: session.body['sessionId'], items: lines })
-    if (!started?.ok) return undefined
-    const purchaseId = String(started.body['transactionId'])
+    const begun = await begin(name, { ean: product.ean, quantity: units, ...(tagged.length > 0 && { epcs: tagged }) })
+    if (!begun) return undefined
+    const purchaseId = String(begun['transactionId'])
     await linger(chance)
     if (chance.happens(0.1)) {
-      await till.decline(started.body, chance)
+      await till.decline(begun, chance)
       // Nobody has paid: whoever asks all the same gets nothing (I7).
       await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.station })
       // And nobody pays what has ended (I15).
-      await till.pay(started.body, chance)
+      await till.pay(begun, chance)
       return undefined
     }
     // Some are impatient, and ask before they have paid.
     if (chance.happens(0.2)) await merchant.call('verifySecurityTagDeactivation', { purchaseId, deviceId: shop.devices.alone })
+    const receipt = await pay(begun, chance)
+    return receipt === undefined ? undefined : { name, purchaseId, receipt, ean: product.ean, epcs: tagged, units, chance }
+  }
+
+  /** Checks in and out with this line. */
+  async function begin(name: string, line: Json): Promise<Json | undefined> {
+    const session = await merchant.call('checkIn', { storeId: shop.storeId, userId: name })
+    if (!session?.ok) return undefined
+    const started = await merchant.call('startCheckout', { sessionId: session.body['sessionId'], items: [line] })
+    return started?.ok ? started.body : undefined
+  }
+
+  /** Pays, and answers with the receipt. */
+  async function pay(begun: Json, chance: Chance): Promise<string | undefined> {
+    const purchaseId = String(begun['transactionId'])
     const before = restores()
-    if (!(await till.pay(started.body, chance))) return undefined
+    if (!(await till.pay(begun, chance))) return undefined
     if (restores() === before) paid.add(purchaseId)
     const receipt = await merchant.call('generateReceiptQR', { purchaseId })
-    return receipt?.ok ? { name, purchaseId, receipt: String(receipt.body['url']), epcs: tagged, units, chance } : undefined
+    return receipt?.ok ? String(receipt.body['url']) : undefined
+  }
+
+  /**
+   * Somebody brings one of their things back: staff put it on the shelf again by hand, with no refund yet, and the next customer buys
+   * it. Who had it before still has the receipt.
+   */
+  async function bringBack(former: Bought): Promise<void> {
+    const { name, ean, epcs: tags, chance } = former
+    const epc = tags.length > 0 ? chance.one(tags) : undefined
+    if (epc === undefined) return
+    for (const itemStatus of ['returned', 'sellable']) {
+      const moved = await merchant.call('updateItemStatus', { storeId: shop.storeId, epc, itemStatus })
+      if (!moved?.ok) return
+      await linger(chance)
+    }
+    const before = restores()
+    const begun = await begin(`${name}-next`, { ean, quantity: 1, epcs: [epc] })
+    const receipt = begun && (await pay(begun, chance))
+    if (!begun || receipt === undefined) return
+    const purchaseId = String(begun['transactionId'])
+    if (restores() === before) resold.add(`${epc} ${purchaseId}`)
+    const next: Bought = { name: `${name}-next`, purchaseId, receipt, ean, epcs: [epc], units: 1, chance }
+    await Promise.all([chance.one(lanes)(next), chance.one(lanes)(former)])
+    if (chance.happens(0.5)) await devices.atGate(next)
   }
 
   async function cancel({ purchaseId, chance }: Bought): Promise<void> {
@@ -139,8 +178,9 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
   return {
     paid,
     cancelled,
+    resold,
     told: devices.told,
-    backUp: () => keep(paid, cancelled, devices.told),
+    backUp: () => keep(paid, cancelled, resold, devices.told),
     lose(events) {
       for (const id of events) devices.lost.add(id)
     },
@@ -160,6 +200,7 @@ export function customers({ core, shop, merchant, stranger, agents, pace, isTryi
         if (chance.happens(0.8)) await use
       }
       if (chance.happens(0.3)) await tryAsStranger(bought)
+      if (chance.happens(0.15)) await bringBack(bought)
       if (chance.happens(0.7)) await devices.atGate(bought)
       if (!chance.happens(0.15)) return
       await cancel(bought)

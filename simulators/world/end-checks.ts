@@ -16,7 +16,7 @@ export interface EndParts {
   cloud: CloudNode
   agents: readonly AgentNode[]
   ledgers: ReadonlyMap<string, LedgerOracle>
-  people: Pick<Customers, 'paid' | 'cancelled' | 'told'>
+  people: Pick<Customers, 'paid' | 'cancelled' | 'resold' | 'told'>
   receiver: Receiver
   /** Of a live shop. */
   money: MoneyOracle | undefined
@@ -107,6 +107,7 @@ export function checkEnd(parts: EndParts): void {
     if (now !== 'SUCCESS' && now !== 'UNLOADED' && now !== 'CANCELLED') core.violate('I4', `${id} was paid, somebody was told so, and it is ${now}`)
   }
   for (const id of people.cancelled) if (status.get(id)?.status !== 'CANCELLED') core.violate('I4', `${id} was cancelled, somebody was told so, and it is ${status.get(id)?.status}`)
+  checkResold(parts, db)
   const completed = new Map<string, number>()
   for (const { data } of db.prepare<[], { data: string }>("SELECT data FROM outbox_event WHERE type = 'checkout.completed'").iterate()) {
     for (const id of new Set(data.match(PURCHASE_ID))) completed.set(id, (completed.get(id) ?? 0) + 1)
@@ -129,4 +130,17 @@ function wrongItem({ agents, shop }: EndParts, db: Connection): string | undefin
     if (wrong) return `${name} takes the item ${wrong.epc} for ${agent?.items.find('epc', wrong.epc)?.status ?? 'unknown'}, and it is ${wrong.status}`
   }
   return undefined
+}
+
+/** What becomes of the purchase of who had a thing before is nothing to who bought it when it was on the shelf again. */
+function checkResold({ core, people }: EndParts, db: Connection): void {
+  const item = db.prepare<[string], { purchaseId: string | null; status: string; purchase: string | null }>(
+    'SELECT i.purchase_id AS purchaseId, item_status AS status, p.status AS purchase FROM protected_item i LEFT JOIN purchase p ON p.purchase_id = i.purchase_id WHERE epc = ?',
+  )
+  for (const each of people.resold) {
+    const [epc = '', purchaseId = ''] = each.split(' ')
+    const now = item.get(epc)
+    if (now?.purchaseId !== purchaseId) core.violate('I15', `${epc} was bought again with ${purchaseId}, and the cloud has it with ${now?.purchaseId ?? 'nobody'}`)
+    else if (now.status !== 'paid' && now.purchase !== 'CANCELLED') core.violate('I15', `${epc} was bought again with ${purchaseId}, which is ${now.purchase}, and it is ${now.status}`)
+  }
 }

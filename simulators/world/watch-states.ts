@@ -48,6 +48,8 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
     paid: ['returned', 'cancelled', 'exception_hold'],
     cancelled: ['sellable', 'exception_hold'],
     returned: ['sellable', 'exception_hold'],
+    // Out of it by staff only, who do no more with it in worlds.
+    exception_hold: ['returned'],
   },
   tag: { '': ['pending'], pending: ['deactivated'], deactivated: [] },
 }

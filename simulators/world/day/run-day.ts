@@ -149,7 +149,7 @@ export async function runDay(shop: Shop, options: DayOptions): Promise<DayResult
     tally,
     isGateInformed: () => clock.nowMs < outage.fromMs || clock.nowMs - GATE_KNOWS_MS > outage.toMs + BACK_WITHIN_MS,
   })
-  const end: EndParts = { core, cloud, agents, ledgers, people: crowd, receiver: posts, money: undefined, shop }
+  const end: EndParts = { core, cloud, agents, ledgers, people: { ...crowd, resold: new Set() }, receiver: posts, money: undefined, shop }
 
   /** Runs until the work is done; what fails ends the day. */
   async function until(what: string, work: Promise<unknown>, withinMs: number): Promise<void> {
