@@ -282,6 +282,13 @@ export const BUGS: readonly Bug[] = [
     troubles: ['provider', 'partition'],
   },
   {
+    name: 'came-back-unheard',
+    what: 'a refund that the customer’s bank sends back counts as gone',
+    changes: [change('cloud/payments/refund-outcome.js', "return refund.state !== 'failed' || refund.in_doubt === 1;", "return refund.state === 'due';")],
+    troubles: ['provider'],
+    liveness: true,
+  },
+  {
     name: 'nobody-asks-the-provider',
     what: 'a payment whose notification was lost is never asked about',
     changes: [change('cloud/payments/due-payments.js', 'const payments = await duePayments(database.reads, nowMs, READ_LIMIT);', 'const payments = [];')],

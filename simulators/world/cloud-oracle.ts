@@ -52,6 +52,8 @@ interface Watch {
   counts: Statement<[string, string, number, number], { nonce: string }>
   /** Whether what was sold with this unit was brought back: it is nobody's, or the next buyer's. */
   isBack: Statement<[string, number]>
+  /** Refunds of the purchase, or of the one that the item is with, that have failed. */
+  failedRefunds: Statement<[string, string]>
   denied: Statement<[string], Denied>
   changes: Statement<[number], StateChange>
   granted: Statement<[number], Granted>
@@ -91,6 +93,7 @@ export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = ()
       isBack: db.prepare<[string, number]>(
         'SELECT 1 FROM purchase_unit u JOIN protected_item i ON i.item_id = u.item_id WHERE u.line_id = ? AND u.unit_no = ? AND (i.line_id IS NOT u.line_id OR i.unit_no IS NOT u.unit_no)',
       ),
+      failedRefunds: db.prepare<[string, string]>("SELECT 1 FROM refund WHERE state = 'failed' AND purchase_id IN (SELECT ? UNION SELECT purchase_id FROM protected_item WHERE item_id = ?)"),
       denied: db.prepare<[string], Denied>('SELECT cti, deny_seq FROM purchase WHERE purchase_id = ? AND cti IS NOT NULL AND deny_seq > 0'),
       granted: db.prepare<[number], Granted>(
         `SELECT a.rowid, nonce, right_class, iat, exp, count, event_id, revoked_ms, p.status FROM protection_authorization a LEFT JOIN purchase p ON p.purchase_id = a.purchase_id
@@ -140,6 +143,7 @@ export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = ()
         const wrong = forbidden(change)
         if (wrong !== undefined) core.violate('I15', wrong)
         const cancelled = change.kind === 'purchase' && change.became === 'CANCELLED' ? watch.denied.get(change.id) : undefined
+        if (isUndone(change) && !watch.failedRefunds.get(change.id, change.id)) core.violate('I15', `${change.kind} ${change.id} went from ${change.was} to ${change.became}, and no refund of it has failed`)
         if (change.kind === 'purchase' && change.became === 'SUCCESS') onPaid(db, change.id)
         if (cancelled) denied.set(cancelled.cti, cancelled.deny_seq)
         core.trace.note('cloud', `${change.kind} ${change.id.slice(-16)}: ${change.was} → ${change.became}`)
@@ -164,4 +168,9 @@ export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = ()
       }
     },
   }
+}
+
+/** A cancellation is taken back: the purchase stands again, or an item of it. */
+function isUndone({ kind, was, became }: StateChange): boolean {
+  return (kind === 'purchase' && was === 'CANCELLED') || (kind === 'item' && became === 'paid' && was !== 'sellable')
 }

@@ -23,7 +23,7 @@ export interface Provider {
   readonly wire: Wire
   /** How often it fails from now on, 0 to 1. */
   trouble: number
-  /** Nothing fails any more, and nothing is forgotten. */
+  /** Nothing fails any more but the banks of customers, and nothing is forgotten. */
   heal(): void
   /** What a shopper does at the page with this address; false when it is none of its own. */
   act(url: string, what: 'paid' | 'cancelled', amountCent?: number): boolean
@@ -35,6 +35,9 @@ const TELL_AGAIN_MS = [10_000, 30_000, 120_000, 300_000, 600_000, 600_000, 1_200
 const ANSWER_WITHIN_MS = 10_000
 /** So many notifications are never sent: then the cloud must ask. */
 const FORGOTTEN = 0.1
+/** So many refunds come back from the bank, after so long, ms: hours in the life of a shop, soon enough for a world. */
+const BOUNCED = 0.3
+const BOUNCE_MS = { from: 1_000, to: 90_000 }
 
 /** A provider that works. */
 export function provider(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>, cloud: () => CloudNode): Provider {
@@ -46,11 +49,15 @@ export function provider(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>,
   let trouble = 0
   let forgets = FORGOTTEN
 
-  function tell({ body, headers }: PspNotification, attempt = 0): void {
+  /** `sign`: makes it anew for each try, for signatures grow old. */
+  function tell(sign: () => PspNotification | undefined, attempt = 0): void {
     const again = () => {
       const waitMs = TELL_AGAIN_MS[attempt]
-      if (waitMs !== undefined) scheduler.after(waitMs, () => tell({ body, headers }, attempt + 1))
+      if (waitMs !== undefined) scheduler.after(waitMs, () => tell(sign, attempt + 1))
     }
+    const notification = sign()
+    if (!notification) return
+    const { body, headers } = notification
     if (chance.happens(trouble)) return again()
     const gaveUp = new AbortController()
     const cancel = scheduler.after(ANSWER_WITHIN_MS, () => gaveUp.abort())
@@ -68,10 +75,19 @@ export function provider(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>,
     )
   }
 
+  /** The bank of the customer sends the money back: then the provider has it again, and tells so until it is heard. */
+  function bounce(refundId: string): void {
+    if (!books.failRefund(refundId)) return
+    trace.note('provider', `${refundId} came back`)
+    tell(() => books.failRefund(refundId))
+  }
+
   function answer(asked: Parameters<OutgoingHttp['send']>[0]): OutgoingAnswer {
     const url = new URL(asked.url)
     const headers = Object.fromEntries(Object.entries(asked.headers).map(([header, value]) => [header.toLowerCase(), value]))
+    const before = books.refunds.length
     const answered = books.answer({ method: asked.method, path: url.pathname, query: url.searchParams, headers, body: asked.body ?? '' })
+    for (const { id } of books.refunds.slice(before)) if (chance.happens(BOUNCED)) scheduler.after(chance.between(BOUNCE_MS.from, BOUNCE_MS.to), () => bounce(id))
     trace.note('provider', `${asked.method} ${url.pathname.slice(0, 40)} ${answered.status}`)
     return { status: answered.status, headers: { ...answered.headers }, body: new TextEncoder().encode(answered.body === undefined ? '' : JSON.stringify(answered.body)), isCut: false }
   }
@@ -98,7 +114,7 @@ export function provider(core: Core, name: PspName, shop: Pick<Shop, 'storeId'>,
       if (session.status !== 'open') return true
       const notification = books.end(id, what, amountCent)
       trace.note('provider', `${id.slice(-12)} ${what}`)
-      if (notification && !chance.happens(forgets)) tell(notification)
+      if (notification && !chance.happens(forgets)) tell(() => notification)
       return true
     },
     outgoing: {

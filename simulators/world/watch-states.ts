@@ -31,7 +31,8 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
     PENDING_PAYMENT: ['SUCCESS', 'CANCELLED'],
     SUCCESS: ['UNLOADED', 'CANCELLED'],
     UNLOADED: [],
-    CANCELLED: [],
+    // When its money came back from the bank (cloud-oracle.ts), and its items with it.
+    CANCELLED: ['SUCCESS'],
   },
   right: {
     'free:': ['leased', 'used'],
@@ -46,10 +47,9 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
   item: {
     sellable: ['paid', 'reserved_bopis', 'transfer_in_transit', 'exception_hold'],
     paid: ['returned', 'cancelled', 'exception_hold'],
-    cancelled: ['sellable', 'exception_hold'],
+    cancelled: ['paid', 'sellable', 'exception_hold'],
     returned: ['sellable', 'exception_hold'],
-    // Out of it by staff only, who do no more with it in worlds.
-    exception_hold: ['returned'],
+    exception_hold: ['paid', 'returned'],
   },
   tag: { '': ['pending'], pending: ['deactivated'], deactivated: [] },
 }
