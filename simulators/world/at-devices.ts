@@ -53,6 +53,14 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
   const lost = new Set<string>()
   const ask = askingAgents(core, (eventId) => void (lost.has(eventId) || told.add(eventId)), unseen)
 
+  /** Staff are called where they are needed, and often see no reason why not. */
+  async function askStaffToo(node: AgentNode | undefined, request: AuthorizeRequest, chance: Chance): Promise<void> {
+    const answer = await ask(node, request)
+    if (answer?.reason !== 'manual_assistance_required' || chance.happens(0.4)) return
+    await linger(chance)
+    await ask(node, { ...request, operatorId: shop.operatorId })
+  }
+
   const linger = (chance: Chance) => scheduler.pause(chance.between(1, chance.happens(0.1) ? pace.hasteMs * 10 : pace.hasteMs))
 
   async function atStation({ receipt, chance }: Bought): Promise<void> {
@@ -61,7 +69,7 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
     const times = chance.between(1, 3)
     for (let n = 0; n < times; n++) {
       const both = chance.happens(0.3) ? [request, request] : [request]
-      await Promise.all(both.map((r) => ask(agents[0], r)))
+      await Promise.all(both.map((r) => askStaffToo(agents[0], r, chance)))
       await linger(chance)
     }
   }
@@ -86,7 +94,7 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
     const times = chance.between(1, 4)
     for (let n = 0; n < times; n++) {
       const both = chance.happens(0.3) ? [request, request] : [request]
-      await Promise.all(both.map((r) => ask(node, r)))
+      await Promise.all(both.map((r) => askStaffToo(node, r, chance)))
       await linger(chance)
       if (isTrying && chance.happens(0.5)) await scheduler.pause(chance.between(1_000, 15_000))
     }
@@ -95,7 +103,7 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
   async function byItem({ epcs: tags, receipt, chance }: Bought): Promise<void> {
     for (const epc of tags) {
       const request: AuthorizeRequest = { deviceId: shop.devices.detacher, action: 'detach_hard_tag', identifiers: { epc }, ...(chance.happens(0.7) && { receipt }) }
-      await ask(agents[1], request)
+      await askStaffToo(agents[1], request, chance)
       if (chance.happens(0.3)) await ask(agents[1], request)
       await linger(chance)
     }
@@ -110,7 +118,7 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
       const request: AuthorizeRequest = atStation
         ? { deviceId: shop.devices.station, action: 'deactivate_label', receipt, identifiers: {} }
         : { deviceId: shop.devices.detacher, action: 'detach_hard_tag', receipt, identifiers: { epc: tag } }
-      await ask(agents[atStation ? 0 : 1], request)
+      await askStaffToo(agents[atStation ? 0 : 1], request, chance)
       // They come back when it is quieter.
       if (chance.happens(0.5)) await scheduler.pause(chance.between(1_000, 8_000))
     }
@@ -136,7 +144,7 @@ export function atDevices({ core, shop, merchant, agents, pace, unseen, isTrying
     const request: AuthorizeRequest = { deviceId: shop.devices.gate, action: 'authorize_exit', receipt, identifiers: {} }
     const times = chance.between(1, 2)
     for (let n = 0; n < times; n++) {
-      await ask(agents[0], request)
+      await askStaffToo(agents[0], request, chance)
       await linger(chance)
     }
     for (const epc of tags) if (chance.happens(0.5)) await ask(agents[0], { ...request, identifiers: { epc } })
