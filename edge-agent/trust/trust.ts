@@ -71,7 +71,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   let confirmedMs = Number(marks.get(LAST_FRESH) ?? 0)
   let lastContactMs = Number(marks.get(LAST_CONTACT) ?? 0)
   let heads: FreshClaims | undefined
-  const revoked = revokedKeys(marks, commits)
+  const revoked = revokedKeys(marks)
   const answers = timeAnswers(revoked.kept)
   const denials = openDenials(ledger, identity.agentId)
   let keysEndS: number | undefined
@@ -136,9 +136,10 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     if (known) return known
     const former = stored('keys')
     const before = former && openStored(former.jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims)
+    // Together: with the one and not the other a key set would be known, and what it revokes believed until the next start.
     commits.now(() => {
       store('keys', jws, opened.claims)
-      if (former && before) revoked.follow({ jws: former.jws, keys: before.keys }, opened.claims)
+      revoked.follow(opened.claims, former && before && { jws: former.jws, keys: before.keys })
     })
     useKeys(opened.claims)
     answers.forget()

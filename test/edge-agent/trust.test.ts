@@ -1,7 +1,10 @@
+import type { Statement } from 'better-sqlite3'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openLedger, type Ledger } from '../../edge-agent/ledger/ledger.ts'
+import { LedgerFull } from '../../edge-agent/ledger/commit.ts'
+import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { openLedger, type Ledger, type OpenLedgerFile } from '../../edge-agent/ledger/ledger.ts'
 import { openAgentClock, type AgentClock } from '../../edge-agent/trust/clock.ts'
 import type { Identity } from '../../edge-agent/trust/identity.ts'
 import { openTrust, type Trust } from '../../edge-agent/trust/trust.ts'
@@ -16,6 +19,22 @@ import { testKey, type TestKey } from '../support/keys.ts'
 const START = Date.UTC(2026, 10, 20, 9)
 const HOUR = 3_600_000
 
+/** Commits find the disk full once there is no room. */
+function fullAfter(connection: ReturnType<OpenLedgerFile>, hasRoom: () => boolean): ReturnType<OpenLedgerFile> {
+  const prepare = connection.prepare.bind(connection) as (sql: string) => Statement
+  const watched = (sql: string) => {
+    const statement = prepare(sql)
+    if (sql !== 'COMMIT') return statement
+    const run = statement.run.bind(statement)
+    const runOrFail = () => {
+      if (hasRoom()) return run()
+      throw Object.assign(new Error('as planned'), { code: 'SQLITE_FULL' })
+    }
+    return Object.defineProperty(statement, 'run', { value: runOrFail })
+  }
+  return Object.defineProperty(connection, 'prepare', { value: watched })
+}
+
 describe('what an agent believes', () => {
   let folder: string
   let world: VirtualPlatform
@@ -26,8 +45,9 @@ describe('what an agent believes', () => {
   const [token, receipt, policyKey, freshness] = [testKey('token'), testKey('receipt'), testKey('policy', { iss: 'installation' }), testKey('freshness', { iss: 'installation' })]
   const identity: Identity = { agentId: 'agt_1', storeId: 'st_1', tenant: 'acc_1.test', ledgerId: 'led_1', generation: 1, cloud: 'https://x', mqttUrl: 'mqtt://x', rootX: root.record.x, x: root.record.x, secret: '' }
 
-  const open = () => {
+  const open = (openFile?: OpenLedgerFile) => {
     ledger = openLedger({
+      open: openFile,
       file: join(folder, 'ledger.db'),
       ledgerId: 'led_1',
       generation: 1,
@@ -132,6 +152,35 @@ describe('what an agent believes', () => {
     const revoked = { ...policyKey.record, state: 'revoked' as const }
     expect(trust.accept(keySet({ ver: 2, keys: [token.record, receipt.record, revoked, freshness.record] }))).toMatchObject({ taken: true })
     expect(trust.accept(policy({ ver: 2 }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('key_revoked') })
+  })
+
+  it('believes no stolen key until the next start because the disk was full as it heard of the revocation', () => {
+    // The next so many commits work.
+    let room = Number.POSITIVE_INFINITY
+    ledger.close()
+    open((file) => fullAfter(openLedgerFile(file), () => room-- > 0))
+    all()
+    const revokedToken = { ...token.record, state: 'revoked' as const }
+    const revocation = keySet({ ver: 2, keys: [revokedToken, receipt.record, policyKey.record, freshness.record] })
+    for (room = 0; trust.keys.get(token.record.kid)?.state !== 'revoked' && room < 5; room++) {
+      const granted = room
+      try {
+        trust.accept(revocation)
+      } catch (error) {
+        expect(error).toBeInstanceOf(LedgerFull)
+      }
+      room = granted
+    }
+    room = Number.POSITIVE_INFINITY
+    trust.accept(revocation)
+    expect(trust.keys.get(token.record.kid)?.state).toBe('revoked')
+    // Nor does a cloud that was put back make it good again.
+    for (const again of [() => undefined, reopen]) {
+      again()
+      trust.accept(keySet({ epoch: 5 }))
+      expect(trust.keys.get(token.record.kid)?.state).toBe('revoked')
+      expect(trust.forgottenRevocations).toEqual([revocation])
+    }
   })
 
   it('ages without word from the cloud, and only a freshness that names this very policy makes it young', () => {
