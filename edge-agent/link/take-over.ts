@@ -6,7 +6,7 @@ import { openMarks } from '../ledger/marks.ts'
 import type { Identity } from '../trust/identity.ts'
 
 /** What was believed by the word of the former cloud or root, and counted by its numbers. */
-const BELIEVED = ['deny_seq', 'last_fresh', 'last_contact_ms', 'cloud_generation', 'tokens_since_s', 'resync_from', 'resync_until', 'online_only_until', 'revoked', 'key_since_ms', 'rotate_key_asked']
+const BELIEVED = ['deny_seq', 'last_fresh', 'last_contact_ms', 'cloud_generation', 'cloud_generation_doubted', 'tokens_since_s', 'resync_from', 'resync_until', 'online_only_until', 'revoked', 'key_since_ms', 'rotate_key_asked']
 
 /**
  * The ledger goes on under a new identity, in one transaction: what was used up here stays used, the rows that the cloud lacks are

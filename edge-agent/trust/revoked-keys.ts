@@ -6,8 +6,8 @@ import type { Marks } from '../ledger/marks.ts'
 export interface RevokedKeys {
   /** These keys, those that were revoked before revoked still. */
   kept(keys: readonly KeyRecord[]): KeyRecord[]
-  /** One key set takes the place of another: remembers what either has revoked. Call it inside the transaction that keeps the next. */
-  follow(next: Pick<KeySet, 'keys'>, former: KeySet | undefined): void
+  /** One key set takes the place of another: remembers what either has revoked, and answers which keys that was news of. Call it inside the transaction that keeps the next. */
+  follow(next: Pick<KeySet, 'keys'>, former: KeySet | undefined): KeyRecord[]
   /** Key sets that revoke what the present one does not, as the root has signed them: a restored cloud is reminded by them. */
   readonly forgotten: readonly string[]
 }
@@ -34,10 +34,11 @@ export function revokedKeys(marks: Marks): RevokedKeys {
   const known = () => JSON.parse(marks.recall(MARK) ?? '[]') as string[]
   const forgotten = () => JSON.parse(marks.recall(FORGOTTEN) ?? '[]') as Revocation[]
 
-  function note(keys: readonly KeyRecord[]): void {
+  function note(keys: readonly KeyRecord[]): KeyRecord[] {
     const before = known()
-    const all = new Set([...before, ...revokedIn(keys)])
-    if (all.size > before.length) marks.set(MARK, JSON.stringify([...all].slice(-LIMIT)))
+    const news = keys.filter(({ kid, state }) => state === 'revoked' && !before.includes(kid))
+    if (news.length > 0) marks.set(MARK, JSON.stringify([...before, ...news.map(({ kid }) => kid)].slice(-LIMIT)))
+    return news
   }
 
   return {
@@ -46,12 +47,13 @@ export function revokedKeys(marks: Marks): RevokedKeys {
       return keys.map((key) => (revoked.has(key.kid) ? { ...key, state: 'revoked' as const } : key))
     },
     follow({ keys }, former) {
-      note(keys)
-      if (!former) return
+      const news = note(keys)
+      if (!former) return news
       const isForgotten = (kid: string) => keys.some((key) => key.kid === kid && key.state !== 'revoked')
       const before = forgotten()
       const next = [...before, { jws: former.jws, kids: revokedIn(former.keys) }].filter(({ kids }) => kids.some(isForgotten)).slice(-REMINDERS_LIMIT)
       if (next.length > 0 || before.length > 0) marks.set(FORGOTTEN, JSON.stringify(next))
+      return news
     },
     get forgotten() {
       return forgotten().map(({ jws }) => jws)

@@ -59,6 +59,8 @@ const BESIDE_S = 5
 const KNOWN = { taken: false, why: 'known' } as const
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
+/** Set: the items are of a key that was stolen, and not forgotten yet. They are in a file of their own. */
+const ITEMS_DOUBTED = 'items_doubted'
 
 /** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
@@ -83,6 +85,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   const storedPolicy = stored('policy')
   if (storedKeys) useKeys(openStored(storedKeys.jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims))
   if (storedPolicy) usePolicy(openStored(storedPolicy.jws, DOCUMENT_KINDS.policy, stillVerifying(keys), identity.storeId, PolicyClaims))
+  forgetItems()
 
   function useKeys(claims: KeySetClaims | undefined): void {
     if (!claims) return
@@ -139,11 +142,26 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     // Together: with the one and not the other a key set would be known, and what it revokes believed until the next start.
     commits.now(() => {
       store('keys', jws, opened.claims)
-      revoked.follow(opened.claims, former && before && { jws: former.jws, keys: before.keys })
+      const news = revoked.follow(opened.claims, former && before && { jws: former.jws, keys: before.keys })
+      if (news.some(({ use }) => use === 'freshness')) doubtNumbers()
     })
     useKeys(opened.claims)
     answers.forget()
+    forgetItems()
     return { taken: true, kind: 'keys' }
+  }
+
+  /** Whoever stole the key may have given numbers that no true page and no true cloud ever reaches: all are heard anew. */
+  function doubtNumbers(): void {
+    denials.beginAnew()
+    cloudGeneration.doubt()
+    marks.set(ITEMS_DOUBTED, '1')
+  }
+
+  function forgetItems(): void {
+    if (!items || marks.recall(ITEMS_DOUBTED) !== '1') return
+    items.beginAnew()
+    commits.now(() => marks.set(ITEMS_DOUBTED, '0'))
   }
 
   /** A clock that rests on no signature may be what is wrong, and not the key set that it speaks against. */
@@ -175,7 +193,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
 
   /** The freshness may name nothing older than what we have, nor another content of the same version. */
   function contradiction(fresh: FreshClaims): Acceptance | undefined {
-    const generation = cloudGeneration.current ?? 1
+    const generation = cloudGeneration.lowest
     // Two clouds go on from one backup, or the lost one was not lost.
     if (fresh.cloudGeneration < generation) return refused(`the freshness is of the cloud as it was before it was restored (generation ${fresh.cloudGeneration}, not ${generation})`)
     for (const kind of ['keys', 'policy'] as const) {

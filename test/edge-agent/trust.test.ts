@@ -2,12 +2,15 @@ import type { Statement } from 'better-sqlite3'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openItemFile } from '../../edge-agent/items/database.ts'
+import { openReplica, type Replica } from '../../edge-agent/items/replica.ts'
 import { LedgerFull } from '../../edge-agent/ledger/commit.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from '../../edge-agent/ledger/ledger.ts'
 import { openAgentClock, type AgentClock } from '../../edge-agent/trust/clock.ts'
 import type { Identity } from '../../edge-agent/trust/identity.ts'
 import { openTrust, type Trust } from '../../edge-agent/trust/trust.ts'
+import type { ItemsClaims } from '../../policy/documents/item-documents.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import { contentHash, type DenyClaims, type FreshClaims, type KeySetClaims, type PolicyClaims } from '../../policy/documents/store-documents.ts'
@@ -41,6 +44,7 @@ describe('what an agent believes', () => {
   let ledger: Ledger
   let clock: AgentClock
   let trust: Trust
+  let items: Replica
   const root = testKey('root')
   const [token, receipt, policyKey, freshness] = [testKey('token'), testKey('receipt'), testKey('policy', { iss: 'installation' }), testKey('freshness', { iss: 'installation' })]
   const identity: Identity = { agentId: 'agt_1', storeId: 'st_1', tenant: 'acc_1.test', ledgerId: 'led_1', generation: 1, cloud: 'https://x', mqttUrl: 'mqtt://x', rootX: root.record.x, x: root.record.x, secret: '' }
@@ -56,10 +60,15 @@ describe('what an agent believes', () => {
       },
     })
     clock = openAgentClock(ledger, world.clock)
-    trust = openTrust(identity, ledger, clock)
+    items = openReplica({ disk: openItemFile(join(folder, 'items.db'), (error) => { throw error }), platform: world, log: { info: () => undefined, warn: () => undefined, error: () => undefined } })
+    trust = openTrust(identity, ledger, clock, items)
+  }
+  const close = () => {
+    items.close()
+    ledger.close()
   }
   const reopen = () => {
-    ledger.close()
+    close()
     open()
   }
   beforeEach(() => {
@@ -68,7 +77,7 @@ describe('what an agent believes', () => {
     open()
   })
   afterEach(() => {
-    ledger.close()
+    close()
     rmSync(folder, { recursive: true, force: true })
   })
 
@@ -109,7 +118,7 @@ describe('what an agent believes', () => {
     expect(trust.policy?.ver).toBe(1)
     expect(trust.keys.size).toBe(4)
     expect(trust.stage()).toBe('fresh')
-    expect(trust.have()).toEqual({ keys: [0, 1], policy: [0, 1], deny: [0, 0] })
+    expect(trust.have()).toEqual({ keys: [0, 1], policy: [0, 1], deny: [0, 0], items: [0, 0] })
   })
 
   it.each<[string, () => string]>([
@@ -157,7 +166,7 @@ describe('what an agent believes', () => {
   it('believes no stolen key until the next start because the disk was full as it heard of the revocation', () => {
     // The next so many commits work.
     let room = Number.POSITIVE_INFINITY
-    ledger.close()
+    close()
     open((file) => fullAfter(openLedgerFile(file), () => room-- > 0))
     all()
     const revokedToken = { ...token.record, state: 'revoked' as const }
@@ -433,6 +442,59 @@ describe('what an agent believes', () => {
       const named = { keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims({ ver: 2, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), next.record] })) } }
       expect(trust.accept(fresh({ ...named, policy: { epoch: 1, ver: 2, hash: contentHash(policyClaims({ epoch: 1, ver: 2 })) } }))).toMatchObject({ taken: true })
       expect(trust.stage()).toBe('fresh')
+    })
+
+    it('fast forward: what a stolen freshness key has numbered holds up no denial, no item and no freshness once it is revoked', () => {
+      const next = testKey('freshness', { seed: 7, iss: 'installation' })
+      const keysNow = { ver: 2, keys: [...records({ [freshness.record.kid]: { state: 'revoked' } }), next.record] }
+      const until = iat() + 10_000
+      const [last, generation] = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
+      const itemsOf = (epoch: number, ver: number, by: TestKey, entries: ItemsClaims['entries']) =>
+        signDocument(DOCUMENT_KINDS.items, { aud: 'st_1', iat: iat(), exp: iat() + 3_600, epoch, ver, after: 0, floor: 0, categories: [], entries }, by.signer)
+      all()
+      expect(trust.accept(deny(0, 2, [{ kind: 'nonce', nonce: 'n1', until }]))).toMatchObject({ taken: true })
+      world.sleep(1_000)
+      expect(trust.accept(fresh({ cloudGeneration: generation }))).toMatchObject({ taken: true })
+      expect(trust.accept(deny(2, last, []))).toMatchObject({ taken: true })
+      expect(trust.accept(itemsOf(last, last, freshness, [{ seq: 1, status: 'paid', epc: 'AB' }]))).toMatchObject({ taken: true })
+      expect(trust.accept(deny(2, 3, [{ kind: 'receipt', cti: 'c1', until }]))).toEqual({ taken: false, why: 'known' })
+
+      expect(trust.accept(keySet(keysNow))).toMatchObject({ taken: true })
+      expect(trust.have()).toMatchObject({ deny: [0, 0], items: [0, 0] })
+      expect(trust.takenBackSeq).toBe(0)
+      expect(items.find('epc', 'AB')).toBeUndefined()
+      reopen()
+      expect(trust.have()).toMatchObject({ deny: [0, 0], items: [0, 0] })
+      expect(trust.accept(deny(0, 3, [{ kind: 'nonce', nonce: 'n1', until }, { kind: 'receipt', cti: 'c1', until }], next))).toEqual({ taken: true, kind: 'deny' })
+      expect([ledger.claims.isDenied('n1'), ledger.claims.isDenied('c1')]).toEqual([true, true])
+      expect(trust.accept(itemsOf(0, 1, next, [{ seq: 1, status: 'sellable', epc: 'AB' }]))).toEqual({ taken: true, kind: 'items' })
+      expect(items.find('epc', 'AB')?.status).toBe('sellable')
+      world.sleep(1_000)
+      const named = { keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims(keysNow)) } }
+      expect(trust.accept(fresh(named, next))).toEqual({ taken: true, kind: 'fresh' })
+      expect(trust.stage()).toBe('fresh')
+      // Once: what counts again is not forgotten with every key set that still names the stolen key.
+      expect(trust.accept(keySet({ ...keysNow, ver: 3 }))).toMatchObject({ taken: true })
+      expect(trust.have()).toMatchObject({ deny: [0, 3], items: [0, 1] })
+    })
+
+    it('fast forward: items that a stolen key has numbered are forgotten after a start too, when the power went in between', () => {
+      all()
+      trust.accept(deny(0, 2, []))
+      const stolen = { ver: 2, keys: records({ [freshness.record.kid]: { state: 'revoked' } }) }
+      const begin = items.beginAnew
+      let isCut = true
+      items.beginAnew = () => {
+        if (isCut) throw new Error('the power goes')
+        begin()
+      }
+      expect(() => trust.accept(keySet(stolen))).toThrow('the power goes')
+      isCut = false
+      let begun = 0
+      const opened = openTrust(identity, ledger, clock, { ...items, beginAnew: () => void begun++ })
+      expect([opened.have().deny, begun]).toEqual([[0, 0], 1])
+      openTrust(identity, ledger, clock, { ...items, beginAnew: () => void begun++ })
+      expect(begun).toBe(1)
     })
   })
 })
