@@ -12,7 +12,7 @@ import type { Identity } from './identity.ts'
 import { openDenials } from './denials.ts'
 import { openAs, openStored, refused, stillVerifying, typOf } from './open-as.ts'
 import { revokedKeys } from './revoked-keys.ts'
-import { timeAnswers } from './time-answers.ts'
+import { doubtAbout, timeAnswers } from './time-answers.ts'
 
 /**
  *   root ──▶ key set ──▶ policy · fresh · deny · items
@@ -291,8 +291,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       const opened = answers.open(jws, nonce, keys)
       if (!opened.ok) return opened.refusal
       const verdict = clock.offer({ ms: opened.claims.timeMs, epoch: opened.claims.timeEpoch, answersChallenge: true })
-      if (verdict === 'doubted') return { ...refused('its time lies far ahead of ours'), isDoubted: true }
-      return { taken: true, kind: 'time' }
+      return doubtAbout(verdict, clock.now().nowMs - opened.claims.timeMs) ?? { taken: true, kind: 'time' }
     },
     isImporting(receiptExp) {
       const move = policy?.homeMove

@@ -250,6 +250,21 @@ describe('what an agent believes', () => {
     expect(trust.acceptTime(time('n2'), 'n1')).toMatchObject({ taken: false, why: 'refused' })
   })
 
+  it('reports a cloud whose time lies before what it has signed: nothing that it grants would count here', () => {
+    all()
+    const time = (ms: number) => signDocument(DOCUMENT_KINDS.time, { aud: 'n', iat: iat(), exp: iat() + 60, timeMs: ms, timeEpoch: 0 }, freshness.signer)
+    const ahead = 2 * HOUR
+    for (const verdict of [{ why: 'refused' }, { taken: true }]) {
+      world.sleep(61_000)
+      expect(trust.accept(fresh({ timeMs: world.clock.wall() + ahead }))).toMatchObject(verdict)
+    }
+    world.sleep(61_000)
+    expect(trust.acceptTime(time(world.clock.wall()), 'n')).toMatchObject({ why: 'refused', isDoubted: true, detail: expect.stringMatching(/its time lies 72\d\d s before what was signed earlier/) })
+    expect(trust.acceptTime(time(world.clock.wall() + ahead), 'n')).toMatchObject({ taken: true })
+    // Two that have overtaken each other.
+    expect(trust.acceptTime(time(world.clock.wall() + ahead - 900), 'n')).toMatchObject({ taken: true })
+  })
+
   it('knows no time that it could not write down', () => {
     all()
     world.sleep(HOUR)
