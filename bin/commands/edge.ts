@@ -55,7 +55,7 @@ export async function enrolAgent(settings: { cloud: string; code: string; data: 
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
     if (kept === false) putAside(ledger, platform)
     // One that was left behind is not begun anew either: it knows what was used up, and its rows chain on to another's.
-    if (kept) takeOver(ledger, enrolled.identity, enrolled.documents)
+    if (kept) takeOver(ledger, known, enrolled.identity, enrolled.documents)
     if (kept !== undefined) {
       // Items of another sequence; they are fetched again.
       for (const suffix of ['', '-wal', '-shm']) rmSync(join(data, `items.db${suffix}`), { force: true })

@@ -195,7 +195,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
       const file = join(disk.folder, LEDGER)
       const { process } = computer
       if (!process) throw new Error(`${name} has never run`)
-      takeOver(file, next, documents)
+      takeOver(file, kept, next, documents)
       for (const suffix of ['', '-wal', '-shm']) rmSync(join(disk.folder, ITEMS + suffix), { force: true })
       keepFirstDocuments(file, next, documents, process.platform)
       kept = next

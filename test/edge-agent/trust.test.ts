@@ -7,6 +7,7 @@ import { openReplica, type Replica } from '../../edge-agent/items/replica.ts'
 import { LedgerFull } from '../../edge-agent/ledger/commit.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
 import { openLedger, type Ledger, type OpenLedgerFile } from '../../edge-agent/ledger/ledger.ts'
+import { takeOver } from '../../edge-agent/link/take-over.ts'
 import { openAgentClock, type AgentClock } from '../../edge-agent/trust/clock.ts'
 import type { Identity } from '../../edge-agent/trust/identity.ts'
 import { openTrust, type Trust } from '../../edge-agent/trust/trust.ts'
@@ -49,7 +50,7 @@ describe('what an agent believes', () => {
   const [token, receipt, policyKey, freshness] = [testKey('token'), testKey('receipt'), testKey('policy', { iss: 'installation' }), testKey('freshness', { iss: 'installation' })]
   const identity: Identity = { agentId: 'agt_1', storeId: 'st_1', tenant: 'acc_1.test', ledgerId: 'led_1', generation: 1, cloud: 'https://x', mqttUrl: 'mqtt://x', rootX: root.record.x, x: root.record.x, secret: '' }
 
-  const open = (openFile?: OpenLedgerFile) => {
+  const open = (openFile?: OpenLedgerFile, who = identity) => {
     ledger = openLedger({
       open: openFile,
       file: join(folder, 'ledger.db'),
@@ -61,7 +62,7 @@ describe('what an agent believes', () => {
     })
     clock = openAgentClock(ledger, world.clock)
     items = openReplica({ disk: openItemFile(join(folder, 'items.db'), (error) => { throw error }), platform: world, log: { info: () => undefined, warn: () => undefined, error: () => undefined } })
-    trust = openTrust(identity, ledger, clock, items)
+    trust = openTrust(who, ledger, clock, items)
   }
   const close = () => {
     items.close()
@@ -491,6 +492,25 @@ describe('what an agent believes', () => {
       // Once: what counts again is not forgotten with every key set that still names the stolen key.
       expect(trust.accept(keySet({ ...keysNow, ver: 3 }))).toMatchObject({ taken: true })
       expect(trust.have()).toMatchObject({ deny: [0, 3], items: [0, 1] })
+    })
+
+    it.each([true, false])('a stolen root: what it revoked, and the time it has signed, hold nothing up once the agent is enrolled anew under another; under the same root they count (%s)', (isSame) => {
+      const next = isSame ? root : testKey('root', { seed: 99 })
+      all()
+      for (let n = 0; n < 2; n++) {
+        world.sleep(61_000)
+        trust.accept(fresh({ timeMs: world.clock.wall() + 300 * 24 * HOUR }))
+      }
+      const revokedAll = records(Object.fromEntries([token, receipt, policyKey, freshness].map(({ record }) => [record.kid, { state: 'revoked' as const }])))
+      expect(trust.accept(keySet({ ver: 2, exp: iat() + 399 * 86_400, keys: revokedAll }))).toMatchObject({ taken: true })
+      close()
+      const anew = { ...identity, rootX: next.record.x }
+      takeOver(join(folder, 'ledger.db'), identity, anew, [])
+      open(undefined, anew)
+      expect(trust.accept(keySet({ epoch: 1, ver: 3, exp: iat() + 399 * 86_400 }, next))).toMatchObject({ taken: true })
+      expect([...trust.keys.values()].map(({ state }) => state === 'revoked')).toEqual([isSame, isSame, isSame, isSame])
+      expect(trust.accept(fresh({ keys: { epoch: 1, ver: 3, hash: contentHash(keySetClaims({ epoch: 1, ver: 3 })) } }))).toMatchObject(isSame ? { why: 'refused' } : { taken: true })
+      expect(clock.now().nowMs > world.clock.wall() + 299 * 24 * HOUR).toBe(isSame)
     })
 
     it('fast forward: items that a stolen key has numbered are forgotten after a start too, when the power went in between', () => {

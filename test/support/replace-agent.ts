@@ -17,7 +17,7 @@ export async function replaceAgent(store: TestStore, meanwhile: (former: Identit
     if (!enrolled.ok) throw new Error(enrolled.why)
     await meanwhile(former)
     const ledger = join(store.dataDir, 'ledger.db')
-    takeOver(ledger, enrolled.identity, enrolled.documents)
+    takeOver(ledger, former, enrolled.identity, enrolled.documents)
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(store.dataDir, `items.db${suffix}`), { force: true })
     keepFirstDocuments(ledger, enrolled.identity, enrolled.documents, store.world)
     writeIdentity(store.dataDir, enrolled.identity, secretFiles)
