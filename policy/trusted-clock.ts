@@ -34,6 +34,9 @@ const STEP_LIMIT_MS = 10 * 60_000
 /** How much later the second answer must come, ms. */
 const SECOND_ANSWER_AFTER_MS = 60_000
 
+/** What was signed so long ago may just have arrived, ms; what is older says nothing of a doubt. */
+const UNDER_WAY_MS = 5_000
+
 /** The clock of an agent that has just heard its first signed time. */
 export function startTrustedClock(time: SignedTime, clock: Clock): TrustedClockState {
   return anchoredAt({ highWaterMs: time.ms, epoch: time.epoch }, time.ms, 'signed', clock)
@@ -74,7 +77,9 @@ export function offerSignedTime(
   if (time.ms <= nowMs + STEP_LIMIT_MS) {
     // A late copy of a true document must not set us back, nor vouch for what we have instead; an answer to our own question may do both.
     if (time.answersChallenge || time.ms >= nowMs) return { state: anchoredAt(mark, time.ms, 'signed', clock), verdict: 'accepted' }
-    return { state: anchoredAt(mark, nowMs, state.trust, clock), verdict: 'accepted' }
+    const { doubted } = state
+    const isOld = nowMs - time.ms > UNDER_WAY_MS
+    return { state: { ...anchoredAt(mark, nowMs, state.trust, clock), ...(isOld && doubted && { doubted }) }, verdict: 'accepted' }
   }
   const { doubted } = state
   if (doubted && clock.elapsed() - doubted.elapsedMs >= SECOND_ANSWER_AFTER_MS) {

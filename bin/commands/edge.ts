@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { pushPort } from '../../device-drivers/transports/push-port.ts'
@@ -7,14 +7,14 @@ import type { OpenLink } from '../../device-drivers/transports/shared-links.ts'
 import { tracedLinks } from '../../device-drivers/transports/traced-link.ts'
 import { EMPTY_CONFIG, readConfig, type AgentConfig } from '../../edge-agent/config.ts'
 import { localApp } from '../../edge-agent/http/local-app.ts'
-import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { LedgerDamaged, openLedgerFile } from '../../edge-agent/ledger/database.ts'
 import { openMarks } from '../../edge-agent/ledger/marks.ts'
 import { enrol, keepFirstDocuments } from '../../edge-agent/link/enrol.ts'
 import { takeOver } from '../../edge-agent/link/take-over.ts'
 import { ROTATE_ASKED } from '../../edge-agent/link/renew-key.ts'
 import type { Log } from '../../edge-agent/log.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
-import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
+import { findIdentity, readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { configFile } from '../config-file.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
@@ -47,21 +47,51 @@ export async function enrolAgent(settings: { cloud: string; code: string; data: 
   makeFolder(data)
   const lock = lockDataDir(join(data, 'agent.lock'), `an agent runs with the data in ${data}: stop it first`)
   try {
-    const known = readIdentity(data, secretFiles)
+    const known = settings.replace ? formerIn(data) : readIdentity(data, secretFiles)
     if (known && !settings.replace) throw new Error(`${data} holds agent ${known.agentId} already: choose another folder with --data, or replace that agent with --replace`)
+    const ledger = join(data, 'ledger.db')
+    const kept = existsSync(ledger) ? isSound(ledger, settings.replace === true) : undefined
     const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch })
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
-    if (known) {
-      takeOver(join(data, 'ledger.db'), known, enrolled.identity, enrolled.documents)
+    if (kept === false) putAside(ledger, platform)
+    // One that was left behind is not begun anew either: it knows what was used up, and its rows chain on to another's.
+    if (kept) takeOver(ledger, known, enrolled.identity, enrolled.documents)
+    if (kept !== undefined) {
       // Items of another sequence; they are fetched again.
       for (const suffix of ['', '-wal', '-shm']) rmSync(join(data, `items.db${suffix}`), { force: true })
     }
-    keepFirstDocuments(join(data, 'ledger.db'), enrolled.identity, enrolled.documents, platform)
+    keepFirstDocuments(ledger, enrolled.identity, enrolled.documents, platform)
     writeIdentity(data, enrolled.identity, secretFiles)
     return enrolled.identity
   } finally {
     lock.release()
   }
+}
+
+/** Whom the new agent replaces, where that can still be read. */
+function formerIn(data: string): Identity | undefined {
+  const known = findIdentity(data, secretFiles)
+  if (known !== 'damaged') return known
+  process.stderr.write('the identity of the agent that was here is damaged: the cloud cannot know that this one takes its place; fetchAgents shows it, and revokeAgent sets its devices and the home free\n')
+  return undefined
+}
+
+/** Whether the new agent can go on with this ledger, as is to be known before the code is used up. Throws when it cannot, and may not put it aside. */
+function isSound(ledger: string, mayPutAside: boolean): boolean {
+  try {
+    openLedgerFile(ledger).close()
+    return true
+  } catch (error) {
+    if (error instanceof LedgerDamaged && mayPutAside) return false
+    throw error
+  }
+}
+
+/** A log without its ledger is nothing, and would be taken for that of the next one: it goes first. */
+function putAside(ledger: string, { clock }: Platform): void {
+  const aside = ledger.replace(/\.db$/, `-damaged-${new Date(clock.wall()).toISOString().replaceAll(/[:.]/g, '-')}.db`)
+  for (const suffix of ['-wal', '-shm', '']) if (existsSync(ledger + suffix)) renameSync(ledger + suffix, aside + suffix)
+  process.stderr.write(`the ledger is damaged and lies in ${aside}: what it had not told the cloud is lost\n`)
 }
 
 /** Makes a credential for a program on this machine or in the store's network; only its hash is kept. */

@@ -33,8 +33,8 @@ const agentsHere = prepared((db, p: { storeId: string }) =>
   db.selectFrom('agent').select(['agent_id', 'x', 'next_x', 'home_url']).where('store_id', '=', p.storeId).where('revoked_ms', 'is', null).orderBy('agent_id').limit(AGENTS_LIMIT),
 )
 const moveOf = prepared((db, p: { storeId: string }) => db.selectFrom('home_move').selectAll().where('store_id', '=', p.storeId))
-const entriesBehind = prepared((db, p: { storeId: string; after: number }) =>
-  db.selectFrom('deny_entry').selectAll().where('store_id', '=', p.storeId).where('seq', '>', p.after).orderBy('seq').limit(DENY_PAGE),
+const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: number }) =>
+  db.selectFrom('deny_entry').selectAll().where('store_id', '=', p.storeId).where('seq', '>', p.after).where('until_s', '>', p.nowS).orderBy('seq').limit(DENY_PAGE),
 )
 
 /** The store's current policy and operators with the hash of what they say; signed by whoever sends them. */
@@ -108,10 +108,10 @@ export async function freshDocument(db: Db, store: StoreRow, services: Services,
   return signDocument(DOCUMENT_KINDS.fresh, claims, authority.freshnessSigner)
 }
 
-/** The deny list behind entry `after`, as far as one page goes. */
+/** The deny list behind entry `after`, as far as one page goes: without what has ended, so that nobody turns the pages of years. */
 export async function denyPage(db: Db, store: StoreRow, after: number, { authority }: Services): Promise<{ jws: string; ver: number }> {
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
-  const rows = await entriesBehind(db, { storeId: store.store_id, after })
+  const rows = await entriesBehind(db, { storeId: store.store_id, after, nowS: iat })
   const ver = rows.length < DENY_PAGE ? store.deny_seq : (rows.at(-1)?.seq ?? store.deny_seq)
   const claims: DenyClaims = {
     aud: store.store_id,
@@ -120,7 +120,7 @@ export async function denyPage(db: Db, store: StoreRow, after: number, { authori
     epoch: 0,
     ver,
     after,
-    entries: rows.filter((row) => row.until_s > iat).map((row) => JSON.parse(row.body) as DenyEntry),
+    entries: rows.map((row) => JSON.parse(row.body) as DenyEntry),
   }
   return { jws: signDocument(DOCUMENT_KINDS.deny, claims, authority.freshnessSigner), ver }
 }

@@ -213,7 +213,8 @@ export const fetchSignedDocuments = operation({
     const items = from.items === undefined ? undefined : await itemPages(call, store, from.items)
     if (items) documents.push(...items.pages)
     documents.push(await freshDocument(call.db, store, call.services, policy))
-    if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0)) await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
+    // A number that was never given is of whoever stole a key, and confirms nothing.
+    if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0) && have.deny[1] <= store.deny_seq) await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
     if (have?.items && have.items[0] === itemsEpoch(call.services) && have.items[1] > (agent?.item_seq ?? 0)) await noteItemSeq(call.db, { agentId: caller.agentId, seq: have.items[1] })
     const more = (page && page.ver < store.deny_seq) || items?.more
     const reached = page?.ver ?? from.deny

@@ -40,20 +40,26 @@ function attemptsBeside({ db }: Call, { agent_id, store_id, replaces }: AgentRow
 }
 
 /** The agent has logged in: whose place it takes is over. */
-export async function succeed(call: Call, agent: AgentRow): Promise<void> {
+export function succeed(call: Call, agent: AgentRow): Promise<void> {
+  return takePlaceOf(call, agent, agent.agent_id)
+}
+
+/** `heir`: who has come, and has all that is left behind. */
+async function takePlaceOf(call: Call, agent: AgentRow, heir: string): Promise<void> {
   if (agent.replaces === null) return
   const former = await findAgent(call.db, agent.replaces)
   const store = await findStore(call.db, agent.store_id)
   if (!former || !store || former.replaced_by !== null) return
   const { db } = call
-  const { agent_id: agentId } = agent
-  await db.updateTable('agent').set({ replaced_by: agentId }).where('agent_id', '=', former.agent_id).execute()
+  await db.updateTable('agent').set({ replaced_by: agent.agent_id }).where('agent_id', '=', former.agent_id).execute()
   for (const attempt of await attemptsBeside(call, agent)) await revoke(call, attempt, store)
+  // One that was itself enrolled anew, and never came: its ledger is that of the one before it.
+  await takePlaceOf(call, former, heir)
   // Somebody was quicker: its devices are free, and come with the first report.
   if (former.revoked_ms !== null) return
   const wasHome = policyOf(store).home === former.agent_id
-  await db.updateTable('device').set({ agent_id: agentId }).where('agent_id', '=', former.agent_id).execute()
+  await db.updateTable('device').set({ agent_id: heir }).where('agent_id', '=', former.agent_id).execute()
   await revoke(call, former, store)
-  if (wasHome) await takeHomeFrom(call, agent.store_id, agentId)
+  if (wasHome) await takeHomeFrom(call, agent.store_id, heir)
   call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))
 }

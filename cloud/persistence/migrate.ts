@@ -27,6 +27,7 @@ import { VOIDS_AND_MOVES } from './migrations/0023-voids-and-moves.ts'
 import { IDS_OF_OTHERS } from './migrations/0025-ids-of-others.ts'
 import { EARNED_ON } from './migrations/0027-earned-on.ts'
 import { RUNNING_REQUESTS } from './migrations/0028-running-requests.ts'
+import { ENDED_DENIALS } from './migrations/0029-ended-denials.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -58,6 +59,7 @@ const MIGRATIONS: readonly Migration[] = [
   KEPT_BY_ITEM,
   EARNED_ON,
   RUNNING_REQUESTS,
+  ENDED_DENIALS,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

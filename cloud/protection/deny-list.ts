@@ -8,6 +8,8 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 /** What the agents of a store must no longer honour, in the order in which it was decided. */
 
 const GUARD_SECONDS = 60
+/** Ended entries are told to nobody. They are kept for a clock that was ahead when it took them for ended, s. */
+const KEEP_AFTER_END = 14 * 86_400
 
 /** Adds entries and has the store's agents told once that is durable; answers the number of the last one. */
 export async function deny(call: Pick<Call, 'db' | 'services' | 'afterCommit'>, storeId: string, entries: readonly DenyEntry[]): Promise<number> {
@@ -25,6 +27,11 @@ export async function deny(call: Pick<Call, 'db' | 'services' | 'afterCommit'>, 
     .execute()
   call.afterCommit(() => services.agents.storeChanged(storeId))
   return last
+}
+
+/** Forgets entries whose subjects ended long ago; their numbers are not given again. */
+export async function pruneDenied(db: Db, nowMs: number): Promise<void> {
+  await db.deleteFrom('deny_entry').where('until_s', '<=', Math.floor(nowMs / 1_000) - KEEP_AFTER_END).execute()
 }
 
 /** Puts a single authorization on its store's deny list. */

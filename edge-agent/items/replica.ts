@@ -26,6 +26,8 @@ export interface Replica {
   readonly size: number
   /** Calls back whenever something has changed; answers how to stop that. */
   onChange(listener: () => void): Cancel
+  /** Neither the items nor their numbers can be believed: all are fetched anew. */
+  beginAnew(): void
   /** Puts on the disk what waits, and lets go of it. */
   close(): void
 }
@@ -127,7 +129,7 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
     })
   }
 
-  function begin(page: ItemsClaims): void {
+  function begin(page: Pick<ItemsClaims, 'epoch' | 'floor'>): void {
     table.clear()
     waiting = []
     ;({ epoch, floor: base } = page)
@@ -215,6 +217,11 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
     onChange(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
+    },
+    beginAnew() {
+      head = { epoch: 0, ver: 0 }
+      begin({ epoch: 0, floor: 0 })
+      for (const listener of listeners) listener()
     },
     close() {
       timer?.()

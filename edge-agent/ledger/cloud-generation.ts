@@ -11,6 +11,10 @@ export interface CloudGeneration {
   readonly current: number | undefined
   /** Hears one that is signed, at this signed time (ms). Call it inside a transaction. */
   hear(generation: number, timeMs: number): void
+  /** Whoever has signed the highest is not believed any more: the next that is heard counts, a lower one too. Call it inside a transaction. */
+  doubt(): void
+  /** A lower one is of a cloud as it was before it was restored. */
+  readonly lowest: number
   /** Tokens that were issued before are not honoured, seconds since 1970. */
   readonly tokensSince: number
   /** What is told again, while it is not all acknowledged. */
@@ -20,6 +24,7 @@ export interface CloudGeneration {
 }
 
 const CURRENT = 'cloud_generation'
+const DOUBTED = 'cloud_generation_doubted'
 const TOKENS_SINCE = 'tokens_since_s'
 const RESYNC_FROM = 'resync_from'
 /** The last row that the lost cloud may have acknowledged. */
@@ -40,6 +45,7 @@ export function openCloudGeneration(marks: Marks, journal: Journal): CloudGenera
     },
     hear(generation, timeMs) {
       const known = read(CURRENT)
+      if (read(DOUBTED) === 1) marks.set(DOUBTED, '0')
       if (generation === known) return
       marks.set(CURRENT, String(generation))
       // The first cloud that is ever heard has given nothing and lost nothing.
@@ -47,6 +53,12 @@ export function openCloudGeneration(marks: Marks, journal: Journal): CloudGenera
       marks.set(TOKENS_SINCE, String(Math.floor(timeMs / 1_000)))
       marks.set(RESYNC_FROM, String(journal.tellAgain()))
       marks.set(RESYNC_UNTIL, String(journal.head.seq))
+    },
+    doubt() {
+      if (read(CURRENT) !== undefined) marks.set(DOUBTED, '1')
+    },
+    get lowest() {
+      return read(DOUBTED) === 1 ? FIRST : (read(CURRENT) ?? FIRST)
     },
     get tokensSince() {
       return read(TOKENS_SINCE) ?? 0

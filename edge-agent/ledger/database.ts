@@ -60,9 +60,28 @@ const SCHEMA_3 = `
     WHERE name = 'isolated_seq' AND CAST(value AS INTEGER) > (SELECT COALESCE(MAX(seq), 0) FROM journal);
 `
 
-/** Opens the ledger. Durable commits are not a wish: the pragmas are set on every open and read back. */
+/** The file is no ledger any more, whatever it was: only a fresh one helps. */
+export class LedgerDamaged extends Error {
+  override name = 'LedgerDamaged'
+}
+
+/** Opens the ledger. Durable commits are not a wish: the pragmas are set on every open and read back. Throws `LedgerDamaged` when there is nothing to go on with. */
 export function openLedgerFile(file: string): Connection {
   const db = new Sqlite(file, { timeout: 2_000 })
+  try {
+    return prepareLedger(db, file)
+  } catch (error) {
+    db.close()
+    const { code } = error as { code?: string }
+    throw code !== undefined && /^SQLITE_(CORRUPT|NOTADB)/.test(code) ? damaged(file, error) : error
+  }
+}
+
+function damaged(file: string, cause?: unknown): LedgerDamaged {
+  return new LedgerDamaged(`${file} is damaged: enrol this agent anew with untag edge enrol --replace, which puts it aside; the cloud keeps what was reported`, { cause })
+}
+
+function prepareLedger(db: Connection, file: string): Connection {
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = FULL')
   db.pragma('trusted_schema = OFF')
@@ -70,7 +89,7 @@ export function openLedgerFile(file: string): Connection {
   db.pragma('journal_size_limit = 16777216')
   assert(db.pragma('synchronous', { simple: true }) === 2, `${file}: synchronous is not FULL`)
   assert(db.pragma('journal_mode', { simple: true }) === 'wal', `${file}: journal_mode is not WAL`)
-  assert(db.pragma('quick_check', { simple: true }) === 'ok', `${file} is damaged: enrol this agent anew; the cloud keeps what was reported`)
+  if (db.pragma('quick_check', { simple: true }) !== 'ok') throw damaged(file)
   const version = db.pragma('user_version', { simple: true }) as number
   assert(version <= SCHEMA_VERSION, `${file} was written by a newer untag: upgrade this one`)
   if (version < SCHEMA_VERSION) {

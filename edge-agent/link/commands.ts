@@ -17,16 +17,20 @@ export interface CommandParts {
   onRevoked(): void
 }
 
-/** Takes what the cloud asks for, by whichever way it came: only what is signed and of now does more than look. */
+/** Takes what the cloud asks for, by whichever way it came: only what is signed, and of now unless it is for ever, does more than look. */
 export function commandTaker({ agentId, trust, clock, giveUp, onRevoked }: CommandParts): (text: string) => CommandTaken {
   return (text) => {
-    const { nowMs, trust: clockTrust } = clock.now()
-    const opened = openDocument<CommandClaims>(text, DOCUMENT_KINDS.command, { keys: trust.keys, audience: agentId, ...(clockTrust !== 'none' && { now: nowMs / 1_000 }) })
-    const command = opened.ok ? CommandClaims.safeParse(opened.claims).data : undefined
-    if (command?.command === 'revoke') {
+    const open = (now?: number) => {
+      const opened = openDocument<CommandClaims>(text, DOCUMENT_KINDS.command, { keys: trust.keys, audience: agentId, ...(now !== undefined && { now }) })
+      return opened.ok ? CommandClaims.safeParse(opened.claims).data : undefined
+    }
+    // Whoever is revoked stays so, and gets no login any more with which to ask for the time: a clock that has drifted must not keep it from hearing.
+    if (open()?.command === 'revoke') {
       onRevoked()
       return 'done'
     }
+    const { nowMs, trust: clockTrust } = clock.now()
+    const command = open(clockTrust === 'none' ? undefined : nowMs / 1_000)
     if (command?.command !== 'void' || command.nonce === undefined) return 'look'
     giveUp(command.nonce)
     return 'done'

@@ -9,6 +9,8 @@ export interface Denials {
   readonly takenBackSeq: number
   /** Takes a verified page; false when it is known, or leaves a hole. */
   take(page: DenyClaims): boolean
+  /** The numbers cannot be believed: the list is to be fetched anew, beside what is denied already. */
+  beginAnew(): void
 }
 
 const MARK = 'deny_seq'
@@ -42,6 +44,10 @@ export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | '
       })
       if (page.entries.some(({ kind }) => kind !== 'right')) takenBackSeq = page.ver
       return true
+    },
+    beginAnew() {
+      commits.now(() => marks.set(MARK, '0'))
+      takenBackSeq = 0
     },
   }
 }

@@ -40,8 +40,14 @@ function fileIn(dataDir: string): string {
 
 /** The identity in a data directory; undefined before enrolment. Throws when the file is damaged. */
 export function readIdentity(dataDir: string, files: SecretFiles): Identity | undefined {
-  const file = fileIn(dataDir)
-  const text = files.read(file)
+  const identity = findIdentity(dataDir, files)
+  if (identity === 'damaged') throw new Error(`${fileIn(dataDir)} is damaged: enrol this agent anew with untag edge enrol --replace`)
+  return identity
+}
+
+/** The same for whoever can do without it. */
+export function findIdentity(dataDir: string, files: SecretFiles): Identity | 'damaged' | undefined {
+  const text = files.read(fileIn(dataDir))
   if (text === undefined) return undefined
   let value: unknown
   try {
@@ -49,9 +55,7 @@ export function readIdentity(dataDir: string, files: SecretFiles): Identity | un
   } catch {
     value = undefined
   }
-  const identity = Identity.safeParse(value)
-  if (!identity.success) throw new Error(`${file} is damaged: enrol this agent anew`)
-  return identity.data
+  return Identity.safeParse(value).data ?? 'damaged'
 }
 
 /** The keys before the next one, when this identity's own has been followed by it. */

@@ -1,14 +1,13 @@
 import type { KeyRecord } from '../../policy/documents/keys.ts'
 import { REMINDERS_LIMIT } from '../../policy/documents/store-documents.ts'
-import type { Commits } from '../ledger/commit.ts'
 import type { Marks } from '../ledger/marks.ts'
 
 /** Keys that were ever revoked, as this agent has heard. */
 export interface RevokedKeys {
-  /** These keys, those that were revoked before revoked still; remembers those that are now. */
+  /** These keys, those that were revoked before revoked still. */
   kept(keys: readonly KeyRecord[]): KeyRecord[]
-  /** One key set takes the place of another. */
-  follow(former: KeySet, next: Pick<KeySet, 'keys'>): void
+  /** One key set takes the place of another: remembers what either has revoked, and answers which keys that was news of. Call it inside the transaction that keeps the next. */
+  follow(next: Pick<KeySet, 'keys'>, former: KeySet | undefined): KeyRecord[]
   /** Key sets that revoke what the present one does not, as the root has signed them: a restored cloud is reminded by them. */
   readonly forgotten: readonly string[]
 }
@@ -27,27 +26,37 @@ interface Revocation {
   kids: string[]
 }
 
+const revokedIn = (keys: readonly KeyRecord[]) => keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid)
+
 /** Once revoked is revoked: a cloud that was restored from a backup may have forgotten it, and whoever stole the key has not. */
-export function revokedKeys(marks: Marks, commits: Commits): RevokedKeys {
-  const known = new Set(JSON.parse(marks.get(MARK) ?? '[]') as string[])
-  let forgotten = JSON.parse(marks.get(FORGOTTEN) ?? '[]') as Revocation[]
+export function revokedKeys(marks: Marks): RevokedKeys {
+  // Nothing but what is written down counts: a transaction that was undone has told nothing.
+  const known = () => JSON.parse(marks.recall(MARK) ?? '[]') as string[]
+  const forgotten = () => JSON.parse(marks.recall(FORGOTTEN) ?? '[]') as Revocation[]
+
+  function note(keys: readonly KeyRecord[]): KeyRecord[] {
+    const before = known()
+    const news = keys.filter(({ kid, state }) => state === 'revoked' && !before.includes(kid))
+    if (news.length > 0) marks.set(MARK, JSON.stringify([...before, ...news.map(({ kid }) => kid)].slice(-LIMIT)))
+    return news
+  }
+
   return {
     kept(keys) {
-      const before = known.size
-      for (const { kid, state } of keys) if (state === 'revoked') known.add(kid)
-      if (known.size > before) commits.now(() => marks.set(MARK, JSON.stringify([...known].slice(-LIMIT))))
-      return keys.map((key) => (known.has(key.kid) ? { ...key, state: 'revoked' as const } : key))
+      const revoked = new Set(known())
+      return keys.map((key) => (revoked.has(key.kid) ? { ...key, state: 'revoked' as const } : key))
     },
-    follow(former, { keys }) {
-      const revokedBefore = former.keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid)
+    follow({ keys }, former) {
+      const news = note(keys)
+      if (!former) return news
       const isForgotten = (kid: string) => keys.some((key) => key.kid === kid && key.state !== 'revoked')
-      const next = [...forgotten, { jws: former.jws, kids: revokedBefore }].filter(({ kids }) => kids.some(isForgotten)).slice(-REMINDERS_LIMIT)
-      if (next.length === 0 && forgotten.length === 0) return
-      commits.now(() => marks.set(FORGOTTEN, JSON.stringify(next)))
-      forgotten = next
+      const before = forgotten()
+      const next = [...before, { jws: former.jws, kids: revokedIn(former.keys) }].filter(({ kids }) => kids.some(isForgotten)).slice(-REMINDERS_LIMIT)
+      if (next.length > 0 || before.length > 0) marks.set(FORGOTTEN, JSON.stringify(next))
+      return news
     },
     get forgotten() {
-      return forgotten.map(({ jws }) => jws)
+      return forgotten().map(({ jws }) => jws)
     },
   }
 }

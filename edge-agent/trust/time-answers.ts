@@ -1,7 +1,8 @@
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyRing, type KeyRecord, type KeyRing } from '../../policy/documents/keys.ts'
 import { compareVersions, TimeClaims, type KeySetClaims } from '../../policy/documents/store-documents.ts'
-import { openAs, type OpenedAs } from './open-as.ts'
+import type { SignedTimeVerdict } from '../../policy/trusted-clock.ts'
+import { openAs, refused, type OpenedAs, type Refusal } from './open-as.ts'
 
 /**
  * Answers to our own question for the time, and with which keys they are checked.
@@ -16,6 +17,17 @@ export interface TimeAnswers {
   /** A key set was taken: what was kept before is of no more use. */
   forget(): void
   open(jws: string, nonce: string, keys: KeyRing): OpenedAs<TimeClaims>
+}
+
+/** An answer that a freshness has overtaken lies before it by so much at most, ms. */
+const OVERTAKEN_MS = 60_000
+
+/** What is wrong with an answer, by what our clock has said to it; it lies `behindMs` before our time. */
+export function doubtAbout(verdict: SignedTimeVerdict, behindMs: number): (Refusal & { isDoubted: true }) | undefined {
+  if (verdict === 'doubted') return { ...refused('its time lies far ahead of ours'), isDoubted: true }
+  // The cloud's clock was wrong then or is now, and what it grants has ended here already.
+  if (verdict === 'ignored' && behindMs > OVERTAKEN_MS) return { ...refused(`its time lies ${Math.round(behindMs / 1_000)} s before what was signed earlier`), isDoubted: true }
+  return undefined
 }
 
 /** `kept` marks those of the keys that are known to be revoked (revoked-keys.ts). */

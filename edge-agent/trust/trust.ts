@@ -12,7 +12,7 @@ import type { Identity } from './identity.ts'
 import { openDenials } from './denials.ts'
 import { openAs, openStored, refused, stillVerifying, typOf } from './open-as.ts'
 import { revokedKeys } from './revoked-keys.ts'
-import { timeAnswers } from './time-answers.ts'
+import { doubtAbout, timeAnswers } from './time-answers.ts'
 
 /**
  *   root ──▶ key set ──▶ policy · fresh · deny · items
@@ -59,6 +59,8 @@ const BESIDE_S = 5
 const KNOWN = { taken: false, why: 'known' } as const
 const LAST_FRESH = 'last_fresh'
 const LAST_CONTACT = 'last_contact_ms'
+/** Set: the items are of a key that was stolen, and not forgotten yet. They are in a file of their own. */
+const ITEMS_DOUBTED = 'items_doubted'
 
 /** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
@@ -71,7 +73,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   let confirmedMs = Number(marks.get(LAST_FRESH) ?? 0)
   let lastContactMs = Number(marks.get(LAST_CONTACT) ?? 0)
   let heads: FreshClaims | undefined
-  const revoked = revokedKeys(marks, commits)
+  const revoked = revokedKeys(marks)
   const answers = timeAnswers(revoked.kept)
   const denials = openDenials(ledger, identity.agentId)
   let keysEndS: number | undefined
@@ -83,6 +85,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   const storedPolicy = stored('policy')
   if (storedKeys) useKeys(openStored(storedKeys.jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims))
   if (storedPolicy) usePolicy(openStored(storedPolicy.jws, DOCUMENT_KINDS.policy, stillVerifying(keys), identity.storeId, PolicyClaims))
+  forgetItems()
 
   function useKeys(claims: KeySetClaims | undefined): void {
     if (!claims) return
@@ -136,13 +139,29 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     if (known) return known
     const former = stored('keys')
     const before = former && openStored(former.jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims)
+    // Together: with the one and not the other a key set would be known, and what it revokes believed until the next start.
     commits.now(() => {
       store('keys', jws, opened.claims)
-      if (former && before) revoked.follow({ jws: former.jws, keys: before.keys }, opened.claims)
+      const news = revoked.follow(opened.claims, former && before && { jws: former.jws, keys: before.keys })
+      if (news.some(({ use }) => use === 'freshness')) doubtNumbers()
     })
     useKeys(opened.claims)
     answers.forget()
+    forgetItems()
     return { taken: true, kind: 'keys' }
+  }
+
+  /** Whoever stole the key may have given numbers that no true page and no true cloud ever reaches: all are heard anew. */
+  function doubtNumbers(): void {
+    denials.beginAnew()
+    cloudGeneration.doubt()
+    marks.set(ITEMS_DOUBTED, '1')
+  }
+
+  function forgetItems(): void {
+    if (!items || marks.recall(ITEMS_DOUBTED) !== '1') return
+    items.beginAnew()
+    commits.now(() => marks.set(ITEMS_DOUBTED, '0'))
   }
 
   /** A clock that rests on no signature may be what is wrong, and not the key set that it speaks against. */
@@ -174,7 +193,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
 
   /** The freshness may name nothing older than what we have, nor another content of the same version. */
   function contradiction(fresh: FreshClaims): Acceptance | undefined {
-    const generation = cloudGeneration.current ?? 1
+    const generation = cloudGeneration.lowest
     // Two clouds go on from one backup, or the lost one was not lost.
     if (fresh.cloudGeneration < generation) return refused(`the freshness is of the cloud as it was before it was restored (generation ${fresh.cloudGeneration}, not ${generation})`)
     for (const kind of ['keys', 'policy'] as const) {
@@ -272,8 +291,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       const opened = answers.open(jws, nonce, keys)
       if (!opened.ok) return opened.refusal
       const verdict = clock.offer({ ms: opened.claims.timeMs, epoch: opened.claims.timeEpoch, answersChallenge: true })
-      if (verdict === 'doubted') return { ...refused('its time lies far ahead of ours'), isDoubted: true }
-      return { taken: true, kind: 'time' }
+      return doubtAbout(verdict, clock.now().nowMs - opened.claims.timeMs) ?? { taken: true, kind: 'time' }
     },
     isImporting(receiptExp) {
       const move = policy?.homeMove

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeAll, expect, it } from 'vitest'
@@ -120,3 +120,48 @@ it('the root goes aside for another: agents keep to the former, and say so, unti
   expect(agent.ready['agentId']).not.toBe(former.agentId)
   expect(kid).toMatch(/^[\w-]{8}$/)
 }, 120_000)
+
+it('an agent whose identity or ledger is lost or damaged is enrolled anew on its machine, and tells what it has to tell', async () => {
+  const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--data', data)
+  const { key } = await printed('keys', 'create', '--data', data, '--account', 'Shop', '--mode', 'test')
+  const call = async (operation: string, body: Json = {}): Promise<Json> =>
+    (await fetch(`${cloud.ready['baseUrl']}/${operation}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) })).json() as Promise<Json>
+  const [{ storeId }] = (await call('fetchStores')).stores
+  const enrol = async (...more: string[]) => {
+    const { code } = await call('createEnrolmentCode', { storeId })
+    return runProcess(['edge', 'enrol', '--cloud', String(cloud.ready['baseUrl']), '--code', code, '--data', edge, ...more])
+  }
+  /** Starts the agent, refuses something, and waits until the cloud has that. */
+  const works = async () => {
+    const agent = await start('edge', '--data', edge, '--port', '0')
+    const body = JSON.stringify({ deviceId: 'dev_x', protectionAction: 'deactivate_label', token: 'none' })
+    await fetch(`${agent.ready['url']}/v1/authorize`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    await until('an empty queue', async () => {
+      const { online, stage, queueDepth } = (await (await fetch(`${agent.ready['url']}/v1/status`)).json()) as Json
+      return online === true && stage === 'fresh' && queueDepth === 0
+    })
+    await end(agent)
+  }
+  const refusesToStart = async (why: RegExp) => expect(await runProcess(['edge', '--data', edge, '--port', '0'])).toMatchObject({ code: 1, stderr: expect.stringMatching(why) })
+
+  expect(await enrol()).toMatchObject({ code: 0 })
+  await works()
+  rmSync(join(edge, 'agent.json'))
+  expect(await enrol()).toMatchObject({ code: 0 })
+  await works()
+  writeFileSync(join(edge, 'agent.json'), '{')
+  await refusesToStart(/agent\.json is damaged: enrol this agent anew with untag edge enrol --replace/)
+  expect(await enrol()).toMatchObject({ code: 1, stderr: expect.stringContaining('--replace') })
+  expect(await enrol('--replace')).toMatchObject({ code: 0, stderr: expect.stringContaining('revokeAgent') })
+  await works()
+  for (const [at, bytes] of [[0, 100], [8_192, 8_192]] as const) {
+    const file = join(edge, 'ledger.db')
+    const damaged = readFileSync(file)
+    damaged.fill(0x5a, at, at + bytes)
+    writeFileSync(file, damaged)
+    await refusesToStart(/ledger\.db is damaged: enrol this agent anew with untag edge enrol --replace/)
+    expect(await enrol('--replace')).toMatchObject({ code: 0, stderr: expect.stringContaining('ledger-damaged-') })
+    await works()
+  }
+  expect(readdirSync(edge).filter((name) => /^ledger-damaged-.*\.db$/.test(name))).toHaveLength(2)
+}, 180_000)

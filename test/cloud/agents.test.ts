@@ -6,6 +6,7 @@ import { openDocument } from '../../policy/documents/signed-document.ts'
 import { AckClaims } from '../../policy/documents/agent-messages.ts'
 import { DenyClaims, FreshClaims, KeySetClaims, PolicyClaims } from '../../policy/documents/store-documents.ts'
 import { retryUnapplied } from '../../cloud/agents/retry-unapplied.ts'
+import { deny, pruneDenied } from '../../cloud/protection/deny-list.ts'
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { Evidence } from '../../policy/journal.ts'
 import { seededRandom } from '../../simulators/world/virtual-platform.ts'
@@ -141,6 +142,43 @@ onEveryDatabase('agents', (kind) => {
       const page = DenyClaims.parse(decodeJwt(body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt')))
       expect(page).toMatchObject({ after: 0 })
       expect(page.entries.some((e) => e.kind === 'receipt')).toBe(true)
+    })
+
+    it('count as confirmed up to what was given, and not further: a refund waits for that', async () => {
+      const agent = await enrolTestAgent(shop)
+      const confirmed = async () => (await shop.ok('fetchAgents', { storeId: shop.storeId })).agents.find((a: Json) => a.agentId === agent.agentId).denyVersion
+      const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+      await shop.ok('markPurchaseCancelled', { purchaseId: purchase.transactionId })
+      await agent.call('fetchSignedDocuments', { have: { deny: [0, Number.MAX_SAFE_INTEGER] } })
+      expect(await confirmed()).toBe(0)
+      const { body } = await agent.call('fetchSignedDocuments', { have: { deny: [0, 0] } })
+      const { ver } = decodeJwt<DenyClaims>(body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt'))
+      await agent.call('fetchSignedDocuments', { have: { deny: [0, ver] } })
+      expect(await confirmed()).toBe(ver)
+    })
+
+    it('deny nothing that has ended anyway: a new agent need not turn the pages of years, and the list does not grow for ever', async () => {
+      const agent = await enrolTestAgent(shop)
+      const { database } = shop.cloud.db
+      const nowMs = shop.cloud.platform.clock.wall()
+      const nowS = Math.floor(nowMs / 1_000)
+      const call = { services: shop.cloud.cloud.services, afterCommit: () => undefined }
+      const entry = (n: number, until: number) => ({ kind: 'nonce' as const, nonce: `${until}-${n}`, until })
+      await database.write((db) => deny({ ...call, db }, shop.storeId, Array.from({ length: 700 }, (_, n) => entry(n, nowS - 15 * 86_400))))
+      await database.write((db) => deny({ ...call, db }, shop.storeId, [entry(0, nowS - 60), entry(1, nowS + 600)]))
+      const last = await database.write((db) => deny({ ...call, db }, shop.storeId, Array.from({ length: 700 }, (_, n) => entry(n, nowS - 1))))
+      const page = async () => {
+        const { body } = await agent.call('fetchSignedDocuments', { have: { deny: [0, 0] } })
+        const { ver, entries } = decodeJwt<DenyClaims>(body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt'))
+        return { ver, more: body.nextCursor, nonces: entries.flatMap((e) => (e.kind === 'nonce' && e.nonce.startsWith(String(nowS + 600)) ? [e.nonce] : [])) }
+      }
+      const whole = { ver: last, more: undefined, nonces: [`${nowS + 600}-1`] }
+      expect(await page()).toEqual(whole)
+      await database.write((db) => pruneDenied(db, nowMs))
+      expect(await page()).toEqual(whole)
+      const kept = await database.reads.selectFrom('deny_entry').select('until_s').where('store_id', '=', shop.storeId).orderBy('until_s').execute()
+      expect(kept[0]?.until_s).toBeGreaterThan(nowS - 14 * 86_400)
+      expect(kept.filter(({ until_s }) => until_s <= nowS)).toHaveLength(701)
     })
 
     it('bind a device to the first agent that reports it, and make the first with an exit gate the home', async () => {

@@ -53,6 +53,19 @@ it('what it had used counts also when somebody revoked the former before the new
   await store.until('the devices', async () => (await store.shop.ok('fetchDevices', { storeId: store.shop.storeId })).devices.find((d: Json) => d.deviceId === station()).agentId === agentId)
 })
 
+it('enrolled anew twice before it was started, it takes the place of the first all the same', async () => {
+  store = await openStore()
+  const purchase = await releaseUnheard()
+  const { agentId } = await replaceAgent(store, undefined, 2)
+  expect((await agents()).filter(([, state]) => state === 'active')).toEqual([[agentId, 'active']])
+  const { devices } = await ok('fetchDevices', { storeId: store.shop.storeId })
+  expect(devices.find((d: Json) => d.deviceId === station()).agentId).toBe(agentId)
+  expect(await homeOf()).toBe(agentId)
+  expect([await status(purchase), await raised()]).toEqual(['deactivated', []])
+  const next = await buy()
+  expect(await withToken(await tokenFor(next.purchase))).toMatchObject({ authorized: true, outcome: 'confirmed' })
+})
+
 it('until the new one has come the former goes on; a key that is not its own vouches for nobody', async () => {
   store = await openStore()
   const { identity } = store.agent

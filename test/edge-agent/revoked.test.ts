@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
+import type { AgentParts } from '../../edge-agent/runtime.ts'
 import type { Json } from '../support/cloud.ts'
 import { LANES, openStore, type TestStore } from '../support/store.ts'
 
@@ -45,5 +46,27 @@ it('one that was away hears it when it is back', async () => {
   await ok('revokeAgent', { agentId: store.identity.agentId })
   store.network(true)
   await store.until('heard', isRevoked, 20_000)
+  expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'device_revoked' })
+})
+
+it.each([-30_000, 120_000])('one whose clock has gone wrong by %d ms while it was away hears it too: it is asked for the time only after a login', async (drift) => {
+  const parts: Partial<AgentParts> = {}
+  let gained = 0
+  store = await openStore({
+    parts,
+    extra: async (_shop, world) => {
+      parts.platform = { ...world, clock: { wall: () => world.clock.wall() + gained, elapsed: () => world.clock.elapsed() + gained, bootId: world.clock.bootId } }
+      return {}
+    },
+  })
+  await store.until('online', () => store.agent.link.isOnline)
+  store.network(false)
+  await store.until('offline', () => !store.agent.link.isOnline)
+  const { receipt } = await buy()
+  await ok('revokeAgent', { agentId: store.identity.agentId })
+  await store.world.advance(60_000)
+  gained = drift
+  store.network(true)
+  await store.until('heard', isRevoked, 40_000)
   expect(await show({ receipt })).toMatchObject({ authorized: false, reason: 'device_revoked' })
 })

@@ -1,10 +1,17 @@
+import type { Statement } from 'better-sqlite3'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openLedger, type Ledger } from '../../edge-agent/ledger/ledger.ts'
+import { openItemFile } from '../../edge-agent/items/database.ts'
+import { openReplica, type Replica } from '../../edge-agent/items/replica.ts'
+import { LedgerFull } from '../../edge-agent/ledger/commit.ts'
+import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { openLedger, type Ledger, type OpenLedgerFile } from '../../edge-agent/ledger/ledger.ts'
+import { takeOver } from '../../edge-agent/link/take-over.ts'
 import { openAgentClock, type AgentClock } from '../../edge-agent/trust/clock.ts'
 import type { Identity } from '../../edge-agent/trust/identity.ts'
 import { openTrust, type Trust } from '../../edge-agent/trust/trust.ts'
+import type { ItemsClaims } from '../../policy/documents/item-documents.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import { contentHash, type DenyClaims, type FreshClaims, type KeySetClaims, type PolicyClaims } from '../../policy/documents/store-documents.ts'
@@ -16,18 +23,36 @@ import { testKey, type TestKey } from '../support/keys.ts'
 const START = Date.UTC(2026, 10, 20, 9)
 const HOUR = 3_600_000
 
+/** Commits find the disk full once there is no room. */
+function fullAfter(connection: ReturnType<OpenLedgerFile>, hasRoom: () => boolean): ReturnType<OpenLedgerFile> {
+  const prepare = connection.prepare.bind(connection) as (sql: string) => Statement
+  const watched = (sql: string) => {
+    const statement = prepare(sql)
+    if (sql !== 'COMMIT') return statement
+    const run = statement.run.bind(statement)
+    const runOrFail = () => {
+      if (hasRoom()) return run()
+      throw Object.assign(new Error('as planned'), { code: 'SQLITE_FULL' })
+    }
+    return Object.defineProperty(statement, 'run', { value: runOrFail })
+  }
+  return Object.defineProperty(connection, 'prepare', { value: watched })
+}
+
 describe('what an agent believes', () => {
   let folder: string
   let world: VirtualPlatform
   let ledger: Ledger
   let clock: AgentClock
   let trust: Trust
+  let items: Replica
   const root = testKey('root')
   const [token, receipt, policyKey, freshness] = [testKey('token'), testKey('receipt'), testKey('policy', { iss: 'installation' }), testKey('freshness', { iss: 'installation' })]
   const identity: Identity = { agentId: 'agt_1', storeId: 'st_1', tenant: 'acc_1.test', ledgerId: 'led_1', generation: 1, cloud: 'https://x', mqttUrl: 'mqtt://x', rootX: root.record.x, x: root.record.x, secret: '' }
 
-  const open = () => {
+  const open = (openFile?: OpenLedgerFile, who = identity) => {
     ledger = openLedger({
+      open: openFile,
       file: join(folder, 'ledger.db'),
       ledgerId: 'led_1',
       generation: 1,
@@ -36,10 +61,15 @@ describe('what an agent believes', () => {
       },
     })
     clock = openAgentClock(ledger, world.clock)
-    trust = openTrust(identity, ledger, clock)
+    items = openReplica({ disk: openItemFile(join(folder, 'items.db'), (error) => { throw error }), platform: world, log: { info: () => undefined, warn: () => undefined, error: () => undefined } })
+    trust = openTrust(who, ledger, clock, items)
+  }
+  const close = () => {
+    items.close()
+    ledger.close()
   }
   const reopen = () => {
-    ledger.close()
+    close()
     open()
   }
   beforeEach(() => {
@@ -48,7 +78,7 @@ describe('what an agent believes', () => {
     open()
   })
   afterEach(() => {
-    ledger.close()
+    close()
     rmSync(folder, { recursive: true, force: true })
   })
 
@@ -89,7 +119,7 @@ describe('what an agent believes', () => {
     expect(trust.policy?.ver).toBe(1)
     expect(trust.keys.size).toBe(4)
     expect(trust.stage()).toBe('fresh')
-    expect(trust.have()).toEqual({ keys: [0, 1], policy: [0, 1], deny: [0, 0] })
+    expect(trust.have()).toEqual({ keys: [0, 1], policy: [0, 1], deny: [0, 0], items: [0, 0] })
   })
 
   it.each<[string, () => string]>([
@@ -132,6 +162,35 @@ describe('what an agent believes', () => {
     const revoked = { ...policyKey.record, state: 'revoked' as const }
     expect(trust.accept(keySet({ ver: 2, keys: [token.record, receipt.record, revoked, freshness.record] }))).toMatchObject({ taken: true })
     expect(trust.accept(policy({ ver: 2 }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('key_revoked') })
+  })
+
+  it('believes no stolen key until the next start because the disk was full as it heard of the revocation', () => {
+    // The next so many commits work.
+    let room = Number.POSITIVE_INFINITY
+    close()
+    open((file) => fullAfter(openLedgerFile(file), () => room-- > 0))
+    all()
+    const revokedToken = { ...token.record, state: 'revoked' as const }
+    const revocation = keySet({ ver: 2, keys: [revokedToken, receipt.record, policyKey.record, freshness.record] })
+    for (room = 0; trust.keys.get(token.record.kid)?.state !== 'revoked' && room < 5; room++) {
+      const granted = room
+      try {
+        trust.accept(revocation)
+      } catch (error) {
+        expect(error).toBeInstanceOf(LedgerFull)
+      }
+      room = granted
+    }
+    room = Number.POSITIVE_INFINITY
+    trust.accept(revocation)
+    expect(trust.keys.get(token.record.kid)?.state).toBe('revoked')
+    // Nor does a cloud that was put back make it good again.
+    for (const again of [() => undefined, reopen]) {
+      again()
+      trust.accept(keySet({ epoch: 5 }))
+      expect(trust.keys.get(token.record.kid)?.state).toBe('revoked')
+      expect(trust.forgottenRevocations).toEqual([revocation])
+    }
   })
 
   it('ages without word from the cloud, and only a freshness that names this very policy makes it young', () => {
@@ -190,6 +249,21 @@ describe('what an agent believes', () => {
     const time = (aud: string) => signDocument(DOCUMENT_KINDS.time, { aud, iat: iat(), exp: iat() + 60, timeMs: world.clock.wall(), timeEpoch: 0 }, freshness.signer)
     expect(trust.acceptTime(time('n1'), 'n1')).toEqual({ taken: true, kind: 'time' })
     expect(trust.acceptTime(time('n2'), 'n1')).toMatchObject({ taken: false, why: 'refused' })
+  })
+
+  it('reports a cloud whose time lies before what it has signed: nothing that it grants would count here', () => {
+    all()
+    const time = (ms: number) => signDocument(DOCUMENT_KINDS.time, { aud: 'n', iat: iat(), exp: iat() + 60, timeMs: ms, timeEpoch: 0 }, freshness.signer)
+    const ahead = 2 * HOUR
+    for (const verdict of [{ why: 'refused' }, { taken: true }]) {
+      world.sleep(61_000)
+      expect(trust.accept(fresh({ timeMs: world.clock.wall() + ahead }))).toMatchObject(verdict)
+    }
+    world.sleep(61_000)
+    expect(trust.acceptTime(time(world.clock.wall()), 'n')).toMatchObject({ why: 'refused', isDoubted: true, detail: expect.stringMatching(/its time lies 72\d\d s before what was signed earlier/) })
+    expect(trust.acceptTime(time(world.clock.wall() + ahead), 'n')).toMatchObject({ taken: true })
+    // Two that have overtaken each other.
+    expect(trust.acceptTime(time(world.clock.wall() + ahead - 900), 'n')).toMatchObject({ taken: true })
   })
 
   it('knows no time that it could not write down', () => {
@@ -384,6 +458,78 @@ describe('what an agent believes', () => {
       const named = { keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims({ ver: 2, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), next.record] })) } }
       expect(trust.accept(fresh({ ...named, policy: { epoch: 1, ver: 2, hash: contentHash(policyClaims({ epoch: 1, ver: 2 })) } }))).toMatchObject({ taken: true })
       expect(trust.stage()).toBe('fresh')
+    })
+
+    it('fast forward: what a stolen freshness key has numbered holds up no denial, no item and no freshness once it is revoked', () => {
+      const next = testKey('freshness', { seed: 7, iss: 'installation' })
+      const keysNow = { ver: 2, keys: [...records({ [freshness.record.kid]: { state: 'revoked' } }), next.record] }
+      const until = iat() + 10_000
+      const [last, generation] = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
+      const itemsOf = (epoch: number, ver: number, by: TestKey, entries: ItemsClaims['entries']) =>
+        signDocument(DOCUMENT_KINDS.items, { aud: 'st_1', iat: iat(), exp: iat() + 3_600, epoch, ver, after: 0, floor: 0, categories: [], entries }, by.signer)
+      all()
+      expect(trust.accept(deny(0, 2, [{ kind: 'nonce', nonce: 'n1', until }]))).toMatchObject({ taken: true })
+      world.sleep(1_000)
+      expect(trust.accept(fresh({ cloudGeneration: generation }))).toMatchObject({ taken: true })
+      expect(trust.accept(deny(2, last, []))).toMatchObject({ taken: true })
+      expect(trust.accept(itemsOf(last, last, freshness, [{ seq: 1, status: 'paid', epc: 'AB' }]))).toMatchObject({ taken: true })
+      expect(trust.accept(deny(2, 3, [{ kind: 'receipt', cti: 'c1', until }]))).toEqual({ taken: false, why: 'known' })
+
+      expect(trust.accept(keySet(keysNow))).toMatchObject({ taken: true })
+      expect(trust.have()).toMatchObject({ deny: [0, 0], items: [0, 0] })
+      expect(trust.takenBackSeq).toBe(0)
+      expect(items.find('epc', 'AB')).toBeUndefined()
+      reopen()
+      expect(trust.have()).toMatchObject({ deny: [0, 0], items: [0, 0] })
+      expect(trust.accept(deny(0, 3, [{ kind: 'nonce', nonce: 'n1', until }, { kind: 'receipt', cti: 'c1', until }], next))).toEqual({ taken: true, kind: 'deny' })
+      expect([ledger.claims.isDenied('n1'), ledger.claims.isDenied('c1')]).toEqual([true, true])
+      expect(trust.accept(itemsOf(0, 1, next, [{ seq: 1, status: 'sellable', epc: 'AB' }]))).toEqual({ taken: true, kind: 'items' })
+      expect(items.find('epc', 'AB')?.status).toBe('sellable')
+      world.sleep(1_000)
+      const named = { keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims(keysNow)) } }
+      expect(trust.accept(fresh(named, next))).toEqual({ taken: true, kind: 'fresh' })
+      expect(trust.stage()).toBe('fresh')
+      // Once: what counts again is not forgotten with every key set that still names the stolen key.
+      expect(trust.accept(keySet({ ...keysNow, ver: 3 }))).toMatchObject({ taken: true })
+      expect(trust.have()).toMatchObject({ deny: [0, 3], items: [0, 1] })
+    })
+
+    it.each([true, false])('a stolen root: what it revoked, and the time it has signed, hold nothing up once the agent is enrolled anew under another; under the same root they count (%s)', (isSame) => {
+      const next = isSame ? root : testKey('root', { seed: 99 })
+      all()
+      for (let n = 0; n < 2; n++) {
+        world.sleep(61_000)
+        trust.accept(fresh({ timeMs: world.clock.wall() + 300 * 24 * HOUR }))
+      }
+      const revokedAll = records(Object.fromEntries([token, receipt, policyKey, freshness].map(({ record }) => [record.kid, { state: 'revoked' as const }])))
+      expect(trust.accept(keySet({ ver: 2, exp: iat() + 399 * 86_400, keys: revokedAll }))).toMatchObject({ taken: true })
+      close()
+      const anew = { ...identity, rootX: next.record.x }
+      takeOver(join(folder, 'ledger.db'), identity, anew, [])
+      open(undefined, anew)
+      expect(trust.accept(keySet({ epoch: 1, ver: 3, exp: iat() + 399 * 86_400 }, next))).toMatchObject({ taken: true })
+      expect([...trust.keys.values()].map(({ state }) => state === 'revoked')).toEqual([isSame, isSame, isSame, isSame])
+      expect(trust.accept(fresh({ keys: { epoch: 1, ver: 3, hash: contentHash(keySetClaims({ epoch: 1, ver: 3 })) } }))).toMatchObject(isSame ? { why: 'refused' } : { taken: true })
+      expect(clock.now().nowMs > world.clock.wall() + 299 * 24 * HOUR).toBe(isSame)
+    })
+
+    it('fast forward: items that a stolen key has numbered are forgotten after a start too, when the power went in between', () => {
+      all()
+      trust.accept(deny(0, 2, []))
+      const stolen = { ver: 2, keys: records({ [freshness.record.kid]: { state: 'revoked' } }) }
+      const begin = items.beginAnew
+      let isCut = true
+      items.beginAnew = () => {
+        if (isCut) throw new Error('the power goes')
+        begin()
+      }
+      expect(() => trust.accept(keySet(stolen))).toThrow('the power goes')
+      isCut = false
+      let begun = 0
+      const opened = openTrust(identity, ledger, clock, { ...items, beginAnew: () => void begun++ })
+      expect([opened.have().deny, begun]).toEqual([[0, 0], 1])
+      openTrust(identity, ledger, clock, { ...items, beginAnew: () => void begun++ })
+      expect(begun).toBe(1)
     })
   })
 })

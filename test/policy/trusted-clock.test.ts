@@ -63,6 +63,22 @@ describe('the trusted clock', () => {
     expect(trustedNow(honest.state, world.clock).trust).toBe('signed')
   })
 
+  it('stays in doubt while it hears nothing but what was signed long before: a clock that stood still is not vouched for by old copies', async () => {
+    const { world, state } = started()
+    await world.advance(10 * MINUTE)
+    // In truth it is an hour later; a hostile broker has kept what was said five minutes after the start.
+    const { state: doubted, verdict } = offerSignedTime(state, world.clock, fresh(START + 70 * MINUTE))
+    expect([verdict, trustedNow(doubted, world.clock).trust]).toEqual(['doubted', 'none'])
+    const old = offerSignedTime(doubted, world.clock, fresh(START + 5 * MINUTE))
+    expect(trustedNow(old.state, world.clock)).toEqual({ nowMs: START + 10 * MINUTE, trust: 'none' })
+    await world.advance(MINUTE)
+    const second = offerSignedTime(old.state, world.clock, fresh(START + 71 * MINUTE))
+    expect([second.verdict, trustedNow(second.state, world.clock)]).toEqual(['accepted', { nowMs: START + 71 * MINUTE, trust: 'signed' }])
+    // What comes over the network is always a little late: that is of now.
+    const honest = offerSignedTime(old.state, world.clock, fresh(START + 11 * MINUTE - 300))
+    expect(trustedNow(honest.state, world.clock).trust).toBe('signed')
+  })
+
   it('starts the wait again when the second answer tells another time', async () => {
     const { world, state } = started()
     const doubted = offerSignedTime(state, world.clock, fresh(START + 60 * MINUTE)).state

@@ -6,11 +6,10 @@ import { takeOver } from '../../edge-agent/link/take-over.ts'
 import { readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import type { TestStore } from './store.ts'
 
-/** Ends the agent and enrols it anew on its machine, as `untag edge enrol --replace` does; answers its new identity. */
-export async function replaceAgent(store: TestStore, meanwhile: (former: Identity) => Promise<unknown> = async () => undefined): Promise<Identity> {
+/** Ends the agent and enrols it anew on its machine, as `untag edge enrol --replace` does, so many times before it is started; answers its new identity. */
+export async function replaceAgent(store: TestStore, meanwhile: (former: Identity) => Promise<unknown> = async () => undefined, times = 1): Promise<Identity> {
   let made: Identity | undefined
-  await store.restart(async () => {
-    store.network(true)
+  const enrolAnew = async () => {
     const former = readIdentity(store.dataDir, secretFiles)
     if (!former) throw new Error('no agent')
     const { code } = await store.drive(store.shop.ok('createEnrolmentCode', { storeId: store.shop.storeId }))
@@ -23,6 +22,10 @@ export async function replaceAgent(store: TestStore, meanwhile: (former: Identit
     keepFirstDocuments(ledger, enrolled.identity, enrolled.documents, store.world)
     writeIdentity(store.dataDir, enrolled.identity, secretFiles)
     made = enrolled.identity
+  }
+  await store.restart(async () => {
+    store.network(true)
+    for (let n = 0; n < times; n++) await enrolAnew()
   })
   await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0 && !store.agent.trust.isBehind)
   if (!made) throw new Error('the agent was not enrolled')
