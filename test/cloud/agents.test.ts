@@ -5,6 +5,7 @@ import { keyId, keyRing, newKey, publicJwk, signer } from '../../policy/document
 import { openDocument } from '../../policy/documents/signed-document.ts'
 import { AckClaims } from '../../policy/documents/agent-messages.ts'
 import { DenyClaims, FreshClaims, KeySetClaims, PolicyClaims } from '../../policy/documents/store-documents.ts'
+import { deny } from '../../cloud/protection/deny-list.ts'
 import { retryUnapplied } from '../../cloud/agents/retry-unapplied.ts'
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { Evidence } from '../../policy/journal.ts'
@@ -141,6 +142,28 @@ onEveryDatabase('agents', (kind) => {
       const page = DenyClaims.parse(decodeJwt(body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt')))
       expect(page).toMatchObject({ after: 0 })
       expect(page.entries.some((e) => e.kind === 'receipt')).toBe(true)
+    })
+
+    it('deny in pages that agents take, however many rights an entry holds', async () => {
+      const agent = await enrolTestAgent(shop)
+      const ordinals = Array.from({ length: 400 }, (_, n) => n)
+      const { database } = shop.cloud.db
+      const { deny_seq: first } = await database.reads.selectFrom('store').select('deny_seq').where('store_id', '=', shop.storeId).executeTakeFirstOrThrow()
+      const entries = Array.from({ length: 300 }, (_, n) => ({ kind: 'right' as const, cti: n.toString(16).padStart(32, '0'), rightClass: 'release' as const, ordinals, until: 4_000_000_000 }))
+      await database.write(async (db) => {
+        await deny({ db, services: shop.cloud.cloud.services, afterCommit: () => undefined }, shop.storeId, entries)
+      })
+      let [held, taken] = [first, 0]
+      for (let n = 0; n < 10 && held < first + entries.length; n++) {
+        const { body } = await agent.call('fetchSignedDocuments', { have: { deny: [0, held] } })
+        const text = body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt') as string
+        expect(text.length).toBeLessThanOrEqual(DOCUMENT_KINDS.deny.maxLength)
+        const page = DenyClaims.parse(decodeJwt(text))
+        expect(page.after).toBe(held)
+        held = page.ver
+        taken += page.entries.length
+      }
+      expect([held, taken]).toEqual([first + entries.length, entries.length])
     })
 
     it('bind a device to the first agent that reports it, and make the first with an exit gate the home', async () => {
