@@ -7,12 +7,12 @@ import { waitNoMoreFor } from '../protection/home-move.ts'
 import { callOffMovesTo } from '../protection/move-device.ts'
 import { writeRevoked } from './agent-queries.ts'
 
-/** Ends an agent for good; answers it as it is then. */
-export async function revoke(call: Call, agent: AgentRow, store: StoreRow): Promise<AgentRow> {
+/** Ends an agent for good; answers it as it is then. `goesOn`: its ledger does, under another identity. */
+export async function revoke(call: Call, agent: AgentRow, store: StoreRow, goesOn = false): Promise<AgentRow> {
   await writeRevoked(call.db, agent.agent_id, call.nowMs)
   await callOffMovesTo(call, agent.agent_id)
   await waitNoMoreFor(call, agent.agent_id)
-  await homeGoneFrom(call, store, agent.agent_id)
+  await homeGoneFrom(call, store, agent.agent_id, goesOn)
   await storeDocumentChanged(call, store.store_id)
   call.changed(agent.agent_id)
   call.afterCommit(() => call.services.agents.agentRevoked({ storeId: agent.store_id, agentId: agent.agent_id }))

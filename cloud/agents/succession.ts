@@ -53,7 +53,7 @@ export async function succeed(call: Call, agent: AgentRow): Promise<void> {
   if (former.revoked_ms !== null) return
   const wasHome = policyOf(store).home === former.agent_id
   await db.updateTable('device').set({ agent_id: agentId }).where('agent_id', '=', former.agent_id).execute()
-  await revoke(call, former, store)
+  await revoke(call, former, store, true)
   if (wasHome) await takeHomeFrom(call, agent.store_id, agentId)
   call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))
 }
