@@ -127,6 +127,39 @@ describe('an agent whose disk is full for long', () => {
     expect(told.filter(({ body }) => body.includes('gate_alarm') && body.includes(epc))).toHaveLength(1)
   })
 
+  it('claims the ways out of paid tags when there is room again', async () => {
+    let isFull = false
+    const queue = eventQueue()
+    const device: ProtectionDevice = {
+      connect: async () => undefined,
+      identify: async () => ({ description: 'a fake reader' }),
+      untilLost: () => new Promise(() => undefined),
+      execute: async () => result('failed', false, 'not_supported'),
+      events: queue.events,
+      close: async () => queue.end(),
+    }
+    store = await openStore({ reader: { device, antennas: { inside: [1], outside: [2] } }, parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const see = (epc: string, antenna: number) => queue.put({ type: 'tags', reads: [{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }] })
+    const [product] = store.shop.products
+    const epcs: string[] = []
+    for (let n = 0; n < 2; n++) epcs.push((await store.drive(store.shop.newItem(product))).epc)
+    const { purchase } = await store.buy([{ ean: product.ean, quantity: 2, epcs }])
+    await store.until('the payment', () => epcs.every((epc) => store.agent.items.find('epc', epc)?.status === 'paid'))
+    isFull = true
+    for (const epc of epcs) {
+      see(epc, 1)
+      for (let i = 0; i < 3; i++) {
+        await store.world.advance(260)
+        see(epc, 2)
+      }
+    }
+    await store.world.advance(90_000)
+    isFull = false
+    await store.world.advance(60_000)
+    await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+    expect((await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status).toBe('UNLOADED')
+  })
+
   it('takes the cloud’s word for what waited, and tells nothing twice', async () => {
     let isFull = false
     store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
