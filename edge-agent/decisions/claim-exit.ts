@@ -37,8 +37,8 @@ export function exitClaimer(parts: Pick<AuthorizeParts, 'platform' | 'agentId' |
     giveUp.unlessUsed(nonce)
     const claimed = await ledger.useUp({ redemptionId: newId('rdm', platform), source, nonce, rightClass: 'exit', candidates, all, exp, deviceId, receipt, issuedS, heardSeq, nowMs: clock.now().nowMs })
     if (claimed.ok) return 'claimed'
-    // The ledger knew of a use that the cloud had not heard of when it chose the unit: it may choose another once it has.
-    const isNews = claimed.reason === 'already_redeemed' && heardSeq !== undefined && ledger.journal.head.seq > heardSeq
+    // The ledger knew of a use, or had given the token up, and the cloud had not heard of it: it may choose another once it has.
+    const isNews = heardSeq !== undefined && ledger.journal.head.seq > heardSeq
     await giveUp.ifUnused(nonce)
     return isNews ? 'later' : 'refused'
   }
