@@ -254,6 +254,18 @@ onEveryDatabase('agents', (kind) => {
       expect(events.map((e: Json) => e.reason)).toContain('agent_fork')
     })
 
+    it('tells a second copy also by rows that lie before the last known one', async () => {
+      const one = await enrolTestAgent(gate)
+      const { rowHash, genesisHash } = await import('../../policy/journal.ts')
+      const rows = [one.row({}), one.row({}), one.row({})]
+      expect((await one.report(rows)).body).toMatchObject({ accepted: 3 })
+      const body = { atMs: 7 }
+      const copyOf = (seq: number) => ({ seq, body, hash: rowHash(seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq), seq, JSON.stringify(body)) })
+      // What is only late says nothing new.
+      expect((await one.report(rows.slice(0, 2))).body).toMatchObject({ accepted: 0, duplicates: 2 })
+      for (const seq of [1, 2]) expect(await one.report([copyOf(seq)], seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq))).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
+    })
+
     it('keeps and acknowledges what cannot be applied: one event never blocks another', async () => {
       const { purchase, nonce } = await grant()
       const rows = [
