@@ -318,6 +318,23 @@ onEveryDatabase('agents', (kind) => {
       expect((await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, limit: 500 })).events.filter((each: Json) => each.eventId === event.eventId)).toHaveLength(1)
     })
 
+    it('shows that an agent’s rows cannot be read until the last of them is', async () => {
+      const { database } = gate.cloud.db
+      const other = await enrolTestAgent(gate)
+      await other.report([other.row({ evidence: { kind: 'forgotten' } as never }), other.row({ evidence: { kind: 'forgotten too' } as never })])
+      const open = async () => ((await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'unapplied', state: 'open' })).exceptions as Json[]).filter(({ subject }) => subject === other.agentId)
+      const retry = () => database.write((db) => retryUnapplied({ db, services: gate.cloud.cloud.services, nowMs: Date.now(), emit: () => undefined, afterCommit: () => undefined }, other.agentId))
+      // A release that knows them, so to speak: one tells of nothing, the other of a token.
+      const become = (seq: number, body: Json) => database.write((db) => db.updateTable('journal_row').set({ body: JSON.stringify({ atMs: Date.now(), ...body }) }).where('agent_id', '=', other.agentId).where('seq', '=', seq).execute())
+      expect(await open()).toHaveLength(1)
+      await become(1, {})
+      expect(await retry()).toBe(1)
+      expect(await open()).toHaveLength(1)
+      await become(2, { evidence: { kind: 'void', nonce: (await grant()).nonce } })
+      expect(await retry()).toBe(1)
+      expect(await open()).toEqual([])
+    })
+
     it('tells late, double and foreign redemptions without losing them', async () => {
       const reasons = async () => (await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, type: 'protection.exception.raised', limit: 500 })).events.map((e: Json) => e.reason)
       const late = await grant()
