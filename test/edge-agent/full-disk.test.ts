@@ -6,6 +6,7 @@ import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
 import { openSqlite, openConnection } from '../../cloud/persistence/sqlite.ts'
 import { findStore } from '../../cloud/stores/queries.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import { storeTopic } from '../../policy/topics.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { openStore, type TestStore } from '../support/store.ts'
@@ -173,6 +174,29 @@ describe('an agent whose disk is full for long', () => {
     isFull = false
     await store.drive(store.agent.ledger.record({ atMs: store.world.clock.wall() }))
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+  })
+
+  it('counts no isolated receipt any more that the cloud has heard of, once there is room', async () => {
+    let isFull = false
+    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    const { ledger, trust } = store.agent
+    const opened = openReceipt(receipt, { keys: trust.keys, storeId: store.shop.storeId })
+    if (!opened.ok) throw new Error(opened.fault)
+    const nonce = Buffer.from(opened.claims.cti).toString('hex')
+    const isolated = { redemptionId: 'rdm_alone', source: 'receipt' as const, nonce, rightClass: 'release' as const, candidates: [0], all: false, exp: opened.claims.exp, deviceId: store.shop.devices.pos_deactivator, isolated: { limit: 1 }, nowMs: store.world.clock.wall() }
+    expect(await store.drive(ledger.claim(isolated, () => undefined))).toMatchObject({ ok: true })
+    await store.drive(ledger.settle('rdm_alone', 'confirmed', isolated.nowMs))
+    isFull = true
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    await store.until('an empty outbox', () => ledger.journal.waiting === 0)
+    expect(ledger.claims.isolatedCount).toBe(1)
+    isFull = false
+    await store.world.advance(20_000)
+    expect(ledger.claims.isolatedCount).toBe(0)
   })
 
   it('puts the change of its key off', async () => {
