@@ -1,17 +1,16 @@
 import { z } from 'zod'
-import { actorOf, knownCaller } from '../operations/caller.ts'
+import { knownCaller } from '../operations/caller.ts'
 import { notFound, precondition } from '../operations/failure.ts'
 import { Id, iso, Limit, present, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { cursorOf, nextOf } from '../operations/paging.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { acknowledgeAbout } from '../protection/exceptions.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
-import { forkSubject, listAgents } from './agent-queries.ts'
+import { listAgents } from './agent-queries.ts'
 import { stateOf } from './agent-state.ts'
 import { trustAgain } from './greet-ledger.ts'
-import { revoke } from './revoke-agent.ts'
+import { acknowledgeFork, revoke } from './revoke-agent.ts'
 import { findAgent } from './sessions.ts'
 
 const DEFAULT_PAGE = 100
@@ -108,9 +107,8 @@ export const resolveAgentFork = operation({
     const { agent, store } = await ownAgent(call, agentId)
     if (agent.revoked_ms !== null) throw precondition('agent_revoked', 'the agent was revoked')
     if (agent.fork_ms === null) throw precondition('no_fork', 'the ledger of this agent is not known to exist twice')
-    const seen = { storeId: store.store_id, kind: 'agent_fork', subject: forkSubject(agentId, agent.fork_ms), by: actorOf(call.caller), atMs: call.nowMs }
-    await acknowledgeAbout(call.db, seen)
     if (decision === 'revoke') return { success: true as const, ...describe(await revoke(call, agent, store)) }
+    await acknowledgeFork(call, agent)
     const trusted = await trustAgain(call, agent)
     call.changed(agentId)
     call.afterCommit(() => call.services.agents.tell({ storeId: store.store_id, agentId }, { command: 'sync' }))

@@ -22,6 +22,8 @@ const FRESH_LIFE = 80 * 3_600
 const DENY_LIFE = 80 * 3_600
 /** Entries in one page of the deny list. */
 const DENY_PAGE = 500
+/** Base64url makes four characters of three, and the whole stays below a bundle: an entry names up to all units of a purchase. */
+const DENY_CHARACTERS = 150_000
 const AGENTS_LIMIT = 200
 /** Until an operator raises it this stays where it began. */
 const TIME_EPOCH = 0
@@ -111,8 +113,7 @@ export async function freshDocument(db: Db, store: StoreRow, services: Services,
 /** The deny list behind entry `after`, as far as one page goes: without what has ended, so that nobody turns the pages of years. */
 export async function denyPage(db: Db, store: StoreRow, after: number, { authority }: Services): Promise<{ jws: string; ver: number }> {
   const iat = Math.floor(authority.clock.nowMs() / 1_000)
-  const rows = await entriesBehind(db, { storeId: store.store_id, after, nowS: iat })
-  const ver = rows.length < DENY_PAGE ? store.deny_seq : (rows.at(-1)?.seq ?? store.deny_seq)
+  const { entries, ver } = fill(await entriesBehind(db, { storeId: store.store_id, after, nowS: iat }), store.deny_seq)
   const claims: DenyClaims = {
     aud: store.store_id,
     iat,
@@ -120,7 +121,19 @@ export async function denyPage(db: Db, store: StoreRow, after: number, { authori
     epoch: 0,
     ver,
     after,
-    entries: rows.map((row) => JSON.parse(row.body) as DenyEntry),
+    entries,
   }
   return { jws: signDocument(DOCUMENT_KINDS.deny, claims, authority.freshnessSigner), ver }
+}
+
+/** As many as one page holds; `ver` is the head when nothing was left out. */
+function fill(rows: readonly { seq: number; body: string }[], head: number): { entries: DenyEntry[]; ver: number } {
+  const entries: DenyEntry[] = []
+  let characters = 0
+  for (const { seq, body } of rows) {
+    characters += body.length + 1
+    if (entries.length > 0 && characters > DENY_CHARACTERS) return { entries, ver: seq - 1 }
+    entries.push(JSON.parse(body) as DenyEntry)
+  }
+  return { entries, ver: rows.length < DENY_PAGE ? head : (rows.at(-1)?.seq ?? head) }
 }

@@ -103,9 +103,10 @@ async function checkChain(call: Call, agent: AgentRow, claims: SealedBatchClaims
     if (rowHash(previous, seq, text) !== hash) throw invalid('batch', `row ${seq} does not chain`, 'broken_chain')
     previous = hash
   }
-  const known = await knownHash(call, agent, claims.seqFrom - 1)
-  const overlap = claims.events.find((row) => row.seq === agent.last_seq)
-  if ((known !== undefined && known !== claims.after) || (overlap && overlap.hash !== agent.head_hash)) {
+  // Of rows that chain on to each other the last that is known speaks for all before it.
+  const last = claims.events.findLast((row) => row.seq <= agent.last_seq) ?? { seq: claims.seqFrom - 1, hash: claims.after }
+  const known = await knownHash(call, agent, last.seq)
+  if (known !== undefined && known !== last.hash) {
     const { tenant, store_id: storeId, agent_id: agentId } = agent
     const { platform, agents } = call.services
     throw precondition('ledger_fork', 'the ledger says something else than before: it exists twice', {

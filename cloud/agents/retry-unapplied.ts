@@ -5,6 +5,7 @@ import { oneByOne } from '../operations/one-by-one.ts'
 import type { Services } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
 import type { Database, Db } from '../persistence/database.ts'
+import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { JournalRowRow } from '../persistence/tables/protection.ts'
 import { reportProtectionEvents } from '../protection/event-operations.ts'
 import { acknowledgeAbout, WITHDRAWN } from '../protection/exceptions.ts'
@@ -66,20 +67,32 @@ export async function retryUnapplied(call: IngestCall, agentId: string): Promise
   const agent = await findAgent(db, agentId)
   if (!agent) return 0
   let applied = 0
-  for (const { row, body } of await readableRows(db, agentId, nowMs - RETRY_FOR_MS)) {
+  const { readable, isAll } = await readableRows(db, agentId, nowMs - RETRY_FOR_MS)
+  // What cannot be read at all is about the agent, whatever it turns out to be.
+  let isAgentDone = isAll
+  for (const { row, body } of readable) {
+    const subject = unappliedSubject(agent, body)
     const [isApplied] = await applyRows(call, agent, [body])
+    if (!isApplied && subject === agentId) isAgentDone = false
     if (!isApplied) continue
     applied++
     await db.updateTable('journal_row').set({ applied: 1 }).where('ledger_id', '=', row.ledger_id).where('generation', '=', row.generation).where('seq', '=', row.seq).execute()
-    await acknowledgeAbout(db, { storeId: agent.store_id, kind: 'unapplied', subject: unappliedSubject(agent, body), by: WITHDRAWN, atMs: nowMs })
+    if (subject !== agentId) await withdraw(call, agent, subject)
   }
+  if (applied > 0 && isAgentDone) await withdraw(call, agent, agentId)
   return applied
 }
 
-/** Of the agent's unapplied rows the first that this release can read. */
-async function readableRows(db: Db, agentId: string, sinceMs: number): Promise<{ row: JournalRowRow; body: JournalBody }[]> {
+function withdraw({ db, nowMs }: IngestCall, { store_id: storeId }: AgentRow, subject: string): Promise<void> {
+  return acknowledgeAbout(db, { storeId, kind: 'unapplied', subject, by: WITHDRAWN, atMs: nowMs })
+}
+
+/** Of the agent's unapplied rows the first that this release can read; `isAll`: there are no others. */
+async function readableRows(db: Db, agentId: string, sinceMs: number): Promise<{ readable: { row: JournalRowRow; body: JournalBody }[]; isAll: boolean }> {
   const readable: { row: JournalRowRow; body: JournalBody }[] = []
   let last = { generation: 0, seq: 0 }
+  let isAll = false
+  let unread = 0
   for (let page = 0; page < PAGES_LIMIT && readable.length < RETRY_LIMIT; page++) {
     const { generation, seq } = last
     const rows = await db
@@ -96,9 +109,11 @@ async function readableRows(db: Db, agentId: string, sinceMs: number): Promise<{
     for (const row of rows) {
       const { body, fault } = readRow(JSON.parse(row.body))
       if (fault === undefined) readable.push({ row, body })
+      else unread++
     }
     last = rows.at(-1) ?? last
-    if (rows.length < PAGE) break
+    isAll = rows.length < PAGE
+    if (isAll) break
   }
-  return readable.slice(0, RETRY_LIMIT)
+  return { readable: readable.slice(0, RETRY_LIMIT), isAll: isAll && unread === 0 && readable.length <= RETRY_LIMIT }
 }

@@ -1,20 +1,29 @@
+import { actorOf } from '../operations/caller.ts'
 import type { Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { homeGoneFrom } from '../protection/bind-device.ts'
 import { storeDocumentChanged } from '../protection/device-operations.ts'
+import { acknowledgeAbout } from '../protection/exceptions.ts'
 import { waitNoMoreFor } from '../protection/home-move.ts'
 import { callOffMovesTo } from '../protection/move-device.ts'
-import { writeRevoked } from './agent-queries.ts'
+import { forkSubject, writeRevoked } from './agent-queries.ts'
 
-/** Ends an agent for good; answers it as it is then. */
-export async function revoke(call: Call, agent: AgentRow, store: StoreRow): Promise<AgentRow> {
+/** Ends an agent for good; answers it as it is then. `goesOn`: its ledger does, under another identity. */
+export async function revoke(call: Call, agent: AgentRow, store: StoreRow, goesOn = false): Promise<AgentRow> {
   await writeRevoked(call.db, agent.agent_id, call.nowMs)
+  await acknowledgeFork(call, agent)
   await callOffMovesTo(call, agent.agent_id)
   await waitNoMoreFor(call, agent.agent_id)
-  await homeGoneFrom(call, store, agent.agent_id)
+  await homeGoneFrom(call, store, agent.agent_id, goesOn)
   await storeDocumentChanged(call, store.store_id)
   call.changed(agent.agent_id)
   call.afterCommit(() => call.services.agents.agentRevoked({ storeId: agent.store_id, agentId: agent.agent_id }))
   return { ...agent, revoked_ms: call.nowMs }
+}
+
+/** Somebody has decided about the two copies of its ledger, if there were. */
+export async function acknowledgeFork(call: Call, { agent_id, store_id: storeId, fork_ms }: AgentRow): Promise<void> {
+  if (fork_ms === null) return
+  await acknowledgeAbout(call.db, { storeId, kind: 'agent_fork', subject: forkSubject(agent_id, fork_ms), by: actorOf(call.caller), atMs: call.nowMs })
 }

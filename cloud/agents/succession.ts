@@ -59,7 +59,7 @@ async function takePlaceOf(call: Call, agent: AgentRow, heir: string): Promise<v
   if (former.revoked_ms !== null) return
   const wasHome = policyOf(store).home === former.agent_id
   await db.updateTable('device').set({ agent_id: heir }).where('agent_id', '=', former.agent_id).execute()
-  await revoke(call, former, store)
+  await revoke(call, former, store, true)
   if (wasHome) await takeHomeFrom(call, agent.store_id, heir)
   call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))
 }

@@ -43,7 +43,12 @@ export async function takeHomeFrom(call: Call, storeId: string, agentId: string)
   await makeHome(call, store, agentId)
 }
 
-/** An agent is gone: where it was the home, receipts are redeemed at the cloud until another reports an exit gate. */
-export async function homeGoneFrom(call: Call, store: StoreRow, agentId: string): Promise<void> {
-  if (policyOf(store).home === agentId) await makeHome(call, store, 'cloud')
+/**
+ * An agent is gone: where it was the home, receipts are redeemed at the cloud until another reports an exit gate, which waits for what
+ * others have used with rights that the former gave them. `goesOn`: its ledger does, in which all of them stand.
+ */
+export async function homeGoneFrom(call: Call, store: StoreRow, agentId: string, goesOn: boolean): Promise<void> {
+  if (policyOf(store).home !== agentId) return
+  if (!goesOn) await beginHomeMove(call, store, 'cloud')
+  await makeHome(call, store, 'cloud')
 }

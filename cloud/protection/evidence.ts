@@ -84,8 +84,8 @@ async function applyForgotten(scope: EvidenceScope, witness: Witness, claim: Cla
 /** A right is used up for good; when something else had used it already, somebody got two for one. `claim`: when it is new. */
 async function settleUnit(scope: EvidenceScope, witness: Witness, key: UnitKey, claim: { deviceId: string } | undefined): Promise<void> {
   const { isDouble, isReturned } = await settleRight(scope.uses, key)
-  // Of two that were claimed, one may turn out to have failed: then nobody got two.
-  if (!isDouble && !claim) await acknowledgeAbout(scope.db, { storeId: witness.storeId, kind: 'double_redeem', subject: subjectOf(key), by: WITHDRAWN, atMs: scope.nowMs })
+  // Of two that were claimed, one may turn out to have failed: then nobody got two. Goods that came back were released unless that failed.
+  if (!isDouble && !isReturned && !claim) await acknowledgeAbout(scope.db, { storeId: witness.storeId, kind: 'double_redeem', subject: subjectOf(key), by: WITHDRAWN, atMs: scope.nowMs })
   if (!isDouble && !(isReturned && claim)) return
   await raiseException(scope, {
     storeId: witness.storeId,

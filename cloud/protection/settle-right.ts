@@ -14,13 +14,14 @@ export async function unitOf(uses: Pick<Uses, 'right'>, { line_id, unit_no, righ
 
 /**
  * Brings the right of a unit to what all its redemptions come to; answers whether somebody got two for one. A lease stays
- * beside what nobody knows or what failed, unless it has just ended; one that a receipt went past comes back.
+ * beside what nobody knows or what failed, unless it has just ended; one that a receipt went past comes back. `isReturned`: the goods
+ * came back, and something stands that used the right all the same.
  */
 export async function settleRight(uses: Uses, key: UnitKey, leaseEnded = false): Promise<{ isDouble: boolean; isReturned: boolean }> {
   const { use, failures, isDouble } = joinUses((await uses.ofUnit(key)).map(useOf))
   const right = await uses.right(key)
   // Goods that came back are nobody's to take off a second time.
-  if (right?.outcome === 'returned') return { isDouble, isReturned: true }
+  if (right?.outcome === 'returned') return { isDouble, isReturned: use !== null }
   const isUnknown = use?.outcome === 'unknown'
   const isOpen = use === null || isUnknown
   if (right?.state === 'leased' && !leaseEnded && isOpen) {

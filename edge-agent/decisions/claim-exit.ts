@@ -19,8 +19,8 @@ export type ClaimExit = (deviceId: string, tag: TagName, leftMs: number) => Prom
 const PASSING: ReadonlySet<DenyReason> = new Set(['authorization_outstanding', 'clock_untrusted'])
 
 /** Never throws but when the ledger does. */
-export function exitClaimer(parts: Pick<AuthorizeParts, 'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items'>): ClaimExit {
-  const { platform, ledger, clock, trust, link, items } = parts
+export function exitClaimer(parts: Pick<AuthorizeParts, 'platform' | 'agentId' | 'ledger' | 'clock' | 'trust' | 'link' | 'items' | 'giveUp'>): ClaimExit {
+  const { platform, ledger, clock, trust, link, items, giveUp } = parts
   return async (deviceId, tag, leftMs) => {
     const device = trust.policy?.devices.find((d) => d.deviceId === deviceId)
     if (!device || device.revoked || (device.agentId !== null && device.agentId !== parts.agentId)) return 'refused'
@@ -34,7 +34,12 @@ export function exitClaimer(parts: Pick<AuthorizeParts, 'platform' | 'agentId' |
     if (!verdict.granted) return PASSING.has(verdict.reason) ? 'later' : 'refused'
     if (!verdict.grant) return 'refused'
     const { source, nonce, candidates, all, exp, receipt, issuedS, heardSeq } = verdict.grant
+    giveUp.unlessUsed(nonce)
     const claimed = await ledger.useUp({ redemptionId: newId('rdm', platform), source, nonce, rightClass: 'exit', candidates, all, exp, deviceId, receipt, issuedS, heardSeq, nowMs: clock.now().nowMs })
-    return claimed.ok ? 'claimed' : 'refused'
+    if (claimed.ok) return 'claimed'
+    // The ledger knew of a use, or had given the token up, and the cloud had not heard of it: it may choose another once it has.
+    const isNews = heardSeq !== undefined && ledger.journal.head.seq > heardSeq
+    await giveUp.ifUnused(nonce)
+    return isNews ? 'later' : 'refused'
   }
 }

@@ -1,4 +1,5 @@
 import type { Cancel, Timers } from '../../policy/platform.ts'
+import { LedgerFull } from '../ledger/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
 
@@ -45,7 +46,10 @@ export function givingUp({ ledger, timers, nowMs, log }: { ledger: Pick<Ledger, 
         if (done.size >= REMEMBERED) done.clear()
         if (isGivenUp) done.add(nonce)
       })
-      .catch((error: unknown) => log.error({ err: error }, 'a token could not be given up: it ends by itself'))
+      .catch((error: unknown) => {
+        if (error instanceof LedgerFull) log.warn({}, 'the disk is full: a token could not be given up and ends by itself')
+        else log.error({ err: error }, 'a token could not be given up: it ends by itself')
+      })
   }
 
   return {

@@ -243,6 +243,7 @@ export function openClaims(db: Connection): Claims {
       db.prepare("DELETE FROM claim WHERE exp <= ? AND state NOT IN ('claimed', 'commanded')").run(before)
       for (const table of ['denied', 'used_right', 'token_right']) db.prepare(`DELETE FROM ${table} WHERE until_s <= ?`).run(before)
       db.prepare('DELETE FROM approval WHERE at_ms < ?').run(before * 1_000 - HOUR_MS)
+      unknown.prune()
     },
   }
 }

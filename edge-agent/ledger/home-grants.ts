@@ -1,4 +1,5 @@
 import type { Database as Connection } from 'better-sqlite3'
+import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import type { DenyReason, RightClass } from '../../policy/vocabulary.ts'
 import type { UnknownUses } from './unknown-uses.ts'
 
@@ -69,7 +70,8 @@ export function openHomeGrants(db: Connection, claims: FreeRights): HomeGrants {
     const unused = candidates.filter((ordinal) => claims.isFree(cti, rightClass, ordinal, nowMs, false, isTheirs))
     const ordinals = all ? unused : unused.slice(0, 1)
     if (ordinals.length === 0) return { ...NOTHING, reason: 'already_redeemed' }
-    for (const ordinal of ordinals) use.run(cti, rightClass, ordinal, Number.MAX_SAFE_INTEGER, redemptionId)
+    // The end is the asker's word: whichever it should have been, the receipt is over a receipt's life later.
+    for (const ordinal of ordinals) use.run(cti, rightClass, ordinal, exp + RECEIPT_LIFE, redemptionId)
     return { ordinals, remaining: unused.length - ordinals.length }
   }
 

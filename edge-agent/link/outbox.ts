@@ -30,6 +30,33 @@ const ACKS_UNWRITTEN = 4
 /** Batches of the journal that the cloud has not acknowledged. */
 export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId: string): Outbox {
   let unwritten = 0
+  /** What was heard while the disk was full. */
+  let unkept: { seq: number; head: string; iat: number; generation: number; cloudGeneration: number } | undefined
+
+  function keep({ seq, head, iat }: { seq: number; head: string; iat: number }): boolean {
+    return ledger.commits.now(() => {
+      if (!ledger.journal.acknowledge(seq, head)) return false
+      ledger.claims.acknowledged(seq, iat)
+      return true
+    })
+  }
+
+  /** Isolated receipts count, and uses of which nobody knows wait for staff, until the cloud's word is written down: when nothing is told, no later word comes. */
+  function keepUnkept(): void {
+    if (!unkept) return
+    const { seq, head, generation, cloudGeneration } = unkept
+    // What a cloud had that was restored since it may have lost.
+    const isOfNow = generation === ledger.generation && cloudGeneration === (ledger.cloudGeneration.current ?? 1)
+    try {
+      if (isOfNow) keep(unkept)
+      unkept = undefined
+    } catch (error) {
+      if (!(error instanceof LedgerFull)) throw error
+      // What was undone with it is known all the same.
+      ledger.journal.hear(seq, head)
+    }
+  }
+
   return {
     get waiting() {
       return ledger.journal.waiting
@@ -41,6 +68,7 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
       return ledger.journal.acked
     },
     next(from, nowMs) {
+      keepUnkept()
       const { after, rows } = ledger.journal.unsent(BATCH_LIMIT, from)
       let size = 0
       const fitting = rows.filter((row, i) => {
@@ -60,15 +88,14 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
       if (seq < awaited && ++unwritten < ACKS_UNWRITTEN) return ledger.journal.hear(seq, head)
       unwritten = 0
       try {
-        return ledger.commits.now(() => {
-          if (!ledger.journal.acknowledge(seq, head)) return false
-          ledger.claims.acknowledged(seq, iat)
-          return true
-        })
+        const isTaken = keep({ seq, head, iat })
+        if (isTaken) unkept = undefined
+        return isTaken
       } catch (error) {
-        // A full disk: a later word, or the same told once more, is written down when there is room.
-        if (error instanceof LedgerFull) return ledger.journal.hear(seq, head)
-        throw error
+        if (!(error instanceof LedgerFull)) throw error
+        // A full disk: this word, or a later one, is written down when there is room.
+        unkept = { seq, head, iat, generation: ledger.generation, cloudGeneration }
+        return ledger.journal.hear(seq, head)
       }
     },
   }

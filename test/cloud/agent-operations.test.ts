@@ -146,6 +146,14 @@ onEveryDatabase('operations about agents', (kind) => {
     expect((await next.call('reportDeviceHeartbeat', { deviceId: shop.devices.exit_gate })).status).toBe(200)
   })
 
+  it('revokeAgent leaves nobody to decide about the two copies of its ledger', async () => {
+    const other = await enrolTestAgent(shop)
+    await fork(other)
+    expect((await openForks()).map(({ subject }) => subject)).toContainEqual(expect.stringContaining(other.agentId))
+    await shop.ok('revokeAgent', { agentId: other.agentId })
+    expect((await openForks()).map(({ subject }) => subject)).not.toContainEqual(expect.stringContaining(other.agentId))
+  })
+
   it('are about one’s own', async () => {
     const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
     for (const [operation, body] of [['revokeAgent', {}], ['resolveAgentFork', { decision: 'trust' }]] as const) {

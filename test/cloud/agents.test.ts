@@ -181,6 +181,28 @@ onEveryDatabase('agents', (kind) => {
       expect(kept.filter(({ until_s }) => until_s <= nowS)).toHaveLength(701)
     })
 
+    it('deny in pages that agents take, however many rights an entry holds', async () => {
+      const agent = await enrolTestAgent(shop)
+      const ordinals = Array.from({ length: 400 }, (_, n) => n)
+      const { database } = shop.cloud.db
+      const { deny_seq: first } = await database.reads.selectFrom('store').select('deny_seq').where('store_id', '=', shop.storeId).executeTakeFirstOrThrow()
+      const entries = Array.from({ length: 300 }, (_, n) => ({ kind: 'right' as const, cti: n.toString(16).padStart(32, '0'), rightClass: 'release' as const, ordinals, until: 4_000_000_000 }))
+      await database.write(async (db) => {
+        await deny({ db, services: shop.cloud.cloud.services, afterCommit: () => undefined }, shop.storeId, entries)
+      })
+      let [held, taken] = [first, 0]
+      for (let n = 0; n < 10 && held < first + entries.length; n++) {
+        const { body } = await agent.call('fetchSignedDocuments', { have: { deny: [0, held] } })
+        const text = body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt') as string
+        expect(text.length).toBeLessThanOrEqual(DOCUMENT_KINDS.deny.maxLength)
+        const page = DenyClaims.parse(decodeJwt(text))
+        expect(page.after).toBe(held)
+        held = page.ver
+        taken += page.entries.length
+      }
+      expect([held, taken]).toEqual([first + entries.length, entries.length])
+    })
+
     it('bind a device to the first agent that reports it, and make the first with an exit gate the home', async () => {
       const other = await openShop(kind)
       const [first, second] = [await enrolTestAgent(other), await enrolTestAgent(other)]
@@ -269,6 +291,18 @@ onEveryDatabase('agents', (kind) => {
       expect(events.map((e: Json) => e.reason)).toContain('agent_fork')
     })
 
+    it('tells a second copy also by rows that lie before the last known one', async () => {
+      const one = await enrolTestAgent(gate)
+      const { rowHash, genesisHash } = await import('../../policy/journal.ts')
+      const rows = [one.row({}), one.row({}), one.row({})]
+      expect((await one.report(rows)).body).toMatchObject({ accepted: 3 })
+      const body = { atMs: 7 }
+      const copyOf = (seq: number) => ({ seq, body, hash: rowHash(seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq), seq, JSON.stringify(body)) })
+      // What is only late says nothing new.
+      expect((await one.report(rows.slice(0, 2))).body).toMatchObject({ accepted: 0, duplicates: 2 })
+      for (const seq of [1, 2]) expect(await one.report([copyOf(seq)], seq === 1 ? genesisHash(one.ledgerId, 1) : one.hashBefore(seq))).toMatchObject({ status: 409, body: { reason: 'ledger_fork' } })
+    })
+
     it('keeps and acknowledges what cannot be applied: one event never blocks another', async () => {
       const { purchase, nonce } = await grant()
       const rows = [
@@ -319,6 +353,23 @@ onEveryDatabase('agents', (kind) => {
       const redeemed = await database.reads.selectFrom('redemption').select('redemption_id').where('nonce', '=', nonce).execute()
       expect(redeemed).toEqual([{ redemption_id: 'red-unread' }])
       expect((await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, limit: 500 })).events.filter((each: Json) => each.eventId === event.eventId)).toHaveLength(1)
+    })
+
+    it('shows that an agent’s rows cannot be read until the last of them is', async () => {
+      const { database } = gate.cloud.db
+      const other = await enrolTestAgent(gate)
+      await other.report([other.row({ evidence: { kind: 'forgotten' } as never }), other.row({ evidence: { kind: 'forgotten too' } as never })])
+      const open = async () => ((await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'unapplied', state: 'open' })).exceptions as Json[]).filter(({ subject }) => subject === other.agentId)
+      const retry = () => database.write((db) => retryUnapplied({ db, services: gate.cloud.cloud.services, nowMs: Date.now(), emit: () => undefined, afterCommit: () => undefined }, other.agentId))
+      // A release that knows them, so to speak: one tells of nothing, the other of a token.
+      const become = (seq: number, body: Json) => database.write((db) => db.updateTable('journal_row').set({ body: JSON.stringify({ atMs: Date.now(), ...body }) }).where('agent_id', '=', other.agentId).where('seq', '=', seq).execute())
+      expect(await open()).toHaveLength(1)
+      await become(1, {})
+      expect(await retry()).toBe(1)
+      expect(await open()).toHaveLength(1)
+      await become(2, { evidence: { kind: 'void', nonce: (await grant()).nonce } })
+      expect(await retry()).toBe(1)
+      expect(await open()).toEqual([])
     })
 
     it('tells late, double and foreign redemptions without losing them', async () => {

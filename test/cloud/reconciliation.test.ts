@@ -136,6 +136,29 @@ onEveryDatabase('reconciliation', (kind) => {
     })
   })
 
+  describe('goods that came back', () => {
+    const ctiOf = async ({ transactionId }: Json) =>
+      (await shop.cloud.db.database.reads.selectFrom('purchase').select('cti').where('purchase_id', '=', transactionId).executeTakeFirstOrThrow()).cti ?? ''
+    /** A purchase of one unit that was refunded, and how its exception is called. */
+    const refunded = async () => {
+      const purchase = await buy()
+      await shop.ok('refundPayment', { purchaseId: purchase.transactionId, itemLineIds: [purchase.items[0].itemLineId] })
+      return { cti: await ctiOf(purchase), subject: `${purchase.items[0].itemLineId}/1/release` }
+    }
+
+    it('and were released all the same stay on the list, unless nothing came of it', async () => {
+      const [gone, kept, doubtful] = [await refunded(), await refunded(), await refunded()]
+      for (const [{ cti }, id, said] of [[gone, 'r-gone', 'confirmed'], [kept, 'r-kept', 'failed'], [doubtful, 'r-doubt', 'unknown']] as const) {
+        await report(claim(cti, id, 'receipt'), outcome(id, said))
+      }
+  expect(await about('double_redeem', gone.subject)).toHaveLength(1)
+      expect(await about('double_redeem', kept.subject)).toEqual([])
+      expect(await about('double_redeem', doubtful.subject)).toHaveLength(1)
+      await resolve('r-doubt', 'failed')
+      expect(await about('double_redeem', doubtful.subject)).toEqual([])
+    })
+  })
+
   describe('evidence', () => {
     it('comes to the same, with each exception once, in any order and however often it is told', async () => {
       const other = await enrolTestAgent(shop)

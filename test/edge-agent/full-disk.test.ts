@@ -6,6 +6,7 @@ import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
 import { openSqlite, openConnection } from '../../cloud/persistence/sqlite.ts'
 import { findStore } from '../../cloud/stores/queries.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
+import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import { storeTopic } from '../../policy/topics.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { openStore, type TestStore } from '../support/store.ts'
@@ -127,6 +128,39 @@ describe('an agent whose disk is full for long', () => {
     expect(told.filter(({ body }) => body.includes('gate_alarm') && body.includes(epc))).toHaveLength(1)
   })
 
+  it('claims the ways out of paid tags when there is room again', async () => {
+    let isFull = false
+    const queue = eventQueue()
+    const device: ProtectionDevice = {
+      connect: async () => undefined,
+      identify: async () => ({ description: 'a fake reader' }),
+      untilLost: () => new Promise(() => undefined),
+      execute: async () => result('failed', false, 'not_supported'),
+      events: queue.events,
+      close: async () => queue.end(),
+    }
+    store = await openStore({ reader: { device, antennas: { inside: [1], outside: [2] } }, parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const see = (epc: string, antenna: number) => queue.put({ type: 'tags', reads: [{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }] })
+    const [product] = store.shop.products
+    const epcs: string[] = []
+    for (let n = 0; n < 2; n++) epcs.push((await store.drive(store.shop.newItem(product))).epc)
+    const { purchase } = await store.buy([{ ean: product.ean, quantity: 2, epcs }])
+    await store.until('the payment', () => epcs.every((epc) => store.agent.items.find('epc', epc)?.status === 'paid'))
+    isFull = true
+    for (const epc of epcs) {
+      see(epc, 1)
+      for (let i = 0; i < 3; i++) {
+        await store.world.advance(260)
+        see(epc, 2)
+      }
+    }
+    await store.world.advance(90_000)
+    isFull = false
+    await store.world.advance(60_000)
+    await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+    expect((await store.drive(store.shop.ok('fetchPurchase', { transactionId: purchase.transactionId }))).status).toBe('UNLOADED')
+  })
+
   it('takes the cloud’s word for what waited, and tells nothing twice', async () => {
     let isFull = false
     store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
@@ -140,6 +174,29 @@ describe('an agent whose disk is full for long', () => {
     isFull = false
     await store.drive(store.agent.ledger.record({ atMs: store.world.clock.wall() }))
     await store.until('an empty outbox', () => store.agent.ledger.journal.waiting === 0)
+  })
+
+  it('counts no isolated receipt any more that the cloud has heard of, once there is room', async () => {
+    let isFull = false
+    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    const { ledger, trust } = store.agent
+    const opened = openReceipt(receipt, { keys: trust.keys, storeId: store.shop.storeId })
+    if (!opened.ok) throw new Error(opened.fault)
+    const nonce = Buffer.from(opened.claims.cti).toString('hex')
+    const isolated = { redemptionId: 'rdm_alone', source: 'receipt' as const, nonce, rightClass: 'release' as const, candidates: [0], all: false, exp: opened.claims.exp, deviceId: store.shop.devices.pos_deactivator, isolated: { limit: 1 }, nowMs: store.world.clock.wall() }
+    expect(await store.drive(ledger.claim(isolated, () => undefined))).toMatchObject({ ok: true })
+    await store.drive(ledger.settle('rdm_alone', 'confirmed', isolated.nowMs))
+    isFull = true
+    store.network(true)
+    await store.until('online', () => store.agent.link.isOnline)
+    await store.until('an empty outbox', () => ledger.journal.waiting === 0)
+    expect(ledger.claims.isolatedCount).toBe(1)
+    isFull = false
+    await store.world.advance(20_000)
+    expect(ledger.claims.isolatedCount).toBe(0)
   })
 
   it('puts the change of its key off', async () => {

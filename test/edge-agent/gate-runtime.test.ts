@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { result, type ProtectionDevice, type TagRead } from '../../device-drivers/drivers/device.ts'
 import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
 import { rowHash } from '../../policy/journal.ts'
+import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { Json } from '../support/cloud.ts'
 import { openStore, type TestStore } from '../support/store.ts'
 
@@ -208,6 +209,28 @@ describe('a gate with a reader, through the whole agent', () => {
     await store.world.advance(40_000)
     expect((await told()).filter((e) => e.type === 'protection.authorization.granted')).toHaveLength(2)
     expect(store.pulses('gate')).toBe(0)
+  })
+
+  it('gives up what it was given for a way out that its ledger knows to be used', async () => {
+    await open()
+    const epc = await newItem()
+    const { purchase, receipt } = await store.buy([{ ean: product().ean, quantity: 1, epcs: [epc] }])
+    await store.until('the payment', () => store.agent.items.find('epc', epc)?.status === 'paid')
+    const { ledger, trust } = store.agent
+    const opened = openReceipt(receipt, { keys: trust.keys, storeId: store.shop.storeId })
+    if (!opened.ok) throw new Error(opened.fault)
+    // Nothing of it is told yet.
+    const nonce = Buffer.from(opened.claims.cti).toString('hex')
+    const { exp } = opened.claims
+    const used = { redemptionId: 'rdm_unheard', source: 'receipt' as const, nonce, rightClass: 'exit' as const, candidates: [0], all: false, exp, deviceId: store.shop.devices.exit_gate, nowMs: store.world.clock.wall() }
+    expect(ledger.commits.now(() => ledger.claims.claim(used))).toMatchObject({ ok: true })
+    await leaves(epc)
+    await store.world.advance(40_000)
+    await told()
+    const { reads } = store.shop.cloud.db.database
+    const given = await reads.selectFrom('protection_authorization').select('voided_ms').where('purchase_id', '=', purchase.transactionId).execute()
+    expect(given.length).toBeGreaterThan(0)
+    expect(given.filter((row) => row.voided_ms === null)).toEqual([])
   })
 
   it('knows of a payment before the shopper is told, over the broker, and the cloud knows that it knows', async () => {

@@ -411,6 +411,41 @@ describe('the home of a store’s receipts', () => {
     expect(sent.at(-1)?.url).toContain(`:${other.port}/`)
   })
 
+  it('is nobody before what a revoked home gave to others is told: it may be used', async () => {
+    const third = await addAgent((await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'exit_gate' })).deviceId)
+    const [used, free] = [await receipt(), await receipt()]
+    await cutCloud()
+    expect(await leave(other, used.text)).toMatchObject({ authorized: true, offline: true })
+    for (const node of [home, other]) await kill(node)
+    isUp = true
+    await shop.ok('revokeAgent', { agentId: home.agent.identity.agentId })
+    await shop.ok('moveReceiptHome', { storeId: shop.storeId, home: third.agent.identity.agentId })
+    const takenOver = () =>
+      until('the new home', async () => {
+        await third.agent.link.look()
+        return third.agent.link.isOnline && third.agent.trust.policy?.policy.home === third.agent.identity.agentId
+      })
+    await takenOver()
+    nodes = [third, other]
+    rmSync(home.folder, { recursive: true, force: true })
+    isUp = false
+    const alone = () => until('offline', async () => (await third.agent.link.look(), !third.agent.link.isOnline))
+    await alone()
+    expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+    isUp = true
+    await run(other)
+    await until('told', async () => other.agent.link.isOnline && other.agent.ledger.journal.waiting === 0)
+    await takenOver()
+    await until('all known', async () => {
+      for (const node of nodes) await node.agent.link.look()
+      return !third.agent.trust.isImporting(Date.now() / 1_000 + 60)
+    }, 20_000)
+    isUp = false
+    await alone()
+    expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+    expect(await leave(third, free.text)).toMatchObject({ authorized: true, offline: true })
+  })
+
   it('bounds what one agent may ask, before it costs the home anything, and never holds up its own lanes', async () => {
     const [mine, theirs] = [await receipt(), await receipt()]
     await cutCloud()

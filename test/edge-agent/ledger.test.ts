@@ -265,6 +265,35 @@ describe('the ledger', () => {
     expect(await claim({ nonce: 'later', exp: NOW / 1_000 + 301 })).toMatchObject({ ok: true })
   })
 
+  it('keeps nothing of receipts and tokens that are over: no right that was given away, no use of which nobody knew', async () => {
+    const [exp, cti] = [NOW / 1_000 + 300, 'c'.repeat(32)]
+    const given = { agentId: 'agt_2', redemptionId: 'given', cti, rightClass: 'release' as const, candidates: [0, 1], all: true, exp, nowMs: NOW }
+    ledger.commits.now(() => {
+      expect(ledger.homeGrants.grant(given)).toMatchObject({ ordinals: [0, 1] })
+      ledger.homeGrants.hear({ agentId: 'agt_2', redemptionId: 'given', outcome: 'unknown', exp })
+    })
+    await claim({ redemptionId: 'mine', receipt: { cti, ordinals: [2] } })
+    await ledger.settle('mine', 'unknown', NOW)
+    const rows = (table: string) => {
+      const db = new Sqlite(join(folder, 'ledger.db'), { readonly: true })
+      const { n } = db.prepare(`SELECT COUNT(*) AS n FROM ${table}`).get() as { n: number }
+      db.close()
+      return n
+    }
+    const tidy = (seconds: number) =>
+      ledger.commits.now(() => {
+        ledger.claims.prune(exp + seconds)
+        ledger.homeGrants.prune(exp + seconds)
+      })
+    tidy(-1)
+    expect([rows('claim'), rows('used_right'), rows('home_grant'), rows('unknown_use')]).toEqual([1, 3, 1, 2])
+    expect(ledger.claims.isFree(cti, 'release', 0, NOW, false)).toBe(false)
+    expect(ledger.claims.isFree(cti, 'release', 2, NOW, true)).toBe(true)
+    tidy(2 * 86_400)
+    tidy(2 * 86_400 + 600)
+    expect([rows('claim'), rows('used_right'), rows('home_grant'), rows('unknown_use')]).toEqual([0, 0, 0, 0])
+  })
+
   it('chains its rows, over restarts, and tells them until they are acknowledged on the same chain', async () => {
     await claim({ nonce: 'a' })
     await ledger.record({ atMs: NOW })

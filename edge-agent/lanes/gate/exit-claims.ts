@@ -1,12 +1,13 @@
 import type { TagName } from '../../../device-drivers/drivers/device.ts'
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 import type { ClaimExit } from '../../decisions/claim-exit.ts'
+import { LedgerFull } from '../../ledger/commit.ts'
 import type { Log } from '../../log.ts'
 import { gateTagOf } from './gate-tag.ts'
 
 /**
  *   gone ─▶ waits ─▶ one after the other: claim ─▶ done
- *                      └ nobody answers, or another device holds it ─▶ once more in 15 s, for 4½ minutes
+ *                      └ nobody answers, another device holds it, or the disk is full ─▶ once more in 15 s, for 4½ minutes
  *
  * The ways out of paid tags that have left. Nobody waits for this, and no signal does.
  */
@@ -61,7 +62,11 @@ export function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts)
     const later: Waiting[] = []
     for (let next = waiting.shift(); next && !isStopped; next = waiting.shift()) {
       if (nowMs() - next.leftMs > CLAIMED_WITHIN_MS || isDone(gateTagOf(next.tag))) continue
-      const became = await claim(next.deviceId, next.tag, next.leftMs)
+      // A disk that is full just now: it is claimed when there is room.
+      const became = await claim(next.deviceId, next.tag, next.leftMs).catch((error: unknown) => {
+        if (!(error instanceof LedgerFull)) log.error({ err: error, deviceId: next.deviceId }, 'the way out of a tag could not be claimed')
+        return 'later' as const
+      })
       if (became === 'later') later.push(next)
       else remember(gateTagOf(next.tag))
     }
@@ -72,12 +77,10 @@ export function openExitClaims({ platform, nowMs, claim, log }: ExitClaimsParts)
     if (underWay || isStopped) return
     timer?.()
     timer = undefined
-    underWay = work()
-      .catch((error: unknown) => log.error({ err: error }, 'the way out of a tag could not be claimed'))
-      .finally(() => {
-        underWay = undefined
-        if (waiting.length > 0 && !isStopped) timer ??= timers.after(AGAIN_MS, start)
-      })
+    underWay = work().finally(() => {
+      underWay = undefined
+      if (waiting.length > 0 && !isStopped) timer ??= timers.after(AGAIN_MS, start)
+    })
   }
 
   return {
