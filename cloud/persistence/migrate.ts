@@ -28,6 +28,7 @@ import { IDS_OF_OTHERS } from './migrations/0025-ids-of-others.ts'
 import { EARNED_ON } from './migrations/0027-earned-on.ts'
 import { RUNNING_REQUESTS } from './migrations/0028-running-requests.ts'
 import { ENDED_DENIALS } from './migrations/0029-ended-denials.ts'
+import { GOODS_BACK } from './migrations/0030-goods-back.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -60,6 +61,7 @@ const MIGRATIONS: readonly Migration[] = [
   EARNED_ON,
   RUNNING_REQUESTS,
   ENDED_DENIALS,
+  GOODS_BACK,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

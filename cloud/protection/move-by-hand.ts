@@ -33,6 +33,6 @@ async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {
   const unit = { line_id: item.line_id, unit_no: item.unit_no }
   const rights = await Promise.all((['release', 'exit'] as const).map((rightClass) => findRight(db, { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id })))
   // Taken back before, with a refund or by hand.
-  if (rights.some((row) => row?.outcome === 'returned')) return
+  if (rights.some((row) => row !== undefined && row.returned_by !== null)) return
   await returnUnits(call, purchase, [unit], newId('ret', services.platform))
 }

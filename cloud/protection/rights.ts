@@ -30,13 +30,17 @@ const one = prepared((db, p: { lineId: string; unitNo: number; rightClass: strin
 const ofPurchase = prepared((db, p: { purchaseId: string; rightClass: string }) =>
   db.selectFrom('unit_right').selectAll().where('purchase_id', '=', p.purchaseId).where('right_class', '=', p.rightClass),
 )
-const upsert = prepared((db, p: UnitRightRow) => {
+const upsert = prepared((db, p: Omit<UnitRightRow, 'returned_by'>) => {
   const changed = fieldsOf(p, ['purchase_id', 'state', 'nonce', 'device_id', 'until_ms', 'redemption_id', 'outcome', 'failures'])
   return db
     .insertInto('unit_right')
     .values({ ...changed, ...fieldsOf(p, ['line_id', 'unit_no', 'right_class']) })
     .onConflict((c) => c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet(changed))
 })
+
+const writeReturned = prepared((db, p: { lineId: string; unitNo: number; rightClass: string; by: string }) =>
+  db.updateTable('unit_right').set({ returned_by: p.by }).where('line_id', '=', p.lineId).where('unit_no', '=', p.unitNo).where('right_class', '=', p.rightClass),
+)
 
 const writeOutcome = prepared((db, p: { redemptionId: string; lineId: string; unitNo: number; rightClass: string; outcome: string }) =>
   db
@@ -91,6 +95,11 @@ async function write(db: Db, key: UnitKey, row: Partial<UnitRightRow> & { state:
   await upsert(db, { line_id: key.lineId, unit_no: key.unitNo, right_class: key.rightClass, purchase_id: key.purchaseId, ...NOTHING, ...row })
 }
 
+/** The goods came back: whatever becomes of a use that was under way, the right is used up for good. */
+export async function noteReturned(db: Db, { lineId, unitNo, rightClass }: UnitKey, by: string): Promise<void> {
+  await writeReturned(db, { lineId, unitNo, rightClass, by })
+}
+
 export interface Lease {
   nonce: string
   deviceId: string
@@ -139,7 +148,7 @@ export type RightView =
 export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightView {
   if (!row) return { state: 'free' }
   const { failures, isUnknown } = triesOf(row)
-  if (row.state === 'used' && !isUnknown) return { state: 'used' }
+  if (row.returned_by !== null || (row.state === 'used' && !isUnknown)) return { state: 'used' }
   const staffReason = isUnknown ? 'nobody knows whether the last try worked' : failures >= TRIES ? `${failures} tries have failed` : undefined
   const forStaff = staffReason !== undefined && { staffReason }
   if (row.state === 'leased' && (row.until_ms ?? 0) > nowMs) return { state: 'leased', nonce: row.nonce ?? '', deviceId: row.device_id ?? '', ...forStaff }

@@ -9,7 +9,7 @@ const purchasesOf = preparedForMany((db, ids) =>
 )
 const unitsOf = preparedForMany((db, ids) => db.selectFrom('purchase_unit').select('purchase_id').where('purchase_id', 'in', ids))
 const usedOf = preparedForMany((db, ids) =>
-  db.selectFrom('unit_right').select(['purchase_id', 'right_class', 'outcome']).where('purchase_id', 'in', ids).where('state', '=', 'used'),
+  db.selectFrom('unit_right').select(['purchase_id', 'right_class', 'outcome', 'returned_by']).where('purchase_id', 'in', ids).where((eb) => eb.or([eb('state', '=', 'used'), eb('returned_by', 'is not', null)])),
 )
 const writeDeactivated = preparedForMany((db, ids) =>
   db
@@ -42,10 +42,11 @@ export async function settlePurchases({ db, emit }: { db: Db; emit: Call['emit']
 }
 
 /** Whether every unit was confirmed; those that came back and were refunded do not count. */
-function areAll(rights: readonly Pick<UnitRightRow, 'right_class' | 'outcome'>[], rightClass: RightClass, units: number): boolean {
-  const countOf = (outcome: string) => rights.filter((right) => right.right_class === rightClass && right.outcome === outcome).length
-  const returned = countOf('returned')
-  return countOf('confirmed') === units - returned && (returned === 0 || returned < units)
+function areAll(rights: readonly Pick<UnitRightRow, 'right_class' | 'outcome' | 'returned_by'>[], rightClass: RightClass, units: number): boolean {
+  const ofClass = rights.filter((right) => right.right_class === rightClass)
+  const confirmed = ofClass.filter(({ outcome }) => outcome === 'confirmed').length
+  const returned = ofClass.filter((right) => right.outcome !== 'confirmed' && right.returned_by !== null).length
+  return confirmed === units - returned && (returned === 0 || returned < units)
 }
 
 function byPurchase<T extends { purchase_id: string }>(rows: readonly T[]): Map<string, T[]> {

@@ -54,6 +54,20 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     }
   })
 
+  it.each(['unknown', 'failed'])('a release that was under way when it came back, and turns out %s, leaves nothing to release, not for staff either', async (outcome) => {
+    const { epc, ean, purchase } = await bought()
+    const { pos_deactivator: deviceId } = shop.devices
+    const verify = (more: Json = {}) => shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId, ...more })
+    const { authorizationToken } = await verify()
+    const claim = { authorizationToken, deviceId, redemptionId: `under-way-${outcome}` }
+    await shop.ok('redeemProtectionAuthorization', claim)
+    await move(epc, 'returned')
+    await move(epc, 'sellable')
+    await shop.buy([{ ean, quantity: 1, epcs: [epc] }])
+    await shop.ok('redeemProtectionAuthorization', { ...claim, outcome })
+    for (const more of [{}, { operatorId: 'op-1' }]) expect(await verify(more)).toMatchObject({ deactivationAuthorized: false, reason: 'already_redeemed' })
+  })
+
   it.each(['returned', 'exception_hold'])('a token of before releases nothing once the goods are on the shelf again, by way of %s', async (way) => {
     const { epc } = await bought()
     const grant = await detach({ epc })

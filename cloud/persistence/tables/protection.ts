@@ -119,6 +119,8 @@ export interface UnitRightRow {
   redemption_id: string | null
   outcome: string | null
   failures: number
+  /** What its goods came back with; what was under way then is told all the same. */
+  returned_by: string | null
 }
 
 export interface RedemptionRow {
