@@ -251,7 +251,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'copies-believed',
     what: 'rows under numbers that are taken are not compared with those',
-    changes: [change('cloud/agents/ingest.js', 'if ((known !== undefined && known !== claims.after) || (overlap && overlap.hash !== agent.head_hash)) {', 'if (known === null) {')],
+    changes: [change('cloud/agents/ingest.js', 'if (known !== undefined && known !== last.hash) {', 'if (known === null) {')],
     troubles: ['copy', 'partition'],
     liveness: true,
   },

@@ -122,6 +122,7 @@ it('the root goes aside for another: agents keep to the former, and say so, unti
 }, 120_000)
 
 it('an agent whose identity or ledger is lost or damaged is enrolled anew on its machine, and tells what it has to tell', async () => {
+  const [data, edge] = [join(folder, 'lost', 'cloud'), join(folder, 'lost', 'edge')]
   const cloud = await start('cloud', '--port', '0', '--mqtt-port', '0', '--data', data)
   const { key } = await printed('keys', 'create', '--data', data, '--account', 'Shop', '--mode', 'test')
   const call = async (operation: string, body: Json = {}): Promise<Json> =>
