@@ -1,8 +1,6 @@
 import type { Database as Connection, Statement } from 'better-sqlite3'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { freshDocument } from '../../cloud/agents/documents.ts'
-import { result, type ProtectionDevice } from '../../device-drivers/drivers/device.ts'
-import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
 import { openSqlite, openConnection } from '../../cloud/persistence/sqlite.ts'
 import { findStore } from '../../cloud/stores/queries.ts'
 import { openLedgerFile } from '../../edge-agent/ledger/database.ts'
@@ -10,6 +8,7 @@ import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import { storeTopic } from '../../policy/topics.ts'
 import { temporaryFolder } from '../support/databases.ts'
 import { openStore, type TestStore } from '../support/store.ts'
+import { fakeReader } from './fake-reader.ts'
 
 /** Commits fail with this code while there is one. */
 function failing(connection: Connection, code: () => string | undefined): Connection {
@@ -85,19 +84,11 @@ describe('an agent whose disk is full for long', () => {
 
   it('stays in touch, its gate knows the items and sounds, and all is told when there is room', async () => {
     let isFull = false
-    const queue = eventQueue()
-    const device: ProtectionDevice = {
-      connect: async () => undefined,
-      identify: async () => ({ description: 'a fake reader' }),
-      untilLost: () => new Promise(() => undefined),
-      execute: async () => result('failed', false, 'not_supported'),
-      events: queue.events,
-      close: async () => queue.end(),
-    }
-    store = await openStore({ reader: { device, antennas: { inside: [1], outside: [2] } }, parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const reader = fakeReader()
+    store = await openStore({ reader: { device: reader.device, antennas: { inside: [1], outside: [2] } }, parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
     const { reads } = store.shop.cloud.db.database
     const isKnown = (epc: string) => store.agent.items.find('epc', epc)?.status === 'sellable'
-    const see = (epc: string, antenna: number) => queue.put({ type: 'tags', reads: [{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }] })
+    const see = (epc: string, antenna: number) => reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
     await store.until('the items', () => store.agent.items.confirmedMs > 0)
     isFull = true
     store.network(false)
@@ -130,17 +121,9 @@ describe('an agent whose disk is full for long', () => {
 
   it('claims the ways out of paid tags when there is room again', async () => {
     let isFull = false
-    const queue = eventQueue()
-    const device: ProtectionDevice = {
-      connect: async () => undefined,
-      identify: async () => ({ description: 'a fake reader' }),
-      untilLost: () => new Promise(() => undefined),
-      execute: async () => result('failed', false, 'not_supported'),
-      events: queue.events,
-      close: async () => queue.end(),
-    }
-    store = await openStore({ reader: { device, antennas: { inside: [1], outside: [2] } }, parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
-    const see = (epc: string, antenna: number) => queue.put({ type: 'tags', reads: [{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }] })
+    const reader = fakeReader()
+    store = await openStore({ reader: { device: reader.device, antennas: { inside: [1], outside: [2] } }, parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const see = (epc: string, antenna: number) => reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
     const [product] = store.shop.products
     const epcs: string[] = []
     for (let n = 0; n < 2; n++) epcs.push((await store.drive(store.shop.newItem(product))).epc)

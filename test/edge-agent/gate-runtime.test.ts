@@ -1,26 +1,11 @@
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
-import { result, type ProtectionDevice, type TagRead } from '../../device-drivers/drivers/device.ts'
-import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
 import { rowHash } from '../../policy/journal.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { Json } from '../support/cloud.ts'
 import { openStore, type TestStore } from '../support/store.ts'
-
-/** A reader on no link at all: what it is told to see comes through the whole agent. */
-function fakeReader() {
-  const queue = eventQueue()
-  const device: ProtectionDevice = {
-    connect: async () => undefined,
-    identify: async () => ({ description: 'a fake reader' }),
-    untilLost: () => new Promise(() => undefined),
-    execute: async () => result('failed', false, 'not_supported'),
-    events: queue.events,
-    close: async () => queue.end(),
-  }
-  return { device, see: (reads: readonly TagRead[]) => queue.put({ type: 'tags', reads }) }
-}
+import { fakeReader } from './fake-reader.ts'
 
 describe('a gate with a reader, through the whole agent', () => {
   let store: TestStore

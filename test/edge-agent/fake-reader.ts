@@ -1,0 +1,16 @@
+import { result, type ProtectionDevice, type TagRead } from '../../device-drivers/drivers/device.ts'
+import { eventQueue } from '../../device-drivers/drivers/event-queue.ts'
+
+/** A reader on no link at all: what it is told to see comes through the whole agent. */
+export function fakeReader() {
+  const queue = eventQueue()
+  const device: ProtectionDevice = {
+    connect: async () => undefined,
+    identify: async () => ({ description: 'a fake reader' }),
+    untilLost: () => new Promise(() => undefined),
+    execute: async () => result('failed', false, 'not_supported'),
+    events: queue.events,
+    close: async () => queue.end(),
+  }
+  return { device, see: (reads: readonly TagRead[]) => queue.put({ type: 'tags', reads }) }
+}
