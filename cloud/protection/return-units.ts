@@ -4,7 +4,7 @@ import type { PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchas
 import { findAuthorization } from './authorizations.ts'
 import { denyRights } from './deny-list.ts'
 import { revoke } from './leases.ts'
-import { findRight, noteOutcome, noteReturned, useRight, viewRight, type UnitKey } from './rights.ts'
+import { findRight, noteReturned, useRight, viewRight, type UnitKey } from './rights.ts'
 import { settlePurchases } from './settle-purchase.ts'
 import { touchSubjects } from './touch.ts'
 
@@ -27,11 +27,8 @@ export async function returnUnits(call: Call, purchase: PurchaseRow, units: read
       const right: UnitKey = { ...key, rightClass, purchaseId: purchase.purchase_id }
       await takeBackLease(call, right, 'goods that it is for came back')
       const row = await findRight(db, right)
-      if (viewRight(row, nowMs).state !== 'used') {
-        await useRight(db, right, { nonce: by, deviceId: '', redemptionId: by }, row?.failures ?? 0)
-        await noteOutcome(db, by, right, 'returned')
-      }
-      if (typeof row?.returned_by !== 'string') await noteReturned(db, right, by)
+      if (viewRight(row, nowMs).state !== 'used') await useRight(db, right, { nonce: by, deviceId: '', redemptionId: by }, row?.failures ?? 0)
+      await noteReturned(db, right, by)
     }
     if (purchase.receipt_exp !== null) await denyRights(call, purchase, rightClass, keys, purchase.receipt_exp + GUARD_SECONDS)
   }

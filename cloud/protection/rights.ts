@@ -9,6 +9,7 @@ import type { UnitRightRow } from '../persistence/tables/protection.ts'
  * live (contracts §4). An item that is paid without a purchase of ours stands for its own unit: line = item, unit = 0.
  *
  *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (a failure more)
+ *   free, leased, used ──the goods came back──▶ used for good
  */
 export interface UnitKey {
   lineId: string
@@ -95,7 +96,7 @@ async function write(db: Db, key: UnitKey, row: Partial<UnitRightRow> & { state:
   await upsert(db, { line_id: key.lineId, unit_no: key.unitNo, right_class: key.rightClass, purchase_id: key.purchaseId, ...NOTHING, ...row })
 }
 
-/** The goods came back: whatever becomes of a use that was under way, the right is used up for good. */
+/** The goods of a right that is used came back: whatever becomes of a use that was under way, it stays so. */
 export async function noteReturned(db: Db, { lineId, unitNo, rightClass }: UnitKey, by: string): Promise<void> {
   await writeReturned(db, { lineId, unitNo, rightClass, by })
 }
@@ -148,7 +149,7 @@ export type RightView =
 export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightView {
   if (!row) return { state: 'free' }
   const { failures, isUnknown } = triesOf(row)
-  if (row.returned_by !== null || (row.state === 'used' && !isUnknown)) return { state: 'used' }
+  if (row.state === 'used' && !isUnknown) return { state: 'used' }
   const staffReason = isUnknown ? 'nobody knows whether the last try worked' : failures >= TRIES ? `${failures} tries have failed` : undefined
   const forStaff = staffReason !== undefined && { staffReason }
   if (row.state === 'leased' && (row.until_ms ?? 0) > nowMs) return { state: 'leased', nonce: row.nonce ?? '', deviceId: row.device_id ?? '', ...forStaff }

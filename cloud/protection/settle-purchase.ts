@@ -9,7 +9,7 @@ const purchasesOf = preparedForMany((db, ids) =>
 )
 const unitsOf = preparedForMany((db, ids) => db.selectFrom('purchase_unit').select('purchase_id').where('purchase_id', 'in', ids))
 const usedOf = preparedForMany((db, ids) =>
-  db.selectFrom('unit_right').select(['purchase_id', 'right_class', 'outcome', 'returned_by']).where('purchase_id', 'in', ids).where((eb) => eb.or([eb('state', '=', 'used'), eb('returned_by', 'is not', null)])),
+  db.selectFrom('unit_right').select(['purchase_id', 'right_class', 'outcome', 'returned_by']).where('purchase_id', 'in', ids).where('state', '=', 'used'),
 )
 const writeDeactivated = preparedForMany((db, ids) =>
   db
@@ -41,11 +41,11 @@ export async function settlePurchases({ db, emit }: { db: Db; emit: Call['emit']
   await writeUnloaded(db, unloaded.map((p) => p.purchase_id))
 }
 
-/** Whether every unit was confirmed; those that came back and were refunded do not count. */
+/** Whether every unit was confirmed; those that came back do not count. */
 function areAll(rights: readonly Pick<UnitRightRow, 'right_class' | 'outcome' | 'returned_by'>[], rightClass: RightClass, units: number): boolean {
   const ofClass = rights.filter((right) => right.right_class === rightClass)
-  const confirmed = ofClass.filter(({ outcome }) => outcome === 'confirmed').length
-  const returned = ofClass.filter((right) => right.outcome !== 'confirmed' && right.returned_by !== null).length
+  const returned = ofClass.filter((right) => right.returned_by !== null).length
+  const confirmed = ofClass.filter((right) => right.returned_by === null && right.outcome === 'confirmed').length
   return confirmed === units - returned && (returned === 0 || returned < units)
 }
 

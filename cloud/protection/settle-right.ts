@@ -20,16 +20,15 @@ export async function unitOf(uses: Pick<Uses, 'right'>, { line_id, unit_no, righ
 export async function settleRight(uses: Uses, key: UnitKey, leaseEnded = false): Promise<{ isDouble: boolean; isReturned: boolean }> {
   const { use, failures, isDouble } = joinUses((await uses.ofUnit(key)).map(useOf))
   const right = await uses.right(key)
-  // Goods that came back are nobody's to take off a second time.
-  if (right?.outcome === 'returned') return { isDouble, isReturned: use !== null }
-  const isReturned = use !== null && typeof right?.returned_by === 'string'
+  // Goods that came back are nobody's to take off a second time, whatever becomes of a use that was under way.
+  if (right && right.returned_by !== null) return { isDouble, isReturned: use !== null }
   const isUnknown = use?.outcome === 'unknown'
   const isOpen = use === null || isUnknown
   if (right?.state === 'leased' && !leaseEnded && isOpen) {
     const known = triesOf(right)
     const lease = { nonce: right.nonce ?? '', deviceId: right.device_id ?? '', untilMs: right.until_ms ?? 0 }
     if (known.failures !== failures || known.isUnknown !== isUnknown) await uses.lease(key, lease, { failures, isUnknown })
-    return { isDouble, isReturned }
+    return { isDouble, isReturned: false }
   }
   const lease = right && isOpen && !leaseEnded && key.purchaseId !== '' ? await uses.unusedLease(key) : undefined
   if (lease) await uses.lease(key, { nonce: lease.nonce, deviceId: lease.device_id, untilMs: lease.exp * 1_000 + LEASE_GUARD_MS }, { failures, isUnknown })
@@ -39,7 +38,7 @@ export async function settleRight(uses: Uses, key: UnitKey, leaseEnded = false):
     if (!isSame) await uses.use(key, use, failures)
     if (use.outcome !== null && use.outcome !== known) await uses.noteOutcome(use.redemptionId, key, use.outcome)
   } else if (right) await uses.free(key, failures)
-  return { isDouble, isReturned }
+  return { isDouble, isReturned: false }
 }
 
 function useOf(row: RedemptionRow): UnitUse {

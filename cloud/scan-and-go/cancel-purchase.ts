@@ -77,7 +77,7 @@ async function takeBackItems(call: Call, purchase: PurchaseRow): Promise<void> {
       purchaseId: purchase.purchase_id,
     }))
     const rights = await Promise.all(keys.map((key) => findRight(db, key)))
-    const isReleased = rights.some((row) => row?.state === 'used' && row.outcome !== 'returned')
+    const isReleased = rights.some((row) => row?.state === 'used' && row.returned_by === null)
     if (isReleased) released++
     if (unit.bound === 0 || unit.item_id === null) continue
     const item = await readItem(db, unit.item_id)

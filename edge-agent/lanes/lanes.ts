@@ -97,9 +97,9 @@ const SOURCES: Record<DeviceType, ScanSource> = {
   cabinet_unlocker: 'pos',
 }
 
-/** Where the number that is printed on a tag may be scanned: staff stand there. */
 /** Where only staff hold something to the scanner. */
 const BY_STAFF: ReadonlySet<WorkflowType> = new Set(['staff_assisted', 'pos_integrated'])
+/** Where the number that is printed on a tag may be scanned: staff stand there. */
 const TAKES_TAG_NUMBERS: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
 
 /** A receipt shown at a device serves for the tags that follow, ms. */

@@ -9,7 +9,7 @@ export const WATCH_STATES = `
   CREATE TRIGGER world_purchase AFTER UPDATE OF status ON purchase WHEN OLD.status <> NEW.status
     BEGIN INSERT INTO world_change (kind, id, was, became) VALUES ('purchase', NEW.purchase_id, OLD.status, NEW.status); END;
   CREATE TRIGGER world_right AFTER UPDATE OF state ON unit_right WHEN OLD.state <> NEW.state
-    BEGIN INSERT INTO world_change (kind, id, was, became) VALUES ('right', NEW.line_id || '/' || NEW.unit_no || '/' || NEW.right_class, OLD.state || ':' || COALESCE(OLD.outcome, ''), NEW.state); END;
+    BEGIN INSERT INTO world_change (kind, id, was, became) VALUES ('right', NEW.line_id || '/' || NEW.unit_no || '/' || NEW.right_class, OLD.state || ':' || CASE WHEN OLD.returned_by IS NULL THEN COALESCE(OLD.outcome, '') ELSE 'returned' END, NEW.state); END;
   CREATE TRIGGER world_item AFTER UPDATE OF item_status ON protected_item WHEN OLD.item_status <> NEW.item_status
     BEGIN INSERT INTO world_change (kind, id, was, became) VALUES ('item', NEW.item_id, OLD.item_status, NEW.item_status); END;
   CREATE TRIGGER world_tag AFTER UPDATE OF security_tag_status ON purchase WHEN COALESCE(OLD.security_tag_status, '') <> COALESCE(NEW.security_tag_status, '')

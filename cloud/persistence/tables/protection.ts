@@ -119,7 +119,7 @@ export interface UnitRightRow {
   redemption_id: string | null
   outcome: string | null
   failures: number
-  /** What its goods came back with; what was under way then is told all the same. */
+  /** What its goods came back with: then it is used, and stays so. */
   returned_by: string | null
 }
 
