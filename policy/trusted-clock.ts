@@ -69,8 +69,8 @@ export function offerSignedTime(
   clock: Clock,
   time: SignedTime,
 ): { state: TrustedClockState; verdict: SignedTimeVerdict } {
-  if (time.epoch < state.epoch || (time.epoch === state.epoch && time.ms < state.highWaterMs)) return { state, verdict: 'ignored' }
-  if (time.epoch > state.epoch) return { state: startTrustedClock(time, clock), verdict: 'accepted' }
+  if (time.epoch > state.epoch) return beginEpoch(state, clock, time)
+  if (time.epoch < state.epoch || time.ms < state.highWaterMs) return { state, verdict: 'ignored' }
 
   const { nowMs } = trustedNow(state, clock)
   const mark = { highWaterMs: time.ms, epoch: time.epoch }
@@ -88,4 +88,11 @@ export function offerSignedTime(
   }
   const first = doubted && Math.abs(time.ms - doubted.signedMs - (clock.elapsed() - doubted.elapsedMs)) <= STEP_LIMIT_MS
   return { state: first ? state : { ...state, doubted: { signedMs: time.ms, elapsedMs: clock.elapsed() } }, verdict: 'doubted' }
+}
+
+/** Only the answer to our own question lowers the mark: a document of the new epoch may be an old copy, and counts where it would have in the former one. */
+function beginEpoch(state: TrustedClockState, clock: Clock, time: SignedTime): { state: TrustedClockState; verdict: SignedTimeVerdict } {
+  if (time.answersChallenge) return { state: startTrustedClock(time, clock), verdict: 'accepted' }
+  const judged = offerSignedTime(state, clock, { ...time, epoch: state.epoch })
+  return judged.verdict === 'accepted' ? { ...judged, state: { ...judged.state, epoch: time.epoch } } : judged
 }

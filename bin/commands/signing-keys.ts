@@ -28,7 +28,8 @@ export async function runKeysRotate(settings: Values<typeof KEYS_ROTATE_OPTIONS>
 /** Everything that the key has signed is refused from now on. */
 export async function revokeSigningKey(settings: Settings): Promise<void> {
   const keys = await change(settings, settings.kid ?? true)
-  print(settings, keys, (iss, kid) => `revoked; ${kid} signs now (${settings.use}, ${iss})`)
+  const anew = settings.use === 'freshness' ? '; time counts anew, and agents ask for it' : ''
+  print(settings, keys, (iss, kid) => `revoked; ${kid} signs now (${settings.use}, ${iss})${anew}`)
 }
 
 function print({ json }: { json: boolean }, keys: { iss: string; kid: string }[], line: (iss: string, kid: string) => string): void {

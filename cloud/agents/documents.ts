@@ -25,8 +25,6 @@ const DENY_PAGE = 500
 /** Base64url makes four characters of three, and the whole stays below a bundle: an entry names up to all units of a purchase. */
 const DENY_CHARACTERS = 150_000
 const AGENTS_LIMIT = 200
-/** Until an operator raises it this stays where it began. */
-const TIME_EPOCH = 0
 
 const operatorsOf = prepared((db, p: { storeId: string }) =>
   db.selectFrom('operator').selectAll().where('store_id', '=', p.storeId).where('removed_ms', 'is', null).orderBy('operator_id'),
@@ -93,14 +91,14 @@ export async function freshDocument(db: Db, store: StoreRow, services: Services,
   const { authority } = services
   const timeMs = authority.clock.nowMs()
   const iat = Math.floor(timeMs / 1_000)
-  const { keySet } = await authority.readyWithin(db, store.tenant as Tenant)
+  const { keySet, timeEpoch } = await authority.readyWithin(db, store.tenant as Tenant)
   const { claims: named, hash } = policy ?? (await policyOfStore(db, store, services))
   const claims: FreshClaims = {
     aud: store.store_id,
     iat,
     exp: iat + FRESH_LIFE,
     timeMs,
-    timeEpoch: TIME_EPOCH,
+    timeEpoch,
     cloudGeneration: authority.cloudGeneration,
     policy: { epoch: named.epoch, ver: named.ver, hash },
     keys: { epoch: keySet.epoch, ver: keySet.ver, hash: keySet.hash },

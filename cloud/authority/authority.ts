@@ -8,6 +8,7 @@ import type { Tenant } from '../operations/caller.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import type { KeyFiles } from './key-files.ts'
 import { sealer, type Sealer } from './sealing.ts'
+import { noteSigned, readLastSigned } from './last-signed.ts'
 import { signingClock, type SigningClock } from './signing-clock.ts'
 import { assertKnownRoot } from './known-root.ts'
 import { raiseKeyGeneration, readKeyGeneration, readKeyMarks, type KeyMarks } from './key-generation.ts'
@@ -27,6 +28,8 @@ export interface Authority {
   /** Signs policies and freshness for every store. */
   readonly policySigner: Signer
   readonly freshnessSigner: Signer
+  /** How signed times count: raised when a key that signs them was revoked; 0: none was. */
+  readonly timeEpoch: number
   /** The epoch of the versions of policies: raised when a key that signs them was revoked. */
   readonly documentEpoch: number
   /** 1, and after a restore from a backup its time; `restoredMs` is 0 while there was none. */
@@ -56,6 +59,8 @@ export interface TenantKeys {
   /** Every receipt key that was not revoked: a receipt may be read long after its key has retired. */
   readonly reading: KeyRing
   readonly records: readonly KeyRecord[]
+  /** In which epoch the key set counts time. */
+  readonly timeEpoch: number
   readonly keySet: { readonly epoch: number; readonly ver: number; readonly hash: string; readonly jws: string }
   /** Makes receipt identities out of purchases. */
   readonly receiptSecret: Uint8Array
@@ -72,6 +77,7 @@ const REVOKED_SHOWN_MS = KEY_SET_LIFE * 1_000
 /** The keys of the installation, as this process last saw them. */
 interface Shared {
   marks: KeyMarks
+  lastSignedMs: number
   own: readonly SigningKey[]
   policy: Signer
   freshness: Signer
@@ -97,7 +103,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
   async function loadShared(db: Db): Promise<Shared> {
     await makeMissingKeys(db, INSTALLATION, ['policy', 'freshness'], maker())
     const own = await readSigningKeys(db, INSTALLATION, seal)
-    return { marks: await readKeyMarks(db), own, policy: activeSigner(own, 'policy'), freshness: activeSigner(own, 'freshness') }
+    return { marks: await readKeyMarks(db), lastSignedMs: (await readLastSigned(db)) ?? 0, own, policy: activeSigner(own, 'policy'), freshness: activeSigner(own, 'freshness') }
   }
   let shared = await database.write(async (db) => {
     await assertKnownRoot(db, files.root.signer.kid)
@@ -118,16 +124,23 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
       ring: keyRing(records),
       reading: keyRing(readable.map(({ record }) => ({ ...record, state: 'retiring' }))),
       records,
-      keySet: await currentKeySet(db, tenant, records, common.marks.keySetEpoch),
+      timeEpoch: common.marks.timeEpoch,
+      keySet: await currentKeySet(db, tenant, records, common.marks),
       receiptSecret: await tenantSecret(db, `receipt-identity/${tenant}`),
     }
     return { shared: common, keys: loaded }
   }
 
+  /** These keys from now on. In a new time epoch what was signed before says nothing of the time. */
+  function use(loaded: Shared): void {
+    if (loaded.marks.timeEpoch > shared.marks.timeEpoch) clock.begin(loaded.lastSignedMs)
+    shared = loaded
+  }
+
   /** What was loaded last counts, unless meanwhile somebody has seen more. */
   function remember(loaded: { shared: Shared; keys: TenantKeys }, tenant: Tenant): TenantKeys {
     const { generation } = loaded.shared.marks
-    if (generation >= shared.marks.generation) shared = loaded.shared
+    if (generation >= shared.marks.generation) use(loaded.shared)
     const known = keys.get(tenant)
     if (known && known.generation > generation) return known.keys
     keys.set(tenant, { generation, keys: loaded.keys })
@@ -135,14 +148,15 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
   }
 
   /** The signed key set: the kept one while it says the same and lives long enough, else the next version. */
-  async function currentKeySet(db: Db, tenant: Tenant, records: KeyRecord[], epoch: number): Promise<TenantKeys['keySet']> {
+  async function currentKeySet(db: Db, tenant: Tenant, records: KeyRecord[], { keySetEpoch, timeEpoch }: KeyMarks): Promise<TenantKeys['keySet']> {
     const kept = await db.selectFrom('signed_document').selectAll().where('kind', '=', 'keys').where('aud', '=', tenant).executeTakeFirst()
     const iat = Math.floor(nowMs() / 1_000)
-    const content = { aud: tenant, epoch: Math.max(kept?.epoch ?? 0, epoch), ver: kept?.ver ?? 1, keys: records }
+    const content = { aud: tenant, epoch: Math.max(kept?.epoch ?? 0, keySetEpoch), ver: kept?.ver ?? 1, ...(timeEpoch > 0 && { timeEpoch }), keys: records }
     const isSame = kept?.hash === contentHash({ ...content, iat: 0, exp: 0 })
     if (kept && isSame && iat - kept.iat < KEY_SET_LIFE - RENEW_BEFORE) return kept
     const next = { ...content, ver: kept ? kept.ver + 1 : 1 }
-    const claims: KeySetClaims = { aud: next.aud, iat, exp: iat + KEY_SET_LIFE, epoch: next.epoch, ver: next.ver, keys: next.keys }
+    const { aud, ...said } = next
+    const claims: KeySetClaims = { aud, iat, exp: iat + KEY_SET_LIFE, ...said }
     const row = { epoch: next.epoch, ver: next.ver, hash: contentHash(claims), jws: signDocument(DOCUMENT_KINDS.keys, claims, files.root.signer), iat }
     await db
       .insertInto('signed_document')
@@ -170,6 +184,9 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     get freshnessSigner() {
       return shared.freshness
     },
+    get timeEpoch() {
+      return shared.marks.timeEpoch
+    },
     get documentEpoch() {
       return shared.marks.documentEpoch
     },
@@ -180,7 +197,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
       return shared.marks.restoredMs
     },
     async look() {
-      if ((await readKeyGeneration(database.reads)) !== shared.marks.generation) shared = await database.write(loadShared)
+      if ((await readKeyGeneration(database.reads)) !== shared.marks.generation) use(await database.write(loadShared))
       return shared.marks.generation
     },
     async advance(db) {
@@ -217,19 +234,4 @@ function activeSigner(keys: readonly SigningKey[], use: KeyUse): Signer {
 function isPublished({ record, changedMs }: SigningKey, nowMs: number): boolean {
   const goneAfterMs = record.state === 'retired' ? RETIRED_SHOWN_MS : record.state === 'revoked' ? REVOKED_SHOWN_MS : Number.POSITIVE_INFINITY
   return nowMs - changedMs < goneAfterMs
-}
-
-async function noteSigned(db: Db, ms: number): Promise<void> {
-  const value = String(ms)
-  await db
-    .insertInto('installation')
-    .values({ name: 'last_signed_ms', value })
-    .onConflict((c) => c.column('name').doUpdateSet({ value }))
-    .execute()
-}
-
-/** The last time that is known to have been signed, ms; undefined when there was none. */
-export async function readLastSigned(db: Db): Promise<number | undefined> {
-  const row = await db.selectFrom('installation').select('value').where('name', '=', 'last_signed_ms').executeTakeFirst()
-  return row && Number(row.value)
 }

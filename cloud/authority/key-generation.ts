@@ -1,5 +1,6 @@
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
+import { noteSigned } from './last-signed.ts'
 
 /**
  * Numbers of the whole installation that never fall. Every process looks at them before each request, so that none goes on with
@@ -12,6 +13,8 @@ export interface KeyMarks {
   documentEpoch: number
   /** The same for key sets; raised too when another root begins to sign them. */
   keySetEpoch: number
+  /** How signed times count: begun anew when a key that signs them was revoked; 0: none was. */
+  timeEpoch: number
   /** 1, and after a restore from a backup its time. */
   cloudGeneration: number
   /** When that was, ms since 1970; 0: never. */
@@ -22,6 +25,7 @@ const NAMES = {
   generation: 'key_generation',
   documentEpoch: 'document_epoch',
   keySetEpoch: 'key_set_epoch',
+  timeEpoch: 'time_epoch',
   cloudGeneration: 'cloud_generation',
   restoredMs: 'restored_ms',
 } as const satisfies Record<keyof KeyMarks, string>
@@ -36,6 +40,7 @@ export async function readKeyMarks(db: Db): Promise<KeyMarks> {
     generation: value('generation', 0),
     documentEpoch: value('documentEpoch', 0),
     keySetEpoch: value('keySetEpoch', 0),
+    timeEpoch: value('timeEpoch', 0),
     cloudGeneration: value('cloudGeneration', 1),
     restoredMs: value('restoredMs', 0),
   }
@@ -57,6 +62,16 @@ export function raiseKeyGeneration(db: Db): Promise<void> {
 /** Begins a new epoch of versions. */
 export function raiseDocumentEpoch(db: Db): Promise<void> {
   return raise(db, 'documentEpoch')
+}
+
+/**
+ * Times that were signed before count no more. The epoch is the time at which it begins (s), so that a cloud that was put back to a backup
+ * and must revoke the same key once more comes above the epoch that it has forgotten.
+ */
+export async function beginTimeEpoch(db: Db, nowMs: number): Promise<void> {
+  const { timeEpoch } = await readKeyMarks(db)
+  await writeKeyMark(db, 'timeEpoch', Math.max(timeEpoch + 1, Math.floor(nowMs / 1_000)))
+  await noteSigned(db, nowMs)
 }
 
 /** Key sets are signed anew, above every version before. */

@@ -3,7 +3,7 @@ import type { KeyState, KeyUse } from '../../policy/documents/keys.ts'
 import { notFound } from '../operations/failure.ts'
 import { endKeptAnswers } from '../operations/end-kept-answers.ts'
 import type { Db } from '../persistence/database.ts'
-import { raiseDocumentEpoch, raiseKeyGeneration } from './key-generation.ts'
+import { beginTimeEpoch, raiseDocumentEpoch, raiseKeyGeneration } from './key-generation.ts'
 import { makeMissingKeys, type KeyMaker } from './signing-keys.ts'
 
 /**
@@ -60,6 +60,8 @@ export async function rotateKey(db: Db, { iss, use, revoke }: Rotation, maker: K
   } else await setState(db, active.kid, 'retiring', maker.nowMs)
   if (isChanged) await setState(db, next.kid, 'active', maker.nowMs)
   await makeMissingKeys(db, iss, [use], maker)
+  // Whoever had it may have signed any time, and trusted time does not fall by itself.
+  if (use === 'freshness' && doomed) await beginTimeEpoch(db, maker.nowMs)
   if (use === 'policy' || use === 'freshness') await renewDocuments(db, doomed !== undefined)
   await raiseKeyGeneration(db)
   return isChanged ? next.kid : active.kid

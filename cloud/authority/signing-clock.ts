@@ -10,6 +10,8 @@ export interface SigningClock {
   nowMs(): number
   /** Why nothing is signed at the moment, or null. */
   doubt(): string | null
+  /** What was signed before this (ms) counts no more. */
+  begin(lastSignedMs: number): void
 }
 
 const TOLERANCE_MS = 60_000
@@ -39,6 +41,7 @@ export function signingClock(clock: Clock, lastSignedMs: number): SigningClock {
 
   return {
     doubt,
+    begin: (ms) => void (behindUntil = ms),
     nowMs() {
       const why = doubt()
       if (why) throw new Failure('unavailable', `nothing is signed now: ${why}`, { reason: 'clock_untrusted', retryAfter: 60 })

@@ -92,7 +92,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     if (why) return refuse(c, new Failure('unavailable', why))
     const timeMs = services.authority.clock.nowMs()
     const iat = Math.floor(timeMs / 1_000)
-    const claims: TimeClaims = { aud: nonce, iat, exp: iat + 60, timeMs, timeEpoch: 0 }
+    const claims: TimeClaims = { aud: nonce, iat, exp: iat + 60, timeMs, timeEpoch: services.authority.timeEpoch }
     return c.json({ success: true, time: signDocument(DOCUMENT_KINDS.time, claims, services.authority.freshnessSigner) }, 200, { 'cache-control': 'no-store' })
   }
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Platform } from '../../policy/platform.ts'
-import { assertOwnKeys, readLastSigned } from '../authority/authority.ts'
+import { assertOwnKeys } from '../authority/authority.ts'
+import { readLastSigned } from '../authority/last-signed.ts'
 import type { KeyFiles } from '../authority/key-files.ts'
 import { readKeyMarks, writeKeyMark } from '../authority/key-generation.ts'
 import { endKeptAnswers } from '../operations/end-kept-answers.ts'

@@ -17,6 +17,8 @@ const Versioned = { epoch: z.int().min(0), ver: z.int().min(1) }
 export const KeySetClaims = z.strictObject({
   ...Common,
   ...Versioned,
+  /** Above every one before, since a key that signs times was revoked; left out: none was. Signed times count in this epoch alone. */
+  timeEpoch: z.int().min(1).optional(),
   keys: z
     .array(
       z.strictObject({

@@ -117,6 +117,10 @@ describe('the trusted clock', () => {
     expect(trustedNow(healed.state, world.clock).nowMs).toBe(START)
     expect(offerSignedTime(healed.state, world.clock, answer(START + 1e12)).verdict).toBe('ignored')
     expect(state.epoch).toBe(0)
+    // A document may be an old copy: it takes the epoch on, and lowers nothing.
+    expect(offerSignedTime(poisoned, world.clock, { ms: START, epoch: 1, answersChallenge: false }).verdict).toBe('ignored')
+    const told = offerSignedTime(state, world.clock, { ms: START + 1_000, epoch: 1, answersChallenge: false })
+    expect([told.verdict, told.state.epoch, trustedNow(told.state, world.clock).nowMs]).toEqual(['accepted', 1, START + 1_000])
   })
 
   it('never runs backwards below what was signed and never ahead of it by more than elapsed time', async () => {
