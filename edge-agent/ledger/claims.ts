@@ -89,7 +89,7 @@ export interface Claims {
   /** The rights that a token stands for, as far as the cloud has told. */
   receiptOf(nonce: string): ClaimRequest['receipt']
   readonly isolatedCount: number
-  /** What ended at or before this is never honoured again, seconds since 1970. */
+  /** Receipts that ended at or before this are never honoured again, seconds since 1970. */
   readonly floor: number
   /** The cloud has everything up to this row, as it said at this time (s): isolated claims up to it no longer count. */
   acknowledged(seq: number, atS?: number): void
@@ -97,6 +97,8 @@ export interface Claims {
   countedIn(seq: number): void
   /** Forgets what has ended before this time (seconds); nothing that ends at or before it is honoured again, whatever the clock says. */
   prune(before: number): void
+  /** It is no later than this, s: what was forgotten by a wrong time may not be honoured again. */
+  setBack(toS: number): void
 }
 
 /** Claims in this ledger's tables. */
@@ -158,8 +160,10 @@ export function openClaims(db: Connection): Claims {
     return isFreeHere(request.receipt.cti, request.rightClass, ordinal, by)
   }
 
+  const receiptFloor = () => Math.max(mark('floor'), mark('receipt_floor'))
+
   function refusal(request: ClaimRequest): DenyReason | undefined {
-    if (request.exp <= mark('floor')) return 'token_expired'
+    if (request.exp <= (request.source === 'receipt' ? receiptFloor() : mark('floor'))) return 'token_expired'
     if (denied.get(request.nonce)) return 'token_revoked'
     if (request.receipt && denied.get(request.receipt.cti)) return 'token_revoked'
     return undefined
@@ -230,7 +234,7 @@ export function openClaims(db: Connection): Claims {
       return mark('isolated_count')
     },
     get floor() {
-      return mark('floor')
+      return receiptFloor()
     },
     countedIn: (seq) => void writeMark.run('isolated_seq', String(seq)),
     acknowledged(seq, atS) {
@@ -244,6 +248,14 @@ export function openClaims(db: Connection): Claims {
       for (const table of ['denied', 'used_right', 'token_right']) db.prepare(`DELETE FROM ${table} WHERE until_s <= ?`).run(before)
       db.prepare('DELETE FROM approval WHERE at_ms < ?').run(before * 1_000 - HOUR_MS)
       unknown.prune()
+    },
+    setBack(toS) {
+      db.prepare('DELETE FROM approval WHERE at_ms > ?').run(toS * 1_000)
+      unknown.setBack(toS)
+      if (mark('floor') <= toS) return
+      // Uses and denials of receipts that live are among what was forgotten. Tokens of before count no more anyway.
+      writeMark.run('receipt_floor', String(toS + RECEIPT_LIFE))
+      writeMark.run('floor', String(toS))
     },
   }
 }

@@ -15,6 +15,8 @@ export interface CloudGeneration {
   doubt(): void
   /** A lower one is of a cloud as it was before it was restored. */
   readonly lowest: number
+  /** Nothing that was issued before this time (s) is honoured any more. Call it inside a transaction. */
+  dropTokensBefore(timeS: number): void
   /** Tokens that were issued before are not honoured, seconds since 1970. */
   readonly tokensSince: number
   /** What is told again, while it is not all acknowledged. */
@@ -57,6 +59,7 @@ export function openCloudGeneration(marks: Marks, journal: Journal): CloudGenera
     doubt() {
       if (read(CURRENT) !== undefined) marks.set(DOUBTED, '1')
     },
+    dropTokensBefore: (timeS) => marks.set(TOKENS_SINCE, String(timeS)),
     get lowest() {
       return read(DOUBTED) === 1 ? FIRST : (read(CURRENT) ?? FIRST)
     },

@@ -11,6 +11,8 @@ export interface UnknownUses {
   /** At this time (s, by its own clock) the cloud has said that it has everything up to this row. */
   told(seq: number, atS: number): void
   isAnsweredFor(redemptionId: string, by: Answering): boolean
+  /** The cloud cannot have said anything later than this, s. */
+  setBack(toS: number): void
   /** Forgets those whose use is forgotten. */
   prune(): void
 }
@@ -47,6 +49,7 @@ export function openUnknownUses(db: Connection): UnknownUses {
       // What it was asked for with that known may still be a token of before, given out again: of the same second at most.
       return seq <= heardSeq ? issuedS >= toldS : issuedS > toldS + CLOCKS_DIFFER_S
     },
+    setBack: (toS) => void db.prepare('UPDATE unknown_use SET told_s = NULL WHERE told_s > ?').run(toS),
     prune: () => void forget.run(),
   }
 }

@@ -205,6 +205,13 @@ export function connect(parts: ConnectionParts): Connection {
     wake()
   }
 
+  /** A key set has just said that another time counts: what the former one keeps out is fetched once it is here. */
+  async function askTimeAwaited(): Promise<void> {
+    if (!trust.isTimeAwaited) return
+    await time.ask()
+    isDirty ||= !trust.isTimeAwaited
+  }
+
   /** One life of a login; resolves when it is over. */
   async function live(): Promise<void> {
     const challenge = await renewal.login()
@@ -229,11 +236,12 @@ export function connect(parts: ConnectionParts): Connection {
         if (renewed === undefined) return session.goOffline('the login could not be renewed')
         await broker.open(() => messages.assertion(renewed, nowMs()))
       }
-      if (time.isDue) await time.ask()
+      if (time.isDue || trust.isTimeAwaited) await time.ask()
       // Whoever calls for a look all the time is heard now and then.
       if (!looks.spend()) await pause(platform.timers, LOOKS.pauseMs, stopping.signal).catch(() => undefined)
       isDirty = false
       if (!(await documents.fetch('all'))) return
+      await askTimeAwaited()
       sending.kick()
     }
   }

@@ -6,6 +6,8 @@ import type { Ledger } from '../ledger/ledger.ts'
 export interface AgentClock {
   /** Trusted now, whole ms, and what that rests on. */
   now(): { nowMs: number; trust: ClockTrust }
+  /** The epoch of the last signed time; before the first, below all. */
+  readonly epoch: number
   /** Takes a signed time into account and writes it down. Throws when the disk is full: then it does not count. */
   offer(time: SignedTime): SignedTimeVerdict
 }
@@ -33,6 +35,9 @@ export function openAgentClock({ marks, commits }: Pick<Ledger, 'marks' | 'commi
       // Before the first signed time there is nothing to go by: only what needs no clock works.
       const { nowMs, trust } = known ? trustedNow(known, clock) : { nowMs: clock.wall(), trust: 'none' as const }
       return { nowMs: Math.floor(nowMs), trust }
+    },
+    get epoch() {
+      return current()?.epoch ?? -1
     },
     offer(time) {
       const known = current()

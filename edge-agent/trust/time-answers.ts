@@ -2,7 +2,7 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyRing, type KeyRecord, type KeyRing } from '../../policy/documents/keys.ts'
 import { compareVersions, TimeClaims, type KeySetClaims } from '../../policy/documents/store-documents.ts'
 import type { SignedTimeVerdict } from '../../policy/trusted-clock.ts'
-import { openAs, refused, type OpenedAs, type Refusal } from './open-as.ts'
+import { openAs, refused, type Refusal } from './open-as.ts'
 
 /**
  * Answers to our own question for the time, and with which keys they are checked.
@@ -16,8 +16,13 @@ export interface TimeAnswers {
   keep(keySet: KeySetClaims): void
   /** A key set was taken: what was kept before is of no more use. */
   forget(): void
-  open(jws: string, nonce: string, keys: KeyRing): OpenedAs<TimeClaims>
+  /** A key set waits for such an answer. */
+  readonly isAwaited: boolean
+  /** `timeEpoch` of what it answers: how the key set counts time that it was checked with; `current` is that of `keys`. */
+  open(jws: string, nonce: string, keys: KeyRing, current: number): OpenedTime
 }
+
+export type OpenedTime = { ok: true; claims: TimeClaims; timeEpoch: number } | { ok: false; refusal: Refusal }
 
 /** An answer that a freshness has overtaken lies before it by so much at most, ms. */
 const OVERTAKEN_MS = 60_000
@@ -33,23 +38,33 @@ export function doubtAbout(verdict: SignedTimeVerdict, behindMs: number): (Refus
 /** `kept` marks those of the keys that are known to be revoked (revoked-keys.ts). */
 export function timeAnswers(kept: (keys: readonly KeyRecord[]) => KeyRecord[]): TimeAnswers {
   let newer: KeySetClaims | undefined
+  let isAwaited = false
 
   const openWith = (jws: string, nonce: string, keys: KeyRing) => openAs(jws, DOCUMENT_KINDS.time, keys, nonce, TimeClaims, undefined)
 
   return {
     keep(keySet) {
-      if (!newer || compareVersions(keySet, newer) > 0) newer = keySet
+      if (newer && compareVersions(keySet, newer) <= 0) return
+      newer = keySet
+      isAwaited = true
     },
     forget() {
       newer = undefined
+      isAwaited = false
     },
-    open(jws, nonce, keys) {
+    get isAwaited() {
+      return isAwaited
+    },
+    open(jws, nonce, keys, current) {
       const opened = openWith(jws, nonce, keys)
-      if (opened.ok || !newer) return opened
+      if (opened.ok) return { ...opened, timeEpoch: current }
+      if (!newer) return opened
       const again = openWith(jws, nonce, keyRing(kept(newer.keys)))
       if (!again.ok) return opened
       const seconds = again.claims.timeMs / 1_000
-      return seconds >= newer.iat && seconds < newer.exp ? again : opened
+      if (seconds < newer.iat || seconds >= newer.exp) return opened
+      isAwaited = false
+      return { ...again, timeEpoch: newer.timeEpoch ?? 0 }
     },
   }
 }

@@ -2,17 +2,20 @@ import { ItemsClaims } from '../../policy/documents/item-documents.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyId, keyRing, type KeyRing, type VerificationKey } from '../../policy/documents/keys.ts'
 import { claimedKeyId } from '../../policy/documents/signed-document.ts'
-import { compareVersions, contentHash, DenyClaims, FreshClaims, KeySetClaims, PolicyClaims } from '../../policy/documents/store-documents.ts'
+import { compareVersions, contentHash, DenyClaims, FreshClaims, KeySetClaims, PolicyClaims, type DocumentVersion } from '../../policy/documents/store-documents.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { policyStage, type PolicyStage } from '../../policy/store-policy.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from './clock.ts'
+import { contradiction } from './contradiction.ts'
 import type { Identity } from './identity.ts'
 import { openDenials } from './denials.ts'
+import { openHeard } from './heard.ts'
 import { openAs, openStored, refused, stillVerifying, typOf } from './open-as.ts'
 import { revokedKeys } from './revoked-keys.ts'
 import { doubtAbout, timeAnswers } from './time-answers.ts'
+import { timeEpochs } from './time-epochs.ts'
 
 /**
  *   root ──▶ key set ──▶ policy · fresh · deny · items
@@ -41,6 +44,8 @@ export interface Trust {
   readonly lastContactMs: number
   /** When the key set ends, seconds since 1970; undefined before the first. */
   readonly keysEndS: number | undefined
+  /** Whether the time should be asked for at once: the clock may be what keeps documents out, or counts in an epoch that is over. */
+  readonly isTimeAwaited: boolean
   /** Whether a newer document than the ones here is known to exist. */
   readonly isBehind: boolean
   /** The newest denial by which a token or a receipt was taken back: a refund may wait until the cloud knows that it is here. */
@@ -54,11 +59,7 @@ export type Acceptance =
   /** Something is wrong with it: to be reported. `isDoubted`: a time that a second one may confirm. */
   | { taken: false; why: 'refused'; detail: string; isDoubted?: true }
 
-/** One request of the cloud may still look at what another has just changed: it takes so long at most, s. */
-const BESIDE_S = 5
 const KNOWN = { taken: false, why: 'known' } as const
-const LAST_FRESH = 'last_fresh'
-const LAST_CONTACT = 'last_contact_ms'
 /** Set: the items are of a key that was stolen, and not forgotten yet. They are in a file of their own. */
 const ITEMS_DOUBTED = 'items_doubted'
 
@@ -70,14 +71,16 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   let policy: PolicyClaims | undefined
   let policyHash: string | undefined
   /** The newest freshness that named the policy we have: its time drives the stages. */
-  let confirmedMs = Number(marks.get(LAST_FRESH) ?? 0)
-  let lastContactMs = Number(marks.get(LAST_CONTACT) ?? 0)
+  const heard = openHeard(ledger)
+  const times = timeEpochs(ledger, clock, heard)
   let heads: FreshClaims | undefined
   const revoked = revokedKeys(marks)
   const answers = timeAnswers(revoked.kept)
   const denials = openDenials(ledger, identity.agentId)
   let keysEndS: number | undefined
   let headsKey: string | undefined
+  /** A key set that a freshness was ahead of. */
+  let keysToCome: DocumentVersion | undefined
 
   const stored = (kind: 'keys' | 'policy') => marks.document(kind)
   const storedHead = (kind: 'keys' | 'policy') => marks.head(kind)
@@ -90,6 +93,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   function useKeys(claims: KeySetClaims | undefined): void {
     if (!claims) return
     keysEndS = claims.exp
+    times.follow(claims.timeEpoch ?? 0)
     keys = keyRing(revoked.kept(claims.keys))
     // What was signed with a key that is now known to be stolen is not believed a moment longer.
     if (heads && isRevoked(headsKey)) heads = undefined
@@ -113,8 +117,9 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   }
 
   /** A newer version is taken; the same with the same content is known; everything else is refused. */
-  function isNewer(kind: 'keys' | 'policy', claims: { epoch: number; ver: number; iat: number; exp: number }): Acceptance | undefined {
-    const named = heads?.[kind]
+  function isNewer(kind: 'keys' | 'policy', claims: { epoch: number; ver: number; iat: number; exp: number; keys?: KeySetClaims['keys'] }): Acceptance | undefined {
+    // Whoever has a stolen key may name what is not: it has no say about the set that takes it back.
+    const named = claims.keys && takesBack(claims.keys, headsKey) ? undefined : heads?.[kind]
     // Pieces of different states of the cloud do not go together: the freshness says which content a version has.
     if (named && compareVersions(claims, named) === 0 && contentHash(claims) !== named.hash) return refused(`${kind} ${claims.epoch}.${claims.ver} is not the one that the freshness names`)
     const have = storedHead(kind)
@@ -164,11 +169,11 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     commits.now(() => marks.set(ITEMS_DOUBTED, '0'))
   }
 
-  /** A clock that rests on no signature may be what is wrong, and not the key set that it speaks against. */
+  /** A clock that rests on no signature, or on a key that the set takes back, may be what is wrong, and not the key set that it speaks against. */
   function keepForTime(jws: string): void {
-    if (clock.now().trust === 'signed') return
     const claims = openStored(jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims)
-    if (claims && !isNewer('keys', claims)) answers.keep(claims)
+    if (!claims || (clock.now().trust === 'signed' && (claims.timeEpoch ?? 0) <= clock.epoch)) return
+    if (!isNewer('keys', claims)) answers.keep(claims)
   }
 
   function acceptPolicy(jws: string): Acceptance {
@@ -191,24 +196,6 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     if (claimedKeyId(jws, DOCUMENT_KINDS.policy) !== claimedKeyId(before, DOCUMENT_KINDS.policy)) store('policy', jws, claims)
   }
 
-  /** The freshness may name nothing older than what we have, nor another content of the same version. */
-  function contradiction(fresh: FreshClaims): Acceptance | undefined {
-    const generation = cloudGeneration.lowest
-    // Two clouds go on from one backup, or the lost one was not lost.
-    if (fresh.cloudGeneration < generation) return refused(`the freshness is of the cloud as it was before it was restored (generation ${fresh.cloudGeneration}, not ${generation})`)
-    for (const kind of ['keys', 'policy'] as const) {
-      const [have, named] = [storedHead(kind), fresh[kind]]
-      if (!have) continue
-      const order = compareVersions(named, have)
-      // Made before the policy that we have, or beside it, and overtaken by it on its way: old news, and no rollback.
-      if (order < 0 && kind === 'policy' && policy && fresh.timeMs / 1_000 < policy.iat + BESIDE_S) return KNOWN
-      // A cloud that was restored from a backup says so, and may know less than we do.
-      if (order < 0 && fresh.cloudGeneration <= generation) return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
-      if (order === 0 && named.hash !== have.hash) return refused(`the freshness names another content of ${kind} ${named.epoch}.${named.ver}`)
-    }
-    return undefined
-  }
-
   function acceptFresh(jws: string): Acceptance {
     // Its own time may be what sets a clock right that is behind, so its times are judged by that clock's rules alone.
     const opened = openAs(jws, DOCUMENT_KINDS.fresh, keys, identity.storeId, FreshClaims, undefined)
@@ -216,22 +203,22 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     const { claims: fresh } = opened
     // Two of one millisecond may still differ in the items.
     if (heads?.timeMs === fresh.timeMs) items?.hearHead(fresh.items, fresh.timeMs)
-    if (heads && fresh.timeMs <= heads.timeMs) return KNOWN
-    const contradicts = contradiction(fresh)
-    if (contradicts) return contradicts
+    if (heads && fresh.timeEpoch === heads.timeEpoch && fresh.timeMs <= heads.timeMs) return KNOWN
+    const wrong = contradiction(fresh, { head: storedHead, policyIat: policy?.iat, lowestGeneration: cloudGeneration.lowest, timeEpoch: times.current })
+    if (wrong === 'keys on their way') keysToCome = fresh.keys
+    if (wrong !== undefined) return typeof wrong === 'string' ? KNOWN : wrong
     // The disk is flushed once for all that follows.
     return commits.now(() => takeFresh(fresh, claimedKeyId(jws, DOCUMENT_KINDS.fresh)))
   }
 
   function takeFresh(fresh: FreshClaims, key: string | undefined): Acceptance {
-    const verdict = clock.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
+    const verdict = times.offer({ ms: fresh.timeMs, epoch: fresh.timeEpoch, answersChallenge: false })
     if (verdict === 'ignored') return KNOWN
     if (verdict === 'doubted') return refused('its time lies far ahead of ours')
     heads = fresh
     headsKey = key
     items?.hearHead(fresh.items, fresh.timeMs)
-    lastContactMs = fresh.timeMs
-    marks.set(LAST_CONTACT, String(lastContactMs))
+    heard.contact(fresh.timeMs)
     cloudGeneration.hear(fresh.cloudGeneration, fresh.timeMs)
     confirm()
     return { taken: true, kind: 'fresh' }
@@ -239,9 +226,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
 
   /** The freshness names the policy that we have: it is as young as that. */
   function confirm(): void {
-    if (!heads || heads.policy.hash !== policyHash || heads.timeMs <= confirmedMs) return
-    confirmedMs = heads.timeMs
-    commits.now(() => marks.set(LAST_FRESH, String(confirmedMs)))
+    if (heads && heads.policy.hash === policyHash && heads.timeMs > heard.confirmedMs) heard.confirm(heads.timeMs)
   }
 
   function acceptDeny(jws: string): Acceptance {
@@ -288,29 +273,40 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       return take ? take(jws) : refused('not a document for agents')
     },
     acceptTime(jws, nonce) {
-      const opened = answers.open(jws, nonce, keys)
+      const opened = answers.open(jws, nonce, keys, times.current)
       if (!opened.ok) return opened.refusal
-      const verdict = clock.offer({ ms: opened.claims.timeMs, epoch: opened.claims.timeEpoch, answersChallenge: true })
+      // The key set that opens its epoch is on its way.
+      if (opened.claims.timeEpoch > opened.timeEpoch) return KNOWN
+      const verdict = times.offer({ ms: opened.claims.timeMs, epoch: opened.claims.timeEpoch, answersChallenge: true })
       return doubtAbout(verdict, clock.now().nowMs - opened.claims.timeMs) ?? { taken: true, kind: 'time' }
     },
     isImporting(receiptExp) {
       const move = policy?.homeMove
       return move !== undefined && denials.seq < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
     },
-    stage: () => policyStage((clock.now().nowMs - confirmedMs) / 1_000),
+    stage: () => policyStage((clock.now().nowMs - heard.confirmedMs) / 1_000),
     get keysEndS() {
       return keysEndS
     },
     get lastContactMs() {
-      return lastContactMs
+      return heard.lastContactMs
+    },
+    get isTimeAwaited() {
+      return times.isAwaited || answers.isAwaited
     },
     get takenBackSeq() {
       return denials.takenBackSeq
     },
     get isBehind() {
+      if (keysToCome && compareVersions(keysToCome, storedHead('keys') ?? { epoch: -1, ver: 0 }) > 0) return true
       if (!heads) return false
       const [k, p] = [storedHead('keys'), storedHead('policy')]
       return !k || !p || !policy || compareVersions(heads.keys, k) > 0 || compareVersions(heads.policy, p) > 0 || heads.deny.ver > denials.seq || items?.isBehind === true
     },
   }
+}
+
+/** Whether these keys of a set revoke this one. */
+function takesBack(keys: KeySetClaims['keys'], kid: string | undefined): boolean {
+  return keys.some((key) => key.kid === kid && key.state === 'revoked')
 }

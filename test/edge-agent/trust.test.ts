@@ -494,6 +494,90 @@ describe('what an agent believes', () => {
       expect(trust.have()).toMatchObject({ deny: [0, 3], items: [0, 1] })
     })
 
+    describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
+      const YEAR = 365 * 24 * HOUR
+      const next = testKey('freshness', { seed: 8, iss: 'installation' })
+      const revoked = (change: Partial<KeySetClaims> = {}) => ({ ver: 2, timeEpoch: iat(), keys: [...records({ [freshness.record.kid]: { state: 'revoked' } }), next.record], ...change })
+      const time = (timeEpoch: number, by: TestKey = next) => signDocument(DOCUMENT_KINDS.time, { aud: 'n', iat: iat(), exp: iat() + 60, timeMs: world.clock.wall(), timeEpoch }, by.signer)
+      const named = (claims: Partial<KeySetClaims>) => ({ keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims(claims)) }, timeEpoch: claims.timeEpoch ?? 0 })
+      const poison = () => {
+        all()
+        for (let n = 0; n < 2; n++) {
+          world.sleep(61_000)
+          trust.accept(fresh({ timeMs: world.clock.wall() + YEAR }))
+        }
+        expect(clock.now()).toEqual({ nowMs: world.clock.wall() + YEAR, trust: 'signed' })
+      }
+      const claim = (source: 'token' | 'receipt', nonce: string, exp: number) => ledger.commits.now(() => ledger.claims.claim({ redemptionId: `${nonce}-${exp}`, source, nonce, rightClass: 'release', candidates: [0], all: false, exp, deviceId: 'd', nowMs: clock.now().nowMs }))
+
+      it('is over with the key set that revokes the key, over a restart too: time, age of the policy, and what a wrong time had forgotten', () => {
+        poison()
+        // Whoever had a receipt is forgotten to have used it: it has long ended, by that time.
+        claim('receipt', 'aa', iat() + 80_000)
+        ledger.commits.now(() => ledger.claims.prune(Math.floor(clock.now().nowMs / 1_000) - 3_600))
+        world.sleep(1_000)
+        const keys = keySet(revoked())
+        const epoch = iat()
+        expect(trust.accept(keys)).toMatchObject({ why: 'refused', detail: expect.stringContaining('expired') })
+        expect(trust.isTimeAwaited).toBe(true)
+        expect(trust.acceptTime(time(epoch), 'n')).toEqual({ taken: true, kind: 'time' })
+        expect(clock.now()).toEqual({ nowMs: world.clock.wall(), trust: 'signed' })
+        expect(trust.accept(keys)).toEqual({ taken: true, kind: 'keys' })
+        expect(trust.isTimeAwaited).toBe(false)
+        expect(trust.stage()).toBe('expired')
+        reopen()
+        expect(trust.accept(fresh(named(revoked()), next))).toMatchObject({ taken: true })
+        expect([trust.stage(), clock.now().nowMs, trust.lastContactMs]).toEqual(['fresh', world.clock.wall(), world.clock.wall()])
+        expect(ledger.cloudGeneration.tokensSince).toBe(iat())
+        expect(claim('receipt', 'aa', iat() + 80_000)).toMatchObject({ ok: false, reason: 'token_expired' })
+        expect(claim('receipt', 'bb', iat() + 86_400)).toMatchObject({ ok: false })
+        expect(claim('receipt', 'cc', iat() + 86_401)).toMatchObject({ ok: true })
+        expect(claim('token', 'dd', iat() + 300)).toMatchObject({ ok: true })
+      })
+
+      it('moves no clock that it has not reached, and voids nothing there', () => {
+        all()
+        world.sleep(1_000)
+        const claims = revoked()
+        expect(trust.accept(keySet(claims))).toEqual({ taken: true, kind: 'keys' })
+        expect(trust.isTimeAwaited).toBe(true)
+        world.sleep(1_000)
+        expect(trust.accept(fresh(named(claims), next))).toEqual({ taken: true, kind: 'fresh' })
+        expect([clock.epoch, clock.now(), trust.isTimeAwaited, ledger.cloudGeneration.tokensSince]).toEqual([claims.timeEpoch, { nowMs: world.clock.wall(), trust: 'signed' }, false, 0])
+        // Of before.
+        expect(trust.acceptTime(time(0), 'n')).toEqual({ taken: true, kind: 'time' })
+        expect(clock.epoch).toBe(claims.timeEpoch)
+      })
+
+      it('cannot be done once more in an epoch that the key opens itself', () => {
+        all()
+        world.sleep(1_000)
+        expect(trust.accept(fresh({ timeEpoch: 7 }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('which the root has not opened') })
+        expect(trust.acceptTime(time(7, freshness), 'n')).toEqual({ taken: false, why: 'known' })
+        expect(clock.epoch).toBe(0)
+      })
+
+      it('waits for the key set that is on its way, and does not lower the time for an old copy of a document', () => {
+        poison()
+        const claims = revoked()
+        const [keys, heads, answer] = [keySet(claims), fresh(named(claims), freshness), time(claims.timeEpoch ?? 0)]
+        expect(trust.accept(heads)).toEqual({ taken: false, why: 'known' })
+        expect(trust.isBehind).toBe(true)
+        expect(trust.acceptTime(answer, 'n')).toMatchObject({ why: 'refused' })
+        trust.accept(keys)
+        expect(clock.now().nowMs).toBe(world.clock.wall() + YEAR)
+        expect(trust.acceptTime(answer, 'n')).toMatchObject({ taken: true })
+      })
+
+      it('keeps no key set out by naming another content for it', () => {
+        all()
+        world.sleep(1_000)
+        expect(trust.accept(fresh({ keys: { epoch: 0, ver: 2, hash: 'none' } }))).toMatchObject({ taken: true })
+        expect(trust.accept(keySet({ ver: 2, keys: records({}) }))).toMatchObject({ why: 'refused' })
+        expect(trust.accept(keySet(revoked()))).toEqual({ taken: true, kind: 'keys' })
+      })
+    })
+
     it.each([true, false])('a stolen root: what it revoked, and the time it has signed, hold nothing up once the agent is enrolled anew under another; under the same root they count (%s)', (isSame) => {
       const next = isSame ? root : testKey('root', { seed: 99 })
       all()
