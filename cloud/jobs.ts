@@ -1,5 +1,6 @@
 import type { Cancel } from '../policy/platform.ts'
 import { sealAudit } from './accounts/seal-audit.ts'
+import { pruneCodes } from './agents/enrolment.ts'
 import { retryAllUnapplied } from './agents/retry-unapplied.ts'
 import { pruneLogins } from './agents/sessions.ts'
 import { cancelOverdueOrders } from './click-and-collect/expire.ts'
@@ -84,6 +85,7 @@ export function startJobs(database: Database, services: Services, { refresh, cut
     const nowMs = platform.clock.wall()
     await database.write((db) => pruneAnswers(db, nowMs))
     await database.write((db) => pruneLogins(db, nowMs))
+    await database.write((db) => pruneCodes(db, nowMs))
     await database.write((db) => cancelUnpaid({ db, nowMs }))
     await database.write((db) => pruneRequests(db, nowMs))
     await database.write((db) => pruneGone(db, nowMs))

@@ -120,6 +120,11 @@ async function makeAgent(call: Call, code: EnrolmentCodeRow, request: EnrolmentR
   return agent
 }
 
+/** Forgets codes that nobody can use any more. */
+export async function pruneCodes(db: Db, nowMs: number): Promise<void> {
+  await db.deleteFrom('enrolment_code').where('expires_ms', '<=', nowMs).execute()
+}
+
 async function noteFailedTry(db: Db, codeHash: string): Promise<void> {
   await db
     .updateTable('enrolment_code')

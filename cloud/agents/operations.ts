@@ -215,7 +215,8 @@ export const fetchSignedDocuments = operation({
     documents.push(await freshDocument(call.db, store, call.services, policy))
     // A number that was never given is of whoever stole a key, and confirms nothing.
     if (have?.deny && have.deny[1] > (agent?.deny_seq ?? 0) && have.deny[1] <= store.deny_seq) await noteDenySeq(call.db, { agentId: caller.agentId, seq: have.deny[1] })
-    if (have?.items && have.items[0] === itemsEpoch(call.services) && have.items[1] > (agent?.item_seq ?? 0)) await noteItemSeq(call.db, { agentId: caller.agentId, seq: have.items[1] })
+    if (have?.items && items && have.items[0] === itemsEpoch(call.services) && have.items[1] > (agent?.item_seq ?? 0) && have.items[1] <= items.head)
+      await noteItemSeq(call.db, { agentId: caller.agentId, seq: have.items[1] })
     const more = (page && page.ver < store.deny_seq) || items?.more
     const reached = page?.ver ?? from.deny
     const commands = await openCommands(call, caller.agentId)
@@ -245,7 +246,7 @@ function cursorOf(cursor: string | undefined, have: { deny?: readonly [number, n
 /** Pages of items in one answer. */
 const ITEM_PAGES_AT_ONCE = 4
 
-async function itemPages({ db, services }: Call, store: StoreRow, after: number): Promise<{ pages: string[]; reached: number; more: boolean }> {
+async function itemPages({ db, services }: Call, store: StoreRow, after: number): Promise<{ pages: string[]; reached: number; head: number; more: boolean }> {
   const { ver: head } = await itemsHead(db, store.store_id, services)
   const pages: string[] = []
   let reached = after
@@ -254,7 +255,7 @@ async function itemPages({ db, services }: Call, store: StoreRow, after: number)
     pages.push(jws)
     reached = ver
   }
-  return { pages, reached, more: reached < head }
+  return { pages, reached, head, more: reached < head }
 }
 
 function isCurrent(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {

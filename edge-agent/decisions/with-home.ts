@@ -36,8 +36,10 @@ export function withHome(parts: WithHomeParts): WithHome {
 
   function view(): HomeView {
     const isHome = trust.policy?.policy.home === agentId
-    const heardMs = Math.max(trust.lastContactMs, home.lastAnswerMs)
-    return { isHome, isOwn: isHome, isolatedSeconds: Math.max(0, (clock.now().nowMs - heardMs) / 1_000) }
+    const { nowMs } = clock.now()
+    // An answer that is later than now was heard in a time that was wrong, and set back since.
+    const heardMs = Math.max(trust.lastContactMs, home.lastAnswerMs > nowMs ? 0 : home.lastAnswerMs)
+    return { isHome, isOwn: isHome, isolatedSeconds: Math.max(0, (nowMs - heardMs) / 1_000) }
   }
 
   return {

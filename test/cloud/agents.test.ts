@@ -3,16 +3,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { keyId, keyRing, newKey, publicJwk, signer } from '../../policy/documents/keys.ts'
 import { openDocument } from '../../policy/documents/signed-document.ts'
-import { AckClaims } from '../../policy/documents/agent-messages.ts'
+import { AckClaims, enrolmentCodeHash } from '../../policy/documents/agent-messages.ts'
 import { DenyClaims, FreshClaims, KeySetClaims, PolicyClaims } from '../../policy/documents/store-documents.ts'
 import { retryUnapplied } from '../../cloud/agents/retry-unapplied.ts'
+import { pruneCodes } from '../../cloud/agents/enrolment.ts'
+import { itemsHead } from '../../cloud/agents/item-pages.ts'
 import { deny, pruneDenied } from '../../cloud/protection/deny-list.ts'
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { Evidence } from '../../policy/journal.ts'
 import { seededRandom } from '../../simulators/world/virtual-platform.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
-import { openShop, type Shop } from '../support/shop.ts'
+import { newEpc, openShop, type Shop } from '../support/shop.ts'
 import { enrolTestAgent, proofFor, type TestAgent } from '../support/test-agent.ts'
 
 onEveryDatabase('agents', (kind) => {
@@ -53,6 +55,16 @@ onEveryDatabase('agents', (kind) => {
       const first = await enrol(code, keyOf(2))
       expect((await enrol(code.toLowerCase().replaceAll('-', ' '), keyOf(2), { proof: proofFor(shop, code, 'led_other', keyOf(2).signer) })).body.agentId).toBe(first.body.agentId)
       expect(await enrol(code, keyOf(3))).toMatchObject({ status: 409, body: { reason: 'code_used' } })
+    })
+
+    it('forgets codes once they have ended', async () => {
+      const { database } = shop.cloud.db
+      const { code, expiresAt } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })
+      const left = async (afterMs: number) => {
+        await database.write((db) => pruneCodes(db, Date.parse(expiresAt) + afterMs))
+        return (await database.reads.selectFrom('enrolment_code').select('code_hash').where('code_hash', '=', enrolmentCodeHash(code)).execute()).length
+      }
+      expect([await left(-1), await left(0)]).toEqual([1, 0])
     })
 
     it('lets one of 16 keys win a race for one code', async () => {
@@ -155,6 +167,18 @@ onEveryDatabase('agents', (kind) => {
       const { ver } = decodeJwt<DenyClaims>(body.documents.find((d: string) => decodeProtectedHeader(d).typ === 'deny+jwt'))
       await agent.call('fetchSignedDocuments', { have: { deny: [0, ver] } })
       expect(await confirmed()).toBe(ver)
+    })
+
+    it('of items count as taken up to what was given, and not further: what shoppers are told rests on that', async () => {
+      const agent = await enrolTestAgent(shop)
+      await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: shop.products[0].ean, tagId: 'HT-taken', epc: newEpc() }] })
+      const { services } = shop.cloud.cloud
+      const { epoch, ver } = await itemsHead(shop.cloud.db.database.reads, shop.storeId, services)
+      const taken = async (seq: number) => {
+        await agent.call('fetchSignedDocuments', { have: { items: [epoch, seq] } })
+        return (await shop.cloud.db.database.reads.selectFrom('agent').select('item_seq').where('agent_id', '=', agent.agentId).executeTakeFirstOrThrow()).item_seq
+      }
+      expect([ver > 0, await taken(ver + 1), await taken(ver)]).toEqual([true, 0, ver])
     })
 
     it('deny nothing that has ended anyway: a new agent need not turn the pages of years, and the list does not grow for ever', async () => {

@@ -29,6 +29,16 @@ async function releaseUnheard(): Promise<Json> {
   return purchase
 }
 
+/** This agent has the devices and the home, what was used unheard is told, and the next purchase is released. */
+async function expectInPlace(agentId: string, told: Json): Promise<void> {
+  const { devices } = await ok('fetchDevices', { storeId: store.shop.storeId })
+  expect(devices.find((d: Json) => d.deviceId === station()).agentId).toBe(agentId)
+  expect(await homeOf()).toBe(agentId)
+  expect([await status(told), await raised()]).toEqual(['deactivated', []])
+  const { purchase } = await buy()
+  expect(await withToken(await tokenFor(purchase))).toMatchObject({ authorized: true, outcome: 'confirmed' })
+}
+
 it('whoever is enrolled anew has the devices and the home of its former, and tells what that had used', async () => {
   store = await openStore()
   const former = store.agent.identity.agentId
@@ -36,12 +46,7 @@ it('whoever is enrolled anew has the devices and the home of its former, and tel
   const purchase = await releaseUnheard()
   const { agentId } = await replaceAgent(store)
   expect(await agents()).toEqual([[former, 'revoked'], [agentId, 'active']])
-  const { devices } = await ok('fetchDevices', { storeId: store.shop.storeId })
-  expect(devices.find((d: Json) => d.deviceId === station()).agentId).toBe(agentId)
-  expect(await homeOf()).toBe(agentId)
-  expect([await status(purchase), await raised()]).toEqual(['deactivated', []])
-  const next = await buy()
-  expect(await withToken(await tokenFor(next.purchase))).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  await expectInPlace(agentId, purchase)
   expect(store.pulses('station')).toBe(2)
 })
 
@@ -58,12 +63,7 @@ it('enrolled anew twice before it was started, it takes the place of the first a
   const purchase = await releaseUnheard()
   const { agentId } = await replaceAgent(store, undefined, 2)
   expect((await agents()).filter(([, state]) => state === 'active')).toEqual([[agentId, 'active']])
-  const { devices } = await ok('fetchDevices', { storeId: store.shop.storeId })
-  expect(devices.find((d: Json) => d.deviceId === station()).agentId).toBe(agentId)
-  expect(await homeOf()).toBe(agentId)
-  expect([await status(purchase), await raised()]).toEqual(['deactivated', []])
-  const next = await buy()
-  expect(await withToken(await tokenFor(next.purchase))).toMatchObject({ authorized: true, outcome: 'confirmed' })
+  await expectInPlace(agentId, purchase)
 })
 
 it('until the new one has come the former goes on; a key that is not its own vouches for nobody', async () => {
