@@ -43,7 +43,8 @@ export function keyRenewal({ agentId, key, session, marks: { marks, commits }, r
   function isDue(): boolean {
     if (nowMs() < putOffUntilMs) return false
     const since = marks.get(SINCE)
-    if (since === undefined) orPutOff(() => note(SINCE, String(nowMs())))
+    // A time to come was written down by a clock that was wrong.
+    if (since === undefined || Number(since) > nowMs()) orPutOff(() => note(SINCE, String(nowMs())))
     return isAsked() || key.pending !== undefined || nowMs() - Number(since ?? nowMs()) > RENEW_AFTER_MS
   }
 
@@ -85,7 +86,8 @@ export function keyRenewal({ agentId, key, session, marks: { marks, commits }, r
     const claims: RotationClaims = { aud: agentId, iat, exp: iat + ROTATION_LIFE, formerKid: key.signer().kid }
     const proof = signDocument(DOCUMENT_KINDS.rotation, claims, pending.signer)
     const answer = await session.call('rotateAgentKey', { publicJwk: publicJwk(pending.x), proof })
-    if (answer.kind === 'refused' && answer.status < 500 && answer.status !== 429) {
+    // A session that ended meanwhile (401) says nothing of the new key.
+    if (answer.kind === 'refused' && answer.status < 500 && answer.status !== 429 && answer.status !== 401) {
       onRefused(`rotateAgentKey: ${answer.code}`)
       key.discard()
       commits.now(() => {

@@ -4,8 +4,8 @@ import { refused, type Refusal } from './open-as.ts'
 /** What a freshness is held against. */
 export interface Held {
   head(kind: 'keys' | 'policy'): (DocumentVersion & { hash: string }) | undefined
-  /** When the policy that we have was signed, s; undefined: there is none. */
-  readonly policyIat: number | undefined
+  /** When the one that we use was signed, s; undefined: there is none. */
+  signedS(kind: 'keys' | 'policy'): number | undefined
   /** A lower generation is of a cloud as it was before it was restored. */
   readonly lowestGeneration: number
   /** How the key set in use counts time. */
@@ -20,15 +20,16 @@ const BESIDE_S = 5
  * `overtaken`: it was true, and is old news. `keys on their way`: it is ahead of our key set.
  */
 export function contradiction(fresh: FreshClaims, held: Held): Refusal | 'overtaken' | 'keys on their way' | undefined {
-  const { lowestGeneration: generation, policyIat } = held
+  const { lowestGeneration: generation } = held
   // Two clouds go on from one backup, or the lost one was not lost.
   if (fresh.cloudGeneration < generation) return refused(`the freshness is of the cloud as it was before it was restored (generation ${fresh.cloudGeneration}, not ${generation})`)
   for (const kind of ['keys', 'policy'] as const) {
     const [have, named] = [held.head(kind), fresh[kind]]
     if (!have) continue
     const order = compareVersions(named, have)
-    // Made before the policy that we have, or beside it, and overtaken by it on its way: no rollback.
-    if (order < 0 && kind === 'policy' && policyIat !== undefined && fresh.timeMs / 1_000 < policyIat + BESIDE_S) return 'overtaken'
+    const signedS = held.signedS(kind)
+    // Made before what we have, or beside it, and overtaken by it on its way: no rollback.
+    if (order < 0 && signedS !== undefined && fresh.timeMs / 1_000 < signedS + BESIDE_S) return 'overtaken'
     // A cloud that was restored from a backup says so, and may know less than we do.
     if (order < 0 && fresh.cloudGeneration <= generation) return refused(`the freshness names ${kind} ${named.epoch}.${named.ver}, older than ${have.epoch}.${have.ver}`)
     if (order === 0 && named.hash !== have.hash) return refused(`the freshness names another content of ${kind} ${named.epoch}.${named.ver}`)

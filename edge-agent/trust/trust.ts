@@ -77,13 +77,14 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   const revoked = revokedKeys(marks)
   const answers = timeAnswers(revoked.kept)
   const denials = openDenials(ledger, identity.agentId)
-  let keysEndS: number | undefined
+  let keySet: KeySetClaims | undefined
   let headsKey: string | undefined
   /** A key set that a freshness was ahead of. */
   let keysToCome: DocumentVersion | undefined
 
   const stored = (kind: 'keys' | 'policy') => marks.document(kind)
   const storedHead = (kind: 'keys' | 'policy') => marks.head(kind)
+  const signedS = (kind: 'keys' | 'policy') => (kind === 'keys' ? keySet : policy)?.iat
   const storedKeys = stored('keys')
   const storedPolicy = stored('policy')
   if (storedKeys) useKeys(openStored(storedKeys.jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims))
@@ -92,7 +93,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
 
   function useKeys(claims: KeySetClaims | undefined): void {
     if (!claims) return
-    keysEndS = claims.exp
+    keySet = claims
     times.follow(claims.timeEpoch ?? 0)
     keys = keyRing(revoked.kept(claims.keys))
     // What was signed with a key that is now known to be stolen is not believed a moment longer.
@@ -204,7 +205,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     // Two of one millisecond may still differ in the items.
     if (heads?.timeMs === fresh.timeMs) items?.hearHead(fresh.items, fresh.timeMs)
     if (heads && fresh.timeEpoch === heads.timeEpoch && fresh.timeMs <= heads.timeMs) return KNOWN
-    const wrong = contradiction(fresh, { head: storedHead, policyIat: policy?.iat, lowestGeneration: cloudGeneration.lowest, timeEpoch: times.current })
+    const wrong = contradiction(fresh, { head: storedHead, signedS, lowestGeneration: cloudGeneration.lowest, timeEpoch: times.current })
     if (wrong === 'keys on their way') keysToCome = fresh.keys
     if (wrong !== undefined) return typeof wrong === 'string' ? KNOWN : wrong
     // The disk is flushed once for all that follows.
@@ -286,7 +287,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     },
     stage: () => policyStage((clock.now().nowMs - heard.confirmedMs) / 1_000),
     get keysEndS() {
-      return keysEndS
+      return keySet?.exp
     },
     get lastContactMs() {
       return heard.lastContactMs
