@@ -178,7 +178,7 @@ export const fetchSignedDocuments = operation({
     address: z.string().max(200).regex(/^https?:\/\/[A-Za-z0-9.:[\]-]+$/).optional().describe('Where other agents of the store reach this one.'),
     resynced: z.int().min(1).optional().describe('The generation of the cloud that has all rows again which this agent had told the one before (after a restore).'),
     cursor: z.string().regex(/^\d{1,15}(\.\d{1,15})?$/).optional(),
-    revocations: z.array(z.string().max(MAX_KEY_SET)).max(REMINDERS_LIMIT).optional().describe('keys+jwt: key sets of before that revoke what the present one does not; a cloud that was put back has forgotten it, and revokes it again.'),
+    revocations: z.array(z.string().max(MAX_KEY_SET)).max(REMINDERS_LIMIT).optional().describe('keys+jwt: key sets of before that revoke what the present one does not, or count time in a later epoch; a cloud that was put back has forgotten it, and does it again.'),
     ledgerSeq: z.int().min(0).optional().describe('The end of its ledger, read after `have`: shows when a former home has told all.'),
   }),
   response: z.strictObject({

@@ -74,6 +74,15 @@ export async function beginTimeEpoch(db: Db, nowMs: number): Promise<void> {
   await noteSigned(db, nowMs)
 }
 
+/** Times count in this epoch, which a cloud that was put back has forgotten. Answers whether it had. */
+export async function resumeTimeEpoch(db: Db, epoch: number): Promise<boolean> {
+  const { timeEpoch } = await readKeyMarks(db)
+  if (epoch <= timeEpoch) return false
+  await writeKeyMark(db, 'timeEpoch', epoch)
+  await raiseKeyGeneration(db)
+  return true
+}
+
 /** Key sets are signed anew, above every version before. */
 export async function raiseKeySetEpoch(db: Db): Promise<void> {
   await raise(db, 'keySetEpoch')

@@ -7,14 +7,15 @@ export interface RevokedKeys {
   /** These keys, those that were revoked before revoked still. */
   kept(keys: readonly KeyRecord[]): KeyRecord[]
   /** One key set takes the place of another: remembers what either has revoked, and answers which keys that was news of. Call it inside the transaction that keeps the next. */
-  follow(next: Pick<KeySet, 'keys'>, former: KeySet | undefined): KeyRecord[]
-  /** Key sets that revoke what the present one does not, as the root has signed them: a restored cloud is reminded by them. */
+  follow(next: Omit<KeySet, 'jws'>, former: KeySet | undefined): KeyRecord[]
+  /** Key sets that revoke what the present one does not, or count time in a later epoch, as the root has signed them: a restored cloud is reminded by them. */
   readonly forgotten: readonly string[]
 }
 
 export interface KeySet {
   jws: string
   keys: readonly KeyRecord[]
+  timeEpoch?: number | undefined
 }
 
 const MARK = 'revoked_kids'
@@ -24,6 +25,7 @@ const LIMIT = 1_000
 interface Revocation {
   jws: string
   kids: string[]
+  timeEpoch: number
 }
 
 const revokedIn = (keys: readonly KeyRecord[]) => keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid)
@@ -46,12 +48,13 @@ export function revokedKeys(marks: Marks): RevokedKeys {
       const revoked = new Set(known())
       return keys.map((key) => (revoked.has(key.kid) ? { ...key, state: 'revoked' as const } : key))
     },
-    follow({ keys }, former) {
+    follow({ keys, timeEpoch = 0 }, former) {
       const news = note(keys)
       if (!former) return news
       const isForgotten = (kid: string) => keys.some((key) => key.kid === kid && key.state !== 'revoked')
       const before = forgotten()
-      const next = [...before, { jws: former.jws, kids: revokedIn(former.keys) }].filter(({ kids }) => kids.some(isForgotten)).slice(-REMINDERS_LIMIT)
+      const all = [...before, { jws: former.jws, kids: revokedIn(former.keys), timeEpoch: former.timeEpoch ?? 0 }]
+      const next = all.filter((kept) => kept.kids.some(isForgotten) || kept.timeEpoch > timeEpoch).slice(-REMINDERS_LIMIT)
       if (next.length > 0 || before.length > 0) marks.set(FORGOTTEN, JSON.stringify(next))
       return news
     },

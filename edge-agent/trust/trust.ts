@@ -148,7 +148,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     // Together: with the one and not the other a key set would be known, and what it revokes believed until the next start.
     commits.now(() => {
       store('keys', jws, opened.claims)
-      const news = revoked.follow(opened.claims, former && before && { jws: former.jws, keys: before.keys })
+      const news = revoked.follow(opened.claims, former && before && { ...before, jws: former.jws })
       if (news.some(({ use }) => use === 'freshness')) doubtNumbers()
     })
     useKeys(opened.claims)

@@ -151,6 +151,22 @@ it('numbers go on above all that were given: agents take policy, denials and ite
   expect(await raised('refused_document')).toEqual([])
 })
 
+it('time that counts anew because of a key the backup does not know goes on to do so: agents take no time of before', async () => {
+  store = await openStore()
+  await backUp()
+  const { database } = store.shop.cloud.db
+  const rotate = (revoke: boolean) => store.drive(database.write((db) => store.shop.cloud.cloud.services.authority.rotate(db, { iss: 'installation', use: 'freshness', revoke })))
+  for (const revoke of [false, false, true]) await rotate(revoke)
+  await store.until('the epoch', () => store.agent.clock.epoch > 0)
+  const { epoch } = store.agent.clock
+  await restore()
+  await network(true)
+  const since = store.world.clock.wall()
+  await store.until('time again', () => store.agent.trust.lastContactMs > since && !store.agent.trust.isBehind, 10 * 60_000)
+  expect([store.agent.clock.epoch, store.shop.cloud.cloud.services.authority.timeEpoch, store.agent.trust.forgottenRevocations]).toEqual([epoch, epoch, []])
+  expect(store.agent.trust.stage()).toBe('fresh')
+})
+
 it('what the cloud lost and the agent has forgotten by its age is a gap that somebody is told of, and what follows arrives', async () => {
   store = await openStore()
   const [forgotten, kept, later] = [await buy(), await buy(), await buy()]
