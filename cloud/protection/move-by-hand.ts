@@ -7,6 +7,7 @@ import { findPurchase } from '../scan-and-go/queries.ts'
 import { updateItem } from './item-queries.ts'
 import { returnUnits, takeBackLease } from './return-units.ts'
 import { findRight } from './rights.ts'
+import { touchSubjects } from './touch.ts'
 
 /** Goods with one of these are in the store's hands again. */
 const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
@@ -18,6 +19,8 @@ const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'se
 export async function moveByHand(call: Call, item: ProtectedItemRow, itemStatus: ItemStatus): Promise<ProtectedItemRow> {
   const { db, nowMs } = call
   if (CAME_BACK.has(itemStatus)) await returnItem(call, item)
+  // What its purchase was answered as a whole rests on it, too.
+  if (item.purchase_id !== null) await touchSubjects(db, [{ purchaseId: item.purchase_id, lineId: item.line_id ?? '' }])
   if (itemStatus !== 'sellable') return updateItem(db, item, { item_status: itemStatus }, nowMs)
   await forgetKept(db, item.item_id)
   await db.deleteFrom('unit_right').where('line_id', '=', item.item_id).execute()

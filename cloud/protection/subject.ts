@@ -22,6 +22,8 @@ export interface Subject {
   unit?: { key: UnitKey; right: RightView; tries: Tries }
   item?: ProtectedItemRow
   purchase?: PurchaseRow
+  /** The purchase that was named along with an item that is none of it: once it is paid, the item may become one. */
+  named?: PurchaseRow
   /** The item is still sellable and will be bound to the unit when this is granted. */
   binds: boolean
   /** The line's unit is bound to something that the device can read. */
@@ -92,9 +94,8 @@ async function itemSubject(query: SubjectQuery, item: ProtectedItemRow, line: Li
     return withRight(query, { item, key: unit.key, facts, binds: true, purchase, right: unit.right })
   }
   const key = rights && { lineId: item.item_id, unitNo: 0, rightClass: rights, purchaseId: '' }
-  return withRight(query, { item, key, facts: await itemFacts(db, item, undefined), binds: false })
+  return { ...(await withRight(query, { item, key, facts: await itemFacts(db, item, undefined), binds: false })), ...(purchase && { named: purchase }) }
 }
-
 
 /** By the line alone: its lowest free unit that the device could not read by itself. */
 async function lineSubject(query: SubjectQuery, { line, purchase }: Line): Promise<Subject | undefined> {
