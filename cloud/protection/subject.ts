@@ -10,6 +10,7 @@ import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 import { findPurchase, readUnits } from '../scan-and-go/queries.ts'
 import { findItem, readItem } from './item-queries.ts'
+import { ownUnitOf } from './own-unit.ts'
 import { findRight, rightsOfPurchase, triesOf, viewRight, type RightView, type Tries, type UnitKey } from './rights.ts'
 import { lowestBy, unitToBind } from './unit-to-bind.ts'
 
@@ -93,7 +94,7 @@ async function itemSubject(query: SubjectQuery, item: ProtectedItemRow, line: Li
     const facts: ItemFacts = { ...(await itemFacts(db, item, unit.line.price_cent)), paidBy: 'purchase', ...shopperPrice(purchase) }
     return withRight(query, { item, key: unit.key, facts, binds: true, purchase, right: unit.right })
   }
-  const key = rights && { lineId: item.item_id, unitNo: 0, rightClass: rights, purchaseId: '' }
+  const key = rights && { ...(await ownUnitOf(db, item.item_id)), rightClass: rights }
   return { ...(await withRight(query, { item, key, facts: await itemFacts(db, item, undefined), binds: false })), ...(purchase && { named: purchase }) }
 }
 
