@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Evidence } from '../../policy/journal.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { openShop, type Shop } from '../support/shop.ts'
@@ -67,7 +68,7 @@ onEveryDatabase('goods that are sold elsewhere twice', (kind) => {
     await move(epc, 'sellable')
     await move(epc, 'paid')
     const nonce = body.replayProtectedNonce as string
-    const claim = { kind: 'claim', redemptionId: 'late-first', nonce, source: 'token', rightClass: 'release', ordinals: [0], deviceId } as const
+    const claim: Evidence = { kind: 'claim', redemptionId: 'late-first', nonce, source: 'token', rightClass: 'release', ordinals: [0], deviceId }
     await agent.report([agent.row({ evidence: claim }), agent.row({ evidence: { kind: 'outcome', redemptionId: 'late-first', outcome: 'confirmed' } })])
     expect(await detach(epc)).toMatchObject({ authorized: true })
   })
