@@ -24,8 +24,8 @@ export const PROTECTION_EVENT_TYPES = [
 export type ProtectionEventType = (typeof PROTECTION_EVENT_TYPES)[number]
 
 /** PostgreSQL keeps no NUL, and no half of a character comes back as it was. */
-const isKeepable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
-const UNKEEPABLE = 'holds a NUL or half a character'
+export const isKeepable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
+export const UNKEEPABLE = 'holds a NUL or half a character'
 const Id = z.string().min(1).max(128).refine(isKeepable, UNKEEPABLE)
 const Text = z.string().max(300).refine(isKeepable, UNKEEPABLE)
 /** A word for what went wrong. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { ProtectionEvent } from './events.ts'
+import { isKeepable, ProtectionEvent, UNKEEPABLE } from './events.ts'
 import { OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
 
 /**
@@ -8,28 +8,29 @@ import { OUTCOMES, RIGHT_CLASSES } from './vocabulary.ts'
  * lost, altered or doubled row shows. A row carries evidence (what was used up), an event, or both.
  */
 
-const Nonce = z.string().min(1).max(64)
+const name = (max: number) => z.string().min(1).max(max).refine(isKeepable, UNKEEPABLE)
+const Nonce = name(64)
 
 export const Evidence = z.discriminatedUnion('kind', [
   /** Rights were used up: durable before any actuator moved. */
   z.strictObject({
     kind: z.literal('claim'),
-    redemptionId: z.string().min(1).max(64),
+    redemptionId: name(64),
     /** The token's nonce, or the receipt's identity in hex. */
     nonce: Nonce,
     source: z.enum(['token', 'receipt']),
     rightClass: z.enum(RIGHT_CLASSES),
     /** Which of the rights, 0-based: step − 1 of a token, the entry's number of a receipt. */
     ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
-    deviceId: z.string().min(1).max(128),
-    operatorId: z.string().max(128).optional(),
+    deviceId: name(128),
+    operatorId: z.string().max(128).refine(isKeepable, UNKEEPABLE).optional(),
     /** Of a token: which right of which receipt each ordinal stands for, should the cloud have forgotten the token (a restore). */
     receipt: z.strictObject({ cti: Nonce, ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000) }).optional(),
   }),
   /** What became of a claim. */
   z.strictObject({
     kind: z.literal('outcome'),
-    redemptionId: z.string().min(1).max(64),
+    redemptionId: name(64),
     outcome: z.enum(OUTCOMES),
   }),
   /** The agent will never honour this nonce. */

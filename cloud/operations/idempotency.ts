@@ -164,6 +164,7 @@ export async function keepAnswer(
 const REVISIONS = {
   purchase: prepared((db, p: { id: string }) => db.selectFrom('purchase').select('rev').where('purchase_id', '=', p.id)),
   item: prepared((db, p: { id: string }) => db.selectFrom('protected_item').select('rev').where('item_id', '=', p.id)),
+  items: prepared((db, p: { id: string }) => db.selectFrom('item_head').select('seq as rev').where('store_id', '=', p.id)),
   store: prepared((db, p: { id: string }) => db.selectFrom('store').select('document_version as rev').where('store_id', '=', p.id)),
   authorization: prepared((db, p: { id: string }) => db.selectFrom('protection_authorization').select('rev').where('nonce', '=', p.id)),
 } satisfies Record<Basis['kind'], unknown>

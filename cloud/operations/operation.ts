@@ -70,7 +70,8 @@ export interface OutgoingEvent {
 
 /** What an answer rests on: a row and its revision. While none has moved on, the answer is still true. */
 export interface Basis {
-  kind: 'purchase' | 'item' | 'store' | 'authorization'
+  /** `items`: all of the store with this id. */
+  kind: 'purchase' | 'item' | 'items' | 'store' | 'authorization'
   id: string
   rev: number
 }

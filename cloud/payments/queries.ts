@@ -77,9 +77,18 @@ export function duePayments(db: Db, nowMs: number, limit: number): Promise<Payme
   return db.selectFrom('payment').selectAll().where('due_ms', '<=', nowMs).orderBy('due_ms').limit(limit).execute()
 }
 
+/** No try of a refund waits longer for the next, ms: what is due later was put there by a clock that was ahead. */
+const LONGEST_WAIT_MS = 13 * 3_600_000
+
+/** Whether a refund that is due at this time is to be sent now. */
+export function isDue(dueMs: number, nowMs: number): boolean {
+  return dueMs <= nowMs || dueMs > nowMs + LONGEST_WAIT_MS
+}
+
 /** Refunds that are to be sent, the longest due first. */
 export function dueRefunds(db: Db, nowMs: number, limit: number): Promise<RefundRow[]> {
-  return db.selectFrom('refund').selectAll().where('due_ms', '<=', nowMs).orderBy('due_ms').limit(limit).execute()
+  const due = db.selectFrom('refund').selectAll().where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
+  return due.orderBy('due_ms').limit(limit).execute()
 }
 
 /** Every refund of a purchase, the oldest first. */

@@ -3,7 +3,7 @@ import type { RefundRow } from '../persistence/tables/payments.ts'
 import { connectionOf } from './connection.ts'
 import { ProviderFault } from './provider.ts'
 import { providerNamed } from './providers.ts'
-import { findPayment, findRefund, readConfig, siblingsOf, updateRefund } from './queries.ts'
+import { findPayment, findRefund, isDue, readConfig, siblingsOf, updateRefund } from './queries.ts'
 import { noteDone, noteFailed } from './refund-outcome.ts'
 import type { Runner } from './runner.ts'
 
@@ -48,7 +48,7 @@ async function beginTry(call: Call, refundId: string) {
   const { db, nowMs } = call
   const due = await findRefund(db, refundId)
   const payment = due && (await findPayment(db, due.payment_id ?? ''))
-  if (!due || !payment || due.state !== 'due' || (due.due_ms ?? nowMs) > nowMs) return undefined
+  if (!due || !payment || due.state !== 'due' || !isDue(due.due_ms ?? nowMs, nowMs)) return undefined
   call.changed(due.purchase_id)
   const siblings = await siblingsOf(db, due)
   if (providerNamed(payment.provider)?.refundsOneByOne === true && siblings.some((other) => isUnderWay(other, due))) {

@@ -1,13 +1,17 @@
 import type { Call, Services } from '../operations/operation.ts'
-import type { Db } from '../persistence/database.ts'
 import { readItem, updateItem } from './item-queries.ts'
 import { tellGates } from './item-sequence.ts'
 import { type EventScope } from './events.ts'
 import { raiseException } from './exceptions.ts'
 import type { UnitKey } from './rights.ts'
 
-/** The first release or exit by a sellable item of an unbound unit's product binds it to that unit, once (decisions §8). */
-export async function bindItem(scope: EventScope & { db: Db; services: Services; afterCommit: Call['afterCommit'] }, itemId: string, key: UnitKey | undefined): Promise<void> {
+type BindScope = EventScope & { services: Services; afterCommit: Call['afterCommit'] }
+
+/**
+ * The first release or exit by a sellable item of an unbound unit's product binds it to that unit, once (decisions §8). `takenBack`: what
+ * became of the unit's purchase or line meanwhile; then nobody has paid for the item, and it is held.
+ */
+export async function bindItem(scope: BindScope, itemId: string, key: UnitKey | undefined, takenBack?: 'cancelled' | 'returned'): Promise<void> {
   if (!key || key.purchaseId === '') return
   const { db, nowMs } = scope
   const unit = await db.selectFrom('purchase_unit').selectAll().where('line_id', '=', key.lineId).where('unit_no', '=', key.unitNo).executeTakeFirst()
@@ -23,11 +27,11 @@ export async function bindItem(scope: EventScope & { db: Db; services: Services;
     })
     return
   }
-  await updateItem(db, item, { item_status: 'paid', purchase_id: key.purchaseId, line_id: key.lineId, unit_no: key.unitNo }, nowMs)
+  await updateItem(db, item, { item_status: takenBack ? 'exception_hold' : 'paid', purchase_id: key.purchaseId, line_id: key.lineId, unit_no: key.unitNo }, nowMs)
   tellGates(scope, item.store_id)
   await db
     .updateTable('purchase_unit')
-    .set({ bound: 1, item_id: itemId })
+    .set({ bound: 1, item_id: itemId, ...(takenBack === 'cancelled' && { taken_back: 'exception_hold' }) })
     .where('line_id', '=', key.lineId)
     .where('unit_no', '=', key.unitNo)
     .execute()

@@ -10,6 +10,7 @@ import type { ReceiptPurchase } from './evidence-facts.ts'
 import { acknowledgeAbout, raiseException, WITHDRAWN } from './exceptions.ts'
 import { freeUnused, giveUpLease } from './leases.ts'
 import { updateRedemption } from './redemptions.ts'
+import { holdReleased, raiseReleased } from './released-late.ts'
 import type { UnitKey } from './rights.ts'
 import { settleRight, unitOf } from './settle-right.ts'
 import { viewAuthorization } from './view.ts'
@@ -53,7 +54,7 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
     const key = unit && { lineId: unit.line_id, unitNo: unit.unit_no }
     if (await add(scope, witness, claim, ordinal, rightClass, key)) added.push(ordinal)
   }
-  await raiseByState(scope, row)
+  const raised = await raiseByState(scope, row)
   if (added.length === 0) return true
   const next = await updateAuthorization(db, row, {})
 
@@ -63,9 +64,13 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
     await settleUnit(scope, witness, key, claim)
     used.push(key)
   }
-  if (row.item_id !== null) await bindItem(scope, row.item_id, used[0])
+  const purchase = row.purchase_id === null ? undefined : await findPurchase(db, row.tenant, row.purchase_id)
+  const isCancelled = purchase?.status === 'CANCELLED'
+  if (row.item_id !== null) await bindItem(scope, row.item_id, used[0], isCancelled ? 'cancelled' : await returnedOf(scope, used[0]))
+  await holdReleased(scope, purchase, used)
+  if (purchase && isCancelled && !raised.has('redeemed_after_revocation')) await raiseReleased(scope, purchase, claim.deviceId)
   scope.due.subjects.push(...used)
-  if (row.purchase_id !== null) await tellOthers(scope, witness, await findPurchase(db, row.tenant, row.purchase_id), used, claim.receipt !== undefined)
+  await tellOthers(scope, witness, purchase, used, claim.receipt !== undefined)
   if (next.revoked_ms !== null) await freeLeases(scope, next)
   return true
 }
@@ -131,6 +136,7 @@ async function useUnits(scope: EvidenceScope, witness: Witness, claim: Claim, pu
     used.push(key)
   }
   scope.due.subjects.push(...used)
+  await holdReleased(scope, purchase, used)
   await tellOthers(scope, witness, purchase, used, true)
   return true
 }
@@ -162,11 +168,17 @@ function add(scope: EvidenceScope, witness: Witness, claim: Claim, ordinal: numb
   })
 }
 
-/** Raises what the whole evidence of an authorization comes to; what was raised before is not raised again. */
-async function raiseByState(scope: EvidenceScope, row: ProtectionAuthorizationRow): Promise<void> {
+async function returnedOf({ uses }: EvidenceScope, key: UnitKey | undefined): Promise<'returned' | undefined> {
+  const right = key && (await uses.right(key))
+  return right && right.returned_by !== null ? 'returned' : undefined
+}
+
+/** Raises what the whole evidence of an authorization comes to, and answers it; what was raised before is not raised again. */
+async function raiseByState(scope: EvidenceScope, row: ProtectionAuthorizationRow): Promise<ReadonlySet<string>> {
   await scope.uses.flush()
   const redemptions = await redemptionsOf(scope.db, row.nonce)
-  for (const kind of viewAuthorization(row, redemptions, scope.nowMs).exceptions) {
+  const { exceptions } = viewAuthorization(row, redemptions, scope.nowMs)
+  for (const kind of exceptions) {
     await raiseException(scope, {
       storeId: row.store_id,
       kind,
@@ -177,6 +189,7 @@ async function raiseByState(scope: EvidenceScope, row: ProtectionAuthorizationRo
       nonce: row.nonce,
     })
   }
+  return exceptions
 }
 
 const EXCEPTION_TEXT = {

@@ -27,6 +27,11 @@ export interface LeaseView {
 
 const GUARD_SECONDS = 60
 
+/** Whether a clock that is behind may still honour it. */
+export function mayBeHonoured({ exp }: Pick<ProtectionAuthorizationRow, 'exp'>, nowMs: number): boolean {
+  return (exp + GUARD_SECONDS) * 1_000 > nowMs
+}
+
 /**
  * At most one lease lives: the same device gets its own again, another one only what can be taken at once (contracts §4).
  * `right`: absent for what uses nothing up. `isForThat`: whether a lease is for what is asked about, be that an item or a purchase as a

@@ -1,12 +1,14 @@
 import { newId } from '../../policy/ids.ts'
-import { RIGHT_CLASSES, type ItemStatus } from '../../policy/vocabulary.ts'
+import type { ItemStatus } from '../../policy/vocabulary.ts'
 import { forgetKept } from '../click-and-collect/queries.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
 import { updateItem } from './item-queries.ts'
-import { returnUnits, takeBackLease } from './return-units.ts'
+import { endOwnUnit, takeBackOwn } from './own-unit.ts'
+import { returnUnits } from './return-units.ts'
 import { findRight } from './rights.ts'
+import { touchSubjects } from './touch.ts'
 
 /** Goods with one of these are in the store's hands again. */
 const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'sellable'])
@@ -18,16 +20,17 @@ const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'se
 export async function moveByHand(call: Call, item: ProtectedItemRow, itemStatus: ItemStatus): Promise<ProtectedItemRow> {
   const { db, nowMs } = call
   if (CAME_BACK.has(itemStatus)) await returnItem(call, item)
+  // What its purchase was answered as a whole rests on it, too.
+  if (item.purchase_id !== null) await touchSubjects(db, [{ purchaseId: item.purchase_id, lineId: item.line_id ?? '' }])
   if (itemStatus !== 'sellable') return updateItem(db, item, { item_status: itemStatus }, nowMs)
   await forgetKept(db, item.item_id)
-  await db.deleteFrom('unit_right').where('line_id', '=', item.item_id).execute()
+  await endOwnUnit(call, item.item_id, newId('ret', call.services.platform))
   return updateItem(db, item, { item_status: itemStatus, purchase_id: null, line_id: null, unit_no: null }, nowMs)
 }
 
 async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {
   const { db, services } = call
-  // Paid without a purchase of ours, it stands for its own unit.
-  for (const rightClass of RIGHT_CLASSES) await takeBackLease(call, { lineId: item.item_id, unitNo: 0, rightClass, purchaseId: '' }, 'the item came back')
+  await takeBackOwn(call, item.item_id)
   const purchase = item.purchase_id === null ? undefined : await findPurchase(db, item.tenant, item.purchase_id)
   if (!purchase || item.line_id === null || item.unit_no === null) return
   const unit = { line_id: item.line_id, unit_no: item.unit_no }

@@ -10,7 +10,8 @@ export type PresentedReceipt =
   | { ok: false; reason: 'token_invalid' | 'token_expired' | 'token_revoked'; purchase?: PurchaseRow }
 
 /** The purchase behind a receipt that somebody shows, in any of the forms in which it can be read. `storeId`: where it must be from. */
-export async function readReceipt({ db, services }: Call, tenant: Tenant, text: string, storeId?: string): Promise<PresentedReceipt> {
+export async function readReceipt(call: Pick<Call, 'db' | 'services' | 'trueUntil'>, tenant: Tenant, text: string, storeId?: string): Promise<PresentedReceipt> {
+  const { db, services } = call
   const keys = services.authority.keysOf(tenant).ring
   const genuine = openReceipt(text, { keys, ...(storeId !== undefined && { storeId }) })
   if (!genuine.ok) return { ok: false, reason: genuine.fault === 'key_revoked' ? 'token_revoked' : 'token_invalid' }
@@ -18,5 +19,6 @@ export async function readReceipt({ db, services }: Call, tenant: Tenant, text: 
   if (purchase?.tenant !== tenant) return { ok: false, reason: 'token_invalid' }
   // In doubt about its clock the cloud says nothing of what has ended: the agent knows the time and decides alone.
   if (genuine.claims.exp * 1_000 <= services.authority.clock.nowMs()) return { ok: false, reason: 'token_expired', purchase }
+  call.trueUntil(genuine.claims.exp * 1_000)
   return { ok: true, purchase }
 }

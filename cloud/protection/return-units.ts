@@ -3,7 +3,7 @@ import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 import { findAuthorization } from './authorizations.ts'
 import { denyRights } from './deny-list.ts'
-import { revoke } from './leases.ts'
+import { mayBeHonoured, revoke } from './leases.ts'
 import { findRight, noteReturned, useRight, viewRight, type UnitKey } from './rights.ts'
 import { settlePurchases } from './settle-purchase.ts'
 import { touchSubjects } from './touch.ts'
@@ -40,5 +40,5 @@ export async function returnUnits(call: Call, purchase: PurchaseRow, units: read
 export async function takeBackLease(call: Call, right: UnitKey, reason: string): Promise<void> {
   const row = await findRight(call.db, right)
   const lease = row?.state === 'leased' && row.nonce !== null ? await findAuthorization(call.db, row.nonce) : undefined
-  if (lease && lease.exp * 1_000 > call.nowMs) await revoke(call, lease, reason)
+  if (lease && mayBeHonoured(lease, call.nowMs)) await revoke(call, lease, reason)
 }

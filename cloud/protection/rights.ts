@@ -6,7 +6,7 @@ import type { UnitRightRow } from '../persistence/tables/protection.ts'
 
 /**
  * What authorizations use up: one row for each (line, unit, class), so that at most one lease of it can
- * live (contracts §4). An item that is paid without a purchase of ours stands for its own unit: line = item, unit = 0.
+ * live (contracts §4). An item that is paid without a purchase of ours stands for its own unit (./own-unit.ts): line = item.
  *
  *   free ──lease──▶ leased ──claim──▶ used ──outcome failed──▶ free (a failure more)
  *   free, leased, used ──the goods came back──▶ used for good

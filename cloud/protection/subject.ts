@@ -10,6 +10,7 @@ import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 import { findPurchase, readUnits } from '../scan-and-go/queries.ts'
 import { findItem, readItem } from './item-queries.ts'
+import { ownUnitOf } from './own-unit.ts'
 import { findRight, rightsOfPurchase, triesOf, viewRight, type RightView, type Tries, type UnitKey } from './rights.ts'
 import { lowestBy, unitToBind } from './unit-to-bind.ts'
 
@@ -22,6 +23,8 @@ export interface Subject {
   unit?: { key: UnitKey; right: RightView; tries: Tries }
   item?: ProtectedItemRow
   purchase?: PurchaseRow
+  /** The purchase that was named along with an item that is none of it: once it is paid, the item may become one. */
+  named?: PurchaseRow
   /** The item is still sellable and will be bound to the unit when this is granted. */
   binds: boolean
   /** The line's unit is bound to something that the device can read. */
@@ -91,10 +94,9 @@ async function itemSubject(query: SubjectQuery, item: ProtectedItemRow, line: Li
     const facts: ItemFacts = { ...(await itemFacts(db, item, unit.line.price_cent)), paidBy: 'purchase', ...shopperPrice(purchase) }
     return withRight(query, { item, key: unit.key, facts, binds: true, purchase, right: unit.right })
   }
-  const key = rights && { lineId: item.item_id, unitNo: 0, rightClass: rights, purchaseId: '' }
-  return withRight(query, { item, key, facts: await itemFacts(db, item, undefined), binds: false })
+  const key = rights && { ...(await ownUnitOf(db, item.item_id)), rightClass: rights }
+  return { ...(await withRight(query, { item, key, facts: await itemFacts(db, item, undefined), binds: false })), ...(purchase && { named: purchase }) }
 }
-
 
 /** By the line alone: its lowest free unit that the device could not read by itself. */
 async function lineSubject(query: SubjectQuery, { line, purchase }: Line): Promise<Subject | undefined> {

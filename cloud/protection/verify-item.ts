@@ -12,6 +12,7 @@ import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGr
 import { askHolders } from './ask-void.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
 import { issueAuthorization, redemptionsOf } from './authorizations.ts'
+import { itemHead } from './item-sequence.ts'
 import { take, viewLease, type LeaseView } from './leases.ts'
 import { policyOf } from './policy.ts'
 import { readReceipt } from './presented-receipt.ts'
@@ -56,7 +57,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   const policy = store ? policyOf(store) : DEFAULT_POLICY
   const facts = factsOf(asked, request, identifiers, subject, lease, token)
   const decision = decide(facts, policy)
-  restOn(call, asked, subject)
+  await restOn(call, asked, subject)
   const about: AskedAbout = {
     action,
     identifiers,
@@ -86,7 +87,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   }
   if (lease.takeable) {
     await take(call, lease.takeable, device.row)
-    restOn(call, asked, subject, 1)
+    await restOn(call, asked, subject, 1)
   }
   const row = await issueAuthorization(call, asked.caller.tenant, {
     store,
@@ -176,8 +177,11 @@ async function denied(call: Call, asked: Asked, about: AskedAbout, { reason }: D
 }
 
 /** `moved`: how often this very call has touched the subject since it was read. */
-function restOn(call: Call, { store }: Asked, subject: Subject | undefined, moved = 0): void {
+async function restOn(call: Call, { store, device }: Asked, subject: Subject | undefined, moved = 0): Promise<void> {
   if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
+  // What is not known here may be registered at any moment.
+  if (device && !subject) call.restsOn({ kind: 'items', id: device.row.store_id, rev: (await itemHead(call.db, device.row.store_id)).seq })
+  if (subject?.named) call.restsOn({ kind: 'purchase', id: subject.named.purchase_id, rev: subject.named.rev })
   const isByItem = subject?.unit?.key.purchaseId === ''
   if (subject?.item) call.restsOn({ kind: 'item', id: subject.item.item_id, rev: subject.item.rev + (isByItem ? moved : 0) })
   if (subject?.purchase) call.restsOn({ kind: 'purchase', id: subject.purchase.purchase_id, rev: subject.purchase.rev + (isByItem ? 0 : moved) })

@@ -35,6 +35,7 @@ export async function verifyPurchase(call: Call, request: PurchaseRequest) {
   const units = await readUnits(call.db, purchase.purchase_id)
   const open = new Set((await openUnits(call.db, purchase, 'release', call.nowMs)).map(({ unit }) => `${unit.line_id}/${unit.unit_no}`))
   call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
+  call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
   const mayCome = isPaid(purchase) && purchase.security_tag_mode !== 'none' && open.size > 0
   if (mayCome && !expired) await assertResynced(call, purchase.store_id)
   const common = {

@@ -51,6 +51,7 @@ export async function noteRestore(db: Db, files: KeyFiles, { clock, random }: Pi
   await db.updateTable('store').set((eb) => ({ deny_seq: isAbove, document_version: eb('document_version', '+', VERSIONS_SKIPPED) })).execute()
   const revoked = await revokeLive(db, nowMs)
   await forgetLogins(db)
+  await doubtRefunds(db)
   // What was used since the backup may have ended that they are true.
   await endKeptAnswers(db, nowMs)
   const lastSignedMs = await readLastSigned(db)
@@ -67,6 +68,11 @@ async function revokeLive(db: Db, nowMs: number): Promise<number> {
     .where('exp', '>', Math.floor((nowMs - GUARD_MS) / 1_000))
     .executeTakeFirst()
   return Number(numUpdatedRows)
+}
+
+/** What was still to be sent then may have been sent since. */
+async function doubtRefunds(db: Db): Promise<void> {
+  await db.updateTable('refund').set({ in_doubt: 1 }).where('state', 'in', ['held', 'due']).execute()
 }
 
 /** A challenge or a code of then may have been used since: all begin anew. */

@@ -7,7 +7,7 @@ import { denyReceipt } from '../protection/deny-list.ts'
 import { raiseException } from '../protection/exceptions.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
 import { tellGates } from '../protection/item-sequence.ts'
-import { revoke } from '../protection/leases.ts'
+import { mayBeHonoured, revoke } from '../protection/leases.ts'
 import { hasAgents } from '../protection/receipt-rights.ts'
 import { endUnpaid } from './end-unpaid.ts'
 import { noteTakenBack, readUnits, updatePurchase } from './queries.ts'
@@ -61,7 +61,7 @@ export async function authorizationsOf({ db }: Pick<Call, 'db'>, purchaseId: str
 
 async function revokeAll(call: Call, purchase: PurchaseRow): Promise<void> {
   for (const row of await authorizationsOf(call, purchase.purchase_id)) {
-    if (row.exp * 1_000 > call.nowMs) await revoke(call, row, 'the purchase was cancelled')
+    if (mayBeHonoured(row, call.nowMs)) await revoke(call, row, 'the purchase was cancelled')
   }
 }
 
@@ -102,5 +102,5 @@ async function takeBackItems(call: Call, purchase: PurchaseRow): Promise<void> {
 /** Whether somebody may still hold a token, or a home has not taken the denial yet. */
 export async function hasOpenAuthorizations(call: Call, purchase: PurchaseRow): Promise<boolean> {
   if (await hasAgents(call.db, purchase.store_id)) return true
-  return (await authorizationsOf(call, purchase.purchase_id)).some((row) => row.agent_id !== null && row.exp * 1_000 > call.nowMs)
+  return (await authorizationsOf(call, purchase.purchase_id)).some((row) => row.agent_id !== null && mayBeHonoured(row, call.nowMs))
 }

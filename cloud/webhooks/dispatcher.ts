@@ -4,7 +4,7 @@ import { pause, type Cancel } from '../../policy/platform.ts'
 import type { Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import { attempt } from './attempt.ts'
-import { lease, readWaiting, release, type Job, type Waiting } from './lease.ts'
+import { bringForward, lease, readWaiting, release, type Job, type Waiting } from './lease.ts'
 import { planDeliveries, pruneDeliveries } from './plan.ts'
 import { record } from './record.ts'
 
@@ -44,7 +44,7 @@ export function startDispatcher(database: Database, getServices: () => Services,
   let again = false
   let stopped = false
   let cancel: Cancel | undefined
-  let prunedMs = platform.clock.wall()
+  let keptHouseMs = platform.clock.elapsed()
 
   function wake(): void {
     if (stopped) return
@@ -89,9 +89,11 @@ export function startDispatcher(database: Database, getServices: () => Services,
       // Places were held for more than was there: others may have them now.
       if (jobs.length > 0) again = true
     }
-    if (nowMs - prunedMs >= PRUNE_MS) {
-      prunedMs = nowMs
+    // What is over by a clock that has just jumped may not be over at all.
+    if (platform.clock.elapsed() - keptHouseMs >= PRUNE_MS && getServices().authority.clock.doubt() === null) {
+      keptHouseMs = platform.clock.elapsed()
       await pruneDeliveries(database, nowMs)
+      await database.write((db) => bringForward(db, nowMs))
     }
     const later = waiting.filter((w) => w.due_ms > nowMs).map((w) => w.due_ms - nowMs)
     return Math.min(LOOK_MS, ...later)

@@ -7,6 +7,14 @@ import { findEvent, findWebhook } from './queries.ts'
 /** How long who has taken a delivery may take to record what became of it, ms: more than an attempt can last. */
 export const LEASE_MS = 30_000
 
+/** Nothing is due later than this, ms: the last attempt is made half an hour after the first. */
+const LONGEST_WAIT_MS = 3_600_000
+
+/** What is due later than anything can be was put there by a clock that was ahead: it is due now. */
+export async function bringForward(db: Db, nowMs: number): Promise<void> {
+  await db.updateTable('webhook_delivery').set({ due_ms: nowMs }).where('status', '=', 'pending').where('due_ms', '>', nowMs + LONGEST_WAIT_MS).execute()
+}
+
 /** A webhook that something waits for. */
 export interface Waiting {
   webhook_id: string

@@ -379,6 +379,19 @@ onEveryDatabase('agents', (kind) => {
       expect((await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, limit: 500 })).events.filter((each: Json) => each.eventId === event.eventId)).toHaveLength(1)
     })
 
+    it('keeps evidence with names that no database has room for, and what comes behind it counts', async () => {
+      const { purchase, nonce } = await grant()
+      const rows = [
+        agent.row({ evidence: { kind: 'void', nonce: 'a\0b' } }),
+        agent.row({ evidence: { kind: 'outcome', redemptionId: 'a\0b', outcome: 'failed' } }),
+        agent.row({ evidence: claim(nonce, 'red-\0') }),
+        agent.row({ evidence: claim(nonce, 'red-behind') }),
+        agent.row({ evidence: { kind: 'outcome', redemptionId: 'red-behind', outcome: 'confirmed' } }),
+      ]
+      expect((await agent.report(rows)).body).toMatchObject({ accepted: 5 })
+      expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
+    })
+
     it('shows that an agent’s rows cannot be read until the last of them is', async () => {
       const { database } = gate.cloud.db
       const other = await enrolTestAgent(gate)

@@ -138,6 +138,22 @@ onEveryDatabase('operations in steps', (kind) => {
     expect((await call({ 'idempotency-key': 'k2' })).status).toBe(200)
   })
 
+  it('answers who was only slow what its successor has answered, and goes on answering that', async () => {
+    const headers = { 'idempotency-key': 'k5' }
+    let proceed: () => void = () => undefined
+    course = () => new Promise<void>((resolve) => (proceed = resolve))
+    const before = runs
+    const slow = call(headers)
+    while (runs === before) await new Promise((resolve) => setImmediate(resolve))
+    await platform.advance(61_000)
+    course = async () => undefined
+    const successor = await (await call(headers)).text()
+    await call()
+    proceed()
+    expect(await (await slow).text()).toBe(successor)
+    expect(await (await call(headers)).text()).toBe(successor)
+  })
+
   it(`lets a successor begin ${kind === 'sqlite' ? 'at once after the process was started again, as it was the only one' : 'when its lease has ended, as another process may be at it'}`, async () => {
     course = () => new Promise<void>(() => undefined)
     const before = runs
