@@ -245,6 +245,37 @@ describe('an agent whose disk is full just as the lock has moved', () => {
   })
 })
 
+describe('an agent that starts while its disk is full', () => {
+  let store: TestStore
+  afterEach(() => store.stop())
+
+  it('starts all the same, honours nothing twice, and tells what it left behind when there is room', async () => {
+    let isFull = false
+    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const { shop } = store
+    const { receipt } = await store.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+    const opened = openReceipt(receipt, { keys: store.agent.trust.keys, storeId: shop.storeId })
+    if (!opened.ok) throw new Error(opened.fault)
+    const request = { redemptionId: 'rdm_left', source: 'receipt' as const, nonce: Buffer.from(opened.claims.cti).toString('hex'), rightClass: 'release' as const, candidates: [0], all: false, exp: opened.claims.exp, deviceId: shop.devices.pos_deactivator, nowMs: store.world.clock.wall() }
+    expect(await store.drive(store.agent.ledger.claim(request, () => undefined))).toMatchObject({ ok: true })
+    await store.restart(() => {
+      isFull = true
+      store.network(false)
+    })
+    expect(store.agent.ledger.claims.open()).toHaveLength(1)
+    isFull = false
+    await store.until('it is told', () => store.agent.ledger.claims.open().length === 0)
+    expect(store.agent.ledger.claims.unknown.isAnsweredFor('rdm_left', { operator: true })).toBe(true)
+    const answer = await store.authorize({ deviceId: shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+    expect(answer).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('station')).toBe(0)
+    store.network(true)
+    await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+    const { events } = await store.drive(shop.ok('fetchProtectionEvents', { storeId: shop.storeId, type: 'protection.action.failed', limit: 500 }))
+    expect(events).toMatchObject([{ outcome: 'unknown', reason: 'power_loss' }])
+  })
+})
+
 describe('two releases of one moment whose commit finds the disk full', () => {
   let store: TestStore
   afterEach(() => store.stop())
