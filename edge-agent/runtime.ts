@@ -232,6 +232,7 @@ export function startAgent(parts: AgentParts): Agent {
       return answer
     },
     execute,
+    journal,
     items,
     verifyPickupCode: (code) => verifyPickupCode(link, identity.storeId, code),
     wiring,

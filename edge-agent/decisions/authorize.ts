@@ -7,6 +7,7 @@ import { deadline, type Platform } from '../../policy/platform.ts'
 import { rightClass, type DenyReason, type Outcome } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import { OVERRIDE_ID, type Claimed } from '../ledger/claims.ts'
+import { LedgerFull } from '../ledger/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import type { Home } from '../link/home.ts'
@@ -124,7 +125,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     }
   }
 
-  /** What the cloud did not decide it is told; null when a device has been refused too often to write it all down. */
+  /** What the cloud did not decide it is told; null when it is not: a device was refused too often, or the disk is full, and no is no all the same. */
   async function recordDenial(request: AuthorizeRequest, device: DeviceFacts | undefined, reason: DenyReason, offline: boolean): Promise<string | null> {
     const minute = Math.floor(platform.clock.elapsed() / 60_000)
     const seen = denials.get(request.deviceId)
@@ -133,7 +134,13 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     denials.set(request.deviceId, { minute, count })
     if (count > DENIALS_PER_MINUTE) return null
     const event: ProtectionEvent = { type: 'protection.authorization.denied', ...baseEvent(request, device, offline), reason }
-    await ledger.record({ atMs: clock.now().nowMs, event })
+    try {
+      await ledger.record({ atMs: clock.now().nowMs, event })
+    } catch (error) {
+      if (!(error instanceof LedgerFull)) throw error
+      parts.log.warn({ deviceId: request.deviceId, reason }, 'the disk is full: a refusal was not written down')
+      return null
+    }
     return event.eventId
   }
 

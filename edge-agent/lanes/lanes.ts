@@ -1,27 +1,20 @@
 import type { DeviceEvent, TagName } from '../../device-drivers/drivers/device.ts'
 import { releaseActionOf, releasesByTag, type DeviceFacts } from '../../policy/devices.ts'
 import { ITEM_IDENTIFIER_KINDS, namesTag, normaliseIdentifiers } from '../../policy/identifiers.ts'
-import type { Platform } from '../../policy/platform.ts'
 import { rightClass, type DenyReason, type DeviceType, type ProtectionAction, type ScanSource, type WorkflowType } from '../../policy/vocabulary.ts'
-import type { Authorize } from '../decisions/authorize.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import { looksLikePickupCode, type PickupOrder, type VerifiedCode } from '../decisions/pickup-code.ts'
 import { classify, type Scanned } from '../decisions/scan.ts'
 import { itemNamed } from '../items/item-named.ts'
 import type { Replica } from '../items/replica.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
-import type { AgentClock } from '../trust/clock.ts'
-import type { Trust } from '../trust/trust.ts'
-import type { Gates } from './gate/gates.ts'
-import { openGateRequests } from './gate/gate-requests.ts'
+import { openGateRequests, type GateRequestsParts } from './gate/gate-requests.ts'
 import type { OpenedSession, Operators, Proof } from './operators.ts'
 import type { DoorAlarm, Doors } from './doors.ts'
 import { openPresentations } from './presentations.ts'
 import { openStaffCards } from './staff-cards.ts'
-import type { Execute, ReleaseTrouble } from './release-watch.ts'
+import type { ReleaseTrouble } from './release-watch.ts'
 import { unusedRights } from './unused-rights.ts'
-import type { Wiring } from './wiring.ts'
 
 /**
  *   scanner ─▶ what is it? ─▶ the lane's action ─▶ authorize ─▶ page, lamp, siren
@@ -69,20 +62,11 @@ export type ScanResult =
 
 export type LaneAlarm = Exclude<ReleaseTrouble, 'release_jammed'> | DoorAlarm
 
-export interface LaneParts {
-  platform: Platform
-  storeId: string
-  ledger: Ledger
-  clock: AgentClock
-  trust: Trust
+export interface LaneParts extends GateRequestsParts {
   operators: Operators
-  gates: Gates
-  authorize: Authorize
-  execute: Execute
   items: Pick<Replica, 'find' | 'onChange'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
   log: Log
-  wiring: Wiring
   doors: Doors
   /** For the pages: what came of whatever was asked at a device, and who stands there. */
   onResult(deviceId: string, result: ScanResult): void

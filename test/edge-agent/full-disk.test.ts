@@ -119,6 +119,32 @@ describe('an agent whose disk is full for long', () => {
     expect(told.filter(({ body }) => body.includes('gate_alarm') && body.includes(epc))).toHaveLength(1)
   })
 
+  it('says no, sounds for what is not paid, lights amber for what it cannot honour, and tells the alarm when there is room', async () => {
+    let isFull = false
+    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const { shop } = store
+    const { epc } = await store.drive(shop.newItem(shop.products[0]))
+    await store.until('the item', () => store.agent.items.find('epc', epc) !== undefined)
+    const { receipt } = await store.buy([{ ean: shop.products[1].ean, quantity: 1 }])
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    isFull = true
+    const lit = (coil: number) => store.boards.gate.log.filter((change) => change.coil === coil && change.on).length
+    const leave = (fields: object) => store.local('/v1/authorize', { method: 'POST', body: { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', ...fields } })
+    expect(await leave({ epc })).toMatchObject({ status: 200, body: { authorized: false, reason: 'item_not_paid', eventId: null } })
+    await store.world.advance(1_000)
+    expect([lit(1), lit(2)]).toEqual([1, 0])
+    expect(await leave({ receipt })).toMatchObject({ status: 503, body: { code: 'ledger_full' } })
+    await store.world.advance(1_000)
+    expect([lit(1), lit(2), store.pulses('gate')]).toEqual([1, 1, 0])
+    isFull = false
+    store.network(true)
+    await store.world.advance(10_000)
+    await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+    const { events } = await store.drive(shop.ok('fetchProtectionEvents', { storeId: shop.storeId, type: 'protection.exception.raised', limit: 500 }))
+    expect(events).toMatchObject([{ reason: 'gate_alarm', epc }])
+  })
+
   it('claims the ways out of paid tags when there is room again', async () => {
     let isFull = false
     const reader = fakeReader()
