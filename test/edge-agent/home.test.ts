@@ -192,6 +192,19 @@ describe('the home of a store’s receipts', () => {
     expect(events.filter((e: Json) => e.type === 'protection.exception.raised').map((e: Json) => e.reason)).toEqual([])
   })
 
+  it('gives a unit to each of two requests of one moment at one device, and none to a third', async () => {
+    const station = await addAgent(shop.devices.pos_deactivator)
+    await until('its home', async () => (await station.agent.link.look(), station.agent.home.isElsewhere))
+    await until('known to the home', async () => (await home.agent.link.look(), home.agent.trust.policy?.agents?.some(({ agentId }) => agentId === station.agent.identity.agentId) === true))
+    const { text } = await receipt()
+    await cutCloud()
+    const release = () => station.agent.lanes.request({ deviceId: station.deviceId, action: 'deactivate_label', receipt: text, identifiers: {} })
+    const answers = await Promise.all([release(), release()])
+    expect(answers).toMatchObject([{ authorized: true }, { authorized: true }])
+    expect(await release()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect([station.moved, station.agent.ledger.claims.isolatedCount]).toEqual([2, 0])
+  })
+
   it('gives the same answer to the same redemption, over a lost answer and a home that was killed, and takes back what failed', async () => {
     const [first, second] = [await receipt(), await receipt()]
     await cutCloud()
