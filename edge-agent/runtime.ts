@@ -129,7 +129,8 @@ export function startAgent(parts: AgentParts): Agent {
     open: parts.openLedgerFile,
   })
   const clock = openAgentClock(ledger, platform.clock)
-  const recovered = recover(ledger, identity.storeId, clock.now().nowMs, platform)
+  const outcomes = keepOutcomes({ ledger, timers: platform.timers, log })
+  const recovered = recover(ledger, identity.storeId, clock.now().nowMs, platform, outcomes.later)
   if (recovered > 0) log.warn({ claims: recovered }, 'claims without outcome were found: somebody must look')
   const itemsFile = join(parts.dataDir, 'items.db')
   const itemFile = openItemFile(itemsFile, (error) => log.error({ err: error, file: itemsFile }, 'the file of the items cannot be read: remove it; until then they are fetched at every start'))
@@ -197,7 +198,6 @@ export function startAgent(parts: AgentParts): Agent {
   }
 
   const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs, isClockSure: () => clock.now().trust !== 'none', isLedgerSure: () => link.isOnline && ledgerDoubt(ledger, nowMs()) === undefined })
-  const outcomes = keepOutcomes({ ledger, timers: platform.timers, log })
   const deciding = { platform, agentId: identity.agentId, storeId: identity.storeId, ledger, clock, trust, link, items, home, giveUp, outcomes, log, canRelease: wiring.canRelease, execute }
   const authorize = authorizer(deciding)
   const gates = openGates({
@@ -232,6 +232,7 @@ export function startAgent(parts: AgentParts): Agent {
       return answer
     },
     execute,
+    journal,
     items,
     verifyPickupCode: (code) => verifyPickupCode(link, identity.storeId, code),
     wiring,

@@ -7,6 +7,7 @@ import { deadline, type Platform } from '../../policy/platform.ts'
 import { rightClass, type DenyReason, type Outcome } from '../../policy/vocabulary.ts'
 import type { Replica } from '../items/replica.ts'
 import { OVERRIDE_ID, type Claimed } from '../ledger/claims.ts'
+import { LedgerFull } from '../ledger/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
 import type { Home } from '../link/home.ts'
@@ -52,6 +53,8 @@ export interface AuthorizeParts {
 const OUTCOME_WITHIN_MS = 10_000
 /** How long a request waits for the cloud to take what happened just before it, ms. */
 const TOLD_WITHIN_MS = 2_000
+/** How often a request asks the home for another unit, because somebody at its device had the first. */
+const ASKED_AGAIN = 10
 /** Denials that are written down per device and minute; what a shop is told by a mad scanner fills no disk. */
 const DENIALS_PER_MINUTE = 30
 
@@ -124,7 +127,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     }
   }
 
-  /** What the cloud did not decide it is told; null when a device has been refused too often to write it all down. */
+  /** What the cloud did not decide it is told; null when it is not: a device was refused too often, or the disk is full, and no is no all the same. */
   async function recordDenial(request: AuthorizeRequest, device: DeviceFacts | undefined, reason: DenyReason, offline: boolean): Promise<string | null> {
     const minute = Math.floor(platform.clock.elapsed() / 60_000)
     const seen = denials.get(request.deviceId)
@@ -133,7 +136,13 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     denials.set(request.deviceId, { minute, count })
     if (count > DENIALS_PER_MINUTE) return null
     const event: ProtectionEvent = { type: 'protection.authorization.denied', ...baseEvent(request, device, offline), reason }
-    await ledger.record({ atMs: clock.now().nowMs, event })
+    try {
+      await ledger.record({ atMs: clock.now().nowMs, event })
+    } catch (error) {
+      if (!(error instanceof LedgerFull)) throw error
+      parts.log.warn({ deviceId: request.deviceId, reason }, 'the disk is full: a refusal was not written down')
+      return null
+    }
     return event.eventId
   }
 
@@ -226,7 +235,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   }
 
   /** A verdict and what follows from it; `refused` when the ledger would not have it. */
-  async function decideAndRedeem(ask: Ask): Promise<AuthorizeAnswer | { refused: DenyReason; offline: boolean }> {
+  async function decideAndRedeem(ask: Ask): Promise<AuthorizeAnswer | { refused: DenyReason; offline: boolean; isTaken: boolean }> {
     const { request, device } = ask
     const { verdict, offline } = await decideFor(ask)
     if (!verdict.granted) return deny(request, device, verdict, offline)
@@ -235,7 +244,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       if (!('refused' in redeemed)) return redeemed
       // The ledger knows of a use that the cloud has not heard of: the unit must not wait for the end of a token that nobody will use.
       if (verdict.grant.heardSeq !== undefined) await parts.giveUp.ifUnused(verdict.grant.nonce)
-      return { ...redeemed, offline }
+      return { ...redeemed, offline, isTaken: redeemed.refused === 'already_redeemed' && verdict.grant.homeRedemption !== undefined }
     }
     return {
       authorized: true,
@@ -264,7 +273,9 @@ export function authorizer(parts: AuthorizeParts): Authorize {
     // which the cloud gave a token without knowing what the ledger knows.
     const isNews = 'refused' in first && first.refused === 'already_redeemed' && request.token === undefined && !first.offline
     if (isNews) await link.told(TOLD_WITHIN_MS)
-    const last = isNews ? await decideAndRedeem(ask) : first
+    let last = isNews ? await decideAndRedeem(ask) : first
+    // Two of one moment at one device ask the home under one id, and the other went on with what it gave: there may be more.
+    for (let n = 0; 'refused' in last && last.isTaken && n < ASKED_AGAIN; n++) last = await decideAndRedeem(ask)
     return 'refused' in last ? deny(request, device, { granted: false, reason: last.refused }, last.offline) : last
   }
 }

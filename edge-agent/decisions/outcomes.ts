@@ -13,6 +13,8 @@ import type { Log } from '../log.ts'
 export interface Outcomes {
   /** Resolves once it is on the disk, or waits for room there. */
   settle(redemptionId: string, outcome: Outcome, atMs: number, event: ProtectionEvent): Promise<void>
+  /** There is no room now: it waits for some. */
+  later(redemptionId: string, outcome: Outcome, atMs: number, event?: ProtectionEvent): void
   /** Tries what waits a last time. */
   stop(): Promise<void>
 }
@@ -40,13 +42,19 @@ export function keepOutcomes({ ledger, timers, log }: { ledger: Pick<Ledger, 'se
     }
   }
 
-  function later(): void {
+  function tryLater(): void {
     cancel ??= timers.after(RETRY_MS, () => {
       void tryAll().then(() => {
         cancel = undefined
-        if (waiting.size > 0) later()
+        if (waiting.size > 0) tryLater()
       })
     })
+  }
+
+  function wait(redemptionId: string, outcome: Outcome, write: () => Promise<void>): void {
+    log.warn({ redemptionId, outcome }, 'the disk is full: an outcome is written down when there is room')
+    waiting.set(redemptionId, write)
+    tryLater()
   }
 
   return {
@@ -56,11 +64,10 @@ export function keepOutcomes({ ledger, timers, log }: { ledger: Pick<Ledger, 'se
         await write()
       } catch (error) {
         if (!(error instanceof LedgerFull) || waiting.size >= WAITING_LIMIT) throw error
-        log.warn({ redemptionId, outcome }, 'the disk is full: an outcome is written down when there is room')
-        waiting.set(redemptionId, write)
-        later()
+        wait(redemptionId, outcome, write)
       }
     },
+    later: (redemptionId, outcome, atMs, event) => wait(redemptionId, outcome, () => ledger.settle(redemptionId, outcome, atMs, event)),
     async stop() {
       cancel?.()
       await tryAll()

@@ -12,7 +12,8 @@ export interface GateSignal {
 }
 
 const GREEN_SECONDS = 4
-const AMBER_SECONDS = 4
+/** How long amber is lit, s. */
+export const AMBER_SECONDS = 4
 const SIREN_SECONDS = 5
 
 /**

@@ -1,26 +1,20 @@
 import type { DeviceEvent, TagName } from '../../device-drivers/drivers/device.ts'
 import { releaseActionOf, releasesByTag, type DeviceFacts } from '../../policy/devices.ts'
 import { ITEM_IDENTIFIER_KINDS, namesTag, normaliseIdentifiers } from '../../policy/identifiers.ts'
-import type { Platform } from '../../policy/platform.ts'
-import { rightClass, type DeviceType, type ProtectionAction, type ScanSource, type WorkflowType } from '../../policy/vocabulary.ts'
-import type { Authorize } from '../decisions/authorize.ts'
+import { rightClass, type DenyReason, type DeviceType, type ProtectionAction, type ScanSource, type WorkflowType } from '../../policy/vocabulary.ts'
 import type { AuthorizeAnswer, AuthorizeRequest } from '../decisions/request.ts'
 import { looksLikePickupCode, type PickupOrder, type VerifiedCode } from '../decisions/pickup-code.ts'
 import { classify, type Scanned } from '../decisions/scan.ts'
+import { itemNamed } from '../items/item-named.ts'
 import type { Replica } from '../items/replica.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
-import type { AgentClock } from '../trust/clock.ts'
-import type { Trust } from '../trust/trust.ts'
-import type { Gates } from './gate/gates.ts'
-import { openGateRequests } from './gate/gate-requests.ts'
+import { openGateRequests, type GateRequestsParts } from './gate/gate-requests.ts'
 import type { OpenedSession, Operators, Proof } from './operators.ts'
 import type { DoorAlarm, Doors } from './doors.ts'
 import { openPresentations } from './presentations.ts'
 import { openStaffCards } from './staff-cards.ts'
-import type { Execute, ReleaseTrouble } from './release-watch.ts'
+import type { ReleaseTrouble } from './release-watch.ts'
 import { unusedRights } from './unused-rights.ts'
-import type { Wiring } from './wiring.ts'
 
 /**
  *   scanner ─▶ what is it? ─▶ the lane's action ─▶ authorize ─▶ page, lamp, siren
@@ -68,20 +62,11 @@ export type ScanResult =
 
 export type LaneAlarm = Exclude<ReleaseTrouble, 'release_jammed'> | DoorAlarm
 
-export interface LaneParts {
-  platform: Platform
-  storeId: string
-  ledger: Ledger
-  clock: AgentClock
-  trust: Trust
+export interface LaneParts extends GateRequestsParts {
   operators: Operators
-  gates: Gates
-  authorize: Authorize
-  execute: Execute
   items: Pick<Replica, 'find' | 'onChange'>
   verifyPickupCode(code: string): Promise<VerifiedCode>
   log: Log
-  wiring: Wiring
   doors: Doors
   /** For the pages: what came of whatever was asked at a device, and who stands there. */
   onResult(deviceId: string, result: ScanResult): void
@@ -102,6 +87,9 @@ const BY_STAFF: ReadonlySet<WorkflowType> = new Set(['staff_assisted', 'pos_inte
 /** Where the number that is printed on a tag may be scanned: staff stand there. */
 const TAKES_TAG_NUMBERS: ReadonlySet<DeviceType> = new Set(['handheld_reader', 'cabinet_unlocker'])
 
+/** Why a tag is refused that is not the receipt's, or whose receipt counts for nothing. */
+const OF_A_RECEIPT: ReadonlySet<DenyReason> = new Set(['item_not_paid', 'token_invalid', 'token_expired', 'token_revoked'])
+
 /** A receipt shown at a device serves for the tags that follow, ms. */
 const RECEIPT_MEMORY_MS = 2 * 60_000
 
@@ -116,7 +104,7 @@ export function openLanes(parts: LaneParts): Lanes {
   const gateRequests = openGateRequests(parts)
   const states = new Map<string, LaneState>()
   const underWay = new Set<Promise<unknown>>()
-  const presentations = openPresentations({ platform, find: (tag) => ('epc' in tag ? parts.items.find('epc', tag.epc) : parts.items.find('tagUid', tag.tagUid)), ask: askForTag })
+  const presentations = openPresentations({ platform, find: (tag) => itemNamed(parts.items, tag), ask: askForTag })
   const stopListening = parts.items.onChange(presentations.itemsChanged)
 
   function stateOf(deviceId: string): LaneState {
@@ -198,7 +186,7 @@ export function openLanes(parts: LaneParts): Lanes {
       if (rest) return { kind: 'receipt', left: rest.unused.length }
     }
     const asked = { ...base, ...(tagId === undefined ? presented(scanned, state, base.action) : { identifiers: { tagId } }) }
-    return decision(asked, await decide(asked))
+    return decision(asked, await decideWith(asked))
   }
 
   /** What a bar code on a tag may say that is no EPC: the number under which the tag is registered. */
@@ -234,13 +222,9 @@ export function openLanes(parts: LaneParts): Lanes {
     const state = stateOf(deviceId)
     const base = baseOf(deviceId, device, operators.look(state.operatorSession)?.operatorId)
     try {
-      const alone = { ...base, identifiers: tag }
-      const receipt = receiptBefore(state, base.action)
-      const first = await decide({ ...alone, ...receipt })
-      // Somebody else's receipt may have been shown before: an item that is paid needs none.
-      const isPaidOtherwise = !first.authorized && first.reason === 'item_not_paid' && receipt.receipt !== undefined && isPaid(tag)
-      const answer = isPaidOtherwise ? await decide(alone) : first
-      parts.onResult(deviceId, decision(alone, answer))
+      const asked = { ...base, identifiers: tag, ...receiptBefore(state, base.action) }
+      const answer = await decideWith(asked)
+      parts.onResult(deviceId, decision(asked, answer))
       return answer.authorized
     } catch (error) {
       parts.log.error({ err: error, deviceId }, 'a tag could not be decided about')
@@ -249,9 +233,12 @@ export function openLanes(parts: LaneParts): Lanes {
     }
   }
 
-  function isPaid(tag: TagName): boolean {
-    const item = 'epc' in tag ? parts.items.find('epc', tag.epc) : parts.items.find('tagUid', tag.tagUid)
-    return item?.status === 'paid' || item?.status === 'picked_up'
+  /** Somebody else's receipt may have been shown before, or one that counts for nothing: an item that is paid needs none. */
+  async function decideWith({ receipt, ...alone }: AuthorizeRequest): Promise<AuthorizeAnswer> {
+    const first = await decide({ ...alone, ...(receipt !== undefined && { receipt }) })
+    const isOfReceipt = receipt !== undefined && first.reason !== undefined && OF_A_RECEIPT.has(first.reason)
+    const status = isOfReceipt && itemNamed(parts.items, alone.identifiers)?.status
+    return status === 'paid' || status === 'picked_up' ? decide(alone) : first
   }
 
   function takeProof(deviceId: string, proof: Proof): ScanResult {

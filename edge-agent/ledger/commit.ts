@@ -34,7 +34,7 @@ interface Job {
 }
 
 export interface CommitWatcher {
-  /** A transaction is on the disk. */
+  /** A transaction is on the disk, and stays so. Whatever it throws it has told by itself; a fault of the disk is one of the ledger. */
   onDurable(): void
   /** A transaction was rolled back. */
   onUndone(): void
@@ -64,8 +64,17 @@ export function commits(db: Connection, { onDurable, onUndone, onFailure }: Comm
       onUndone()
       throw asFailure(error)
     }
-    onDurable()
+    tell()
     return value
+  }
+
+  /** It is on the disk, whatever comes of the word about it: nobody may take it for undone, and do it again. */
+  function tell(): void {
+    try {
+      onDurable()
+    } catch (error) {
+      if (asFailure(error) === failure) throw failure
+    }
   }
 
   function asFailure(error: unknown): unknown {

@@ -17,8 +17,8 @@ export interface HomeAsks {
   refused(redemptionId: string): void
   /** Nobody has gone on with it yet. */
   isOpen(redemptionId: string): boolean
-  /** The rights are used under this claim, by the home's word or, where that could not be heard, without. */
-  claimed(redemptionId: string, claimId: string): void
+  /** The rights are used under this claim: those that the home has `given` under this id, or, where its answer could not be heard, whichever. */
+  claimed(redemptionId: string, claimId: string, given?: readonly number[]): void
   /** What became of the claim. */
   settled(claimId: string, outcome: Outcome): void
   /** Those that nobody has gone on with yet. */
@@ -61,7 +61,7 @@ export function openHomeAsks(db: Connection, claims: Pick<Claims, 'isFreeHere'>)
   const add = db.prepare("INSERT INTO home_ask (redemption_id, subject, home, cti, right_class, candidates, exp, state) VALUES (?, ?, ?, ?, ?, ?, ?, 'asked')")
   const open = db.prepare<[], { redemption_id: string }>("SELECT redemption_id FROM home_ask WHERE state = 'asked'")
   const one = db.prepare<[string], { state: string }>('SELECT state FROM home_ask WHERE redemption_id = ?')
-  const use = db.prepare("UPDATE home_ask SET state = 'used', claim_id = ? WHERE redemption_id = ? AND state = 'asked'")
+  const use = db.prepare("UPDATE home_ask SET state = 'used', claim_id = ?, candidates = COALESCE(?, candidates) WHERE redemption_id = ? AND state = 'asked'")
   const setOutcome = db.prepare("UPDATE home_ask SET state = ? WHERE claim_id = ? AND state = 'used'")
   const endOfClaim = db.prepare('DELETE FROM home_ask WHERE claim_id = ?')
   const setUnused = db.prepare("UPDATE home_ask SET state = 'failed' WHERE redemption_id = ? AND state = 'asked'")
@@ -79,7 +79,8 @@ export function openHomeAsks(db: Connection, claims: Pick<Claims, 'isFreeHere'>)
     },
     refused: (redemptionId) => void end.run(redemptionId),
     isOpen: (redemptionId) => one.get(redemptionId)?.state === 'asked',
-    claimed: (redemptionId, claimId) => void use.run(claimId, redemptionId),
+    // What the home gave under other ids does not keep this word back.
+    claimed: (redemptionId, claimId, given) => void use.run(claimId, given === undefined ? null : JSON.stringify(given), redemptionId),
     settled(claimId, outcome) {
       if (outcome === 'confirmed') endOfClaim.run(claimId)
       else setOutcome.run(outcome, claimId)

@@ -130,7 +130,7 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
         if (request.homeAsk === request.redemptionId && !homeAsks.isOpen(request.homeAsk)) return USED
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
-        if (request.homeAsk !== undefined) homeAsks.claimed(request.homeAsk, request.redemptionId)
+        if (request.homeAsk !== undefined) homeAsks.claimed(request.homeAsk, request.redemptionId, request.homeAsk === request.redemptionId ? request.candidates : undefined)
         const told = event(claimed)
         const seq = journal.append({ atMs: request.nowMs, ...evidenceOf(request, claimed.ordinals), ...(told && { event: told }) })
         if (request.isolated) claims.countedIn(seq)

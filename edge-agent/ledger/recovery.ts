@@ -1,29 +1,38 @@
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
+import { LedgerFull } from './commit.ts'
 import { outcomeOf, type Ledger } from './ledger.ts'
 
 /**
  * After a crash: claims without outcome become `unknown`, which raises an exception, and are never sent
- * again. Whether the lock moved only somebody who looks can say. Runs before any device is opened.
+ * again. Whether the lock moved only somebody who looks can say. Runs before any device is opened. With the disk full they stay
+ * claimed, which holds them as used, and are given to `whenFull`: gates must alarm all the same (P6). Answers how many there were.
  */
-export function recover(ledger: Ledger, storeId: string, nowMs: number, platform: Platform): number {
-  const open = ledger.claims.open()
-  if (open.length === 0) return 0
-  ledger.commits.now(() => {
-    for (const claim of open) {
-      const { evidence } = outcomeOf(claim.redemption_id, 'unknown')
-      ledger.noteOutcome(claim.redemption_id, 'unknown', nowMs, {
-        type: 'protection.action.failed',
-        eventId: newId('evt', platform),
-        occurredAt: new Date(nowMs).toISOString(),
-        storeId,
-        deviceId: claim.device_id,
-        ...(evidence && { replayProtectedNonce: claim.nonce }),
-        outcome: 'unknown',
-        reason: 'power_loss',
-        detail: 'the agent stopped between the claim and its outcome',
-      })
+export function recover(ledger: Ledger, storeId: string, nowMs: number, platform: Platform, whenFull?: Ledger['noteOutcome']): number {
+  const open = ledger.claims.open().map(({ redemption_id: redemptionId, device_id: deviceId, nonce }) => {
+    const { evidence } = outcomeOf(redemptionId, 'unknown')
+    const event = {
+      type: 'protection.action.failed' as const,
+      eventId: newId('evt', platform),
+      occurredAt: new Date(nowMs).toISOString(),
+      storeId,
+      deviceId,
+      ...(evidence && { replayProtectedNonce: nonce }),
+      outcome: 'unknown' as const,
+      reason: 'power_loss',
+      detail: 'the agent stopped between the claim and its outcome',
     }
+    return { redemptionId, event }
   })
+  if (open.length === 0) return 0
+  const noteAll = (note: Ledger['noteOutcome']) => {
+    for (const { redemptionId, event } of open) note(redemptionId, 'unknown', nowMs, event)
+  }
+  try {
+    ledger.commits.now(() => noteAll(ledger.noteOutcome))
+  } catch (error) {
+    if (!(error instanceof LedgerFull) || !whenFull) throw error
+    noteAll(whenFull)
+  }
   return open.length
 }

@@ -272,7 +272,8 @@ export function connect(parts: ConnectionParts): Connection {
       for (const done of readyWaiters) done(false)
       session.goOffline('the connection ended')
       sending.reset()
-      await sleep(delays.next().value)
+      // Nothing shortens this: whoever has a word with the broker could have every agent storm a cloud that is down.
+      await pause(platform.timers, delays.next().value, stopping.signal).catch(() => undefined)
     }
   }
 

@@ -129,7 +129,14 @@ export function sender(parts: SenderParts): Sender {
   }
 
   return {
-    kick,
+    kick() {
+      try {
+        kick()
+      } catch (error) {
+        log.error({ err: error }, 'the outbox failed')
+        throw error
+      }
+    },
     told(limitMs) {
       const target = outbox.head
       if (outbox.acked >= target) return Promise.resolve()

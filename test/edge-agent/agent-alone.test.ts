@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { agentTopic } from '../../policy/topics.ts'
 import { atLanes } from '../support/at-lanes.ts'
 import type { Json } from '../support/cloud.ts'
 import { openStore, type TestStore } from '../support/store.ts'
@@ -9,6 +10,31 @@ describe('the agent alone', () => {
   let store: TestStore
   afterEach(() => store.stop())
   const { device, release, leave, synced, offline, events, product } = atLanes(() => store)
+
+  it('does not storm a cloud that does not answer, however much the broker has to say', async () => {
+    let tell: (topic: string, payload: string) => void = () => undefined
+    const line = { publish: () => undefined, subscribe: () => undefined, close: () => undefined }
+    store = await openStore({
+      parts: {
+        openLine: (options) => {
+          tell = options.onMessage
+          return Promise.resolve(line)
+        },
+      },
+    })
+    const asked = vi.spyOn(store.shop.cloud.cloud.app, 'request').mockImplementation(() => Promise.reject(new Error('no answer')))
+    await store.until('offline', () => !store.agent.link.isOnline)
+    asked.mockClear()
+    const topic = agentTopic(store.shop.storeId, store.identity.agentId, 'command')
+    for (let n = 0; n < 600; n++) {
+      tell(topic, 'look here')
+      await store.world.advance(50)
+    }
+    // Half a minute, of which the pauses grow to 15 s.
+    expect(asked.mock.calls.length).toBeLessThan(20)
+    asked.mockRestore()
+    await store.until('online', () => store.agent.link.isOnline)
+  })
 
   it('works for 72 hours without cloud, and then everything arrives by itself, exactly once', async () => {
     store = await openStore()

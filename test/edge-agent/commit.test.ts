@@ -58,6 +58,24 @@ describe('commits of the ledger', () => {
     expect(undone).toBe(2)
   })
 
+  it.each([
+    ['for done when whoever is told of it fails', undefined, 'fulfilled'],
+    ['for nothing to go on when the disk fails as it is told', 'SQLITE_IOERR_READ', 'rejected'],
+  ] as const)('does once what is on the disk, and takes it %s', async (_name, code, status) => {
+    const db = table()
+    const failures: LedgerFailure[] = []
+    const onDurable = () => {
+      throw Object.assign(new Error('as planned'), { code })
+    }
+    const work = commits(db, watcher({ onDurable, onFailure: (failure) => void failures.push(failure) }))
+    const insert = db.prepare('INSERT INTO t (n) VALUES (?)')
+    const results = await Promise.allSettled([1, 2].map((n) => work.durably(() => insert.run(n).changes)))
+    expect(results.map((r) => r.status)).toEqual([status, status])
+    expect(db.prepare('SELECT n FROM t ORDER BY n').pluck().all()).toEqual([1, 2])
+    expect(failures).toHaveLength(code === undefined ? 0 : 1)
+    expect(work.failure).toBe(failures[0])
+  })
+
   it('refuses while the disk is full, keeps what was there, and goes on when there is room', async () => {
     const db = table()
     const work = commits(db, watcher())

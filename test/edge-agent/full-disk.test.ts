@@ -119,6 +119,32 @@ describe('an agent whose disk is full for long', () => {
     expect(told.filter(({ body }) => body.includes('gate_alarm') && body.includes(epc))).toHaveLength(1)
   })
 
+  it('says no, sounds for what is not paid, lights amber for what it cannot honour, and tells the alarm when there is room', async () => {
+    let isFull = false
+    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const { shop } = store
+    const { epc } = await store.drive(shop.newItem(shop.products[0]))
+    await store.until('the item', () => store.agent.items.find('epc', epc) !== undefined)
+    const { receipt } = await store.buy([{ ean: shop.products[1].ean, quantity: 1 }])
+    store.network(false)
+    await store.until('offline', () => !store.agent.link.isOnline)
+    isFull = true
+    const lit = (coil: number) => store.boards.gate.log.filter((change) => change.coil === coil && change.on).length
+    const leave = (fields: object) => store.local('/v1/authorize', { method: 'POST', body: { deviceId: shop.devices.exit_gate, protectionAction: 'authorize_exit', ...fields } })
+    expect(await leave({ epc })).toMatchObject({ status: 200, body: { authorized: false, reason: 'item_not_paid', eventId: null } })
+    await store.world.advance(1_000)
+    expect([lit(1), lit(2)]).toEqual([1, 0])
+    expect(await leave({ receipt })).toMatchObject({ status: 503, body: { code: 'ledger_full' } })
+    await store.world.advance(1_000)
+    expect([lit(1), lit(2), store.pulses('gate')]).toEqual([1, 1, 0])
+    isFull = false
+    store.network(true)
+    await store.world.advance(10_000)
+    await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+    const { events } = await store.drive(shop.ok('fetchProtectionEvents', { storeId: shop.storeId, type: 'protection.exception.raised', limit: 500 }))
+    expect(events).toMatchObject([{ reason: 'gate_alarm', epc }])
+  })
+
   it('claims the ways out of paid tags when there is room again', async () => {
     let isFull = false
     const reader = fakeReader()
@@ -242,6 +268,37 @@ describe('an agent whose disk is full just as the lock has moved', () => {
     await store.until('the outcome is on the disk', () => agent.ledger.claims.open().length === 0)
     const tagStatus = async () => ((await shop.ok('fetchPurchase', { transactionId: purchase.transactionId })) as { securityTagStatus: string }).securityTagStatus
     await store.until('the cloud knows', async () => (await tagStatus()) === 'deactivated', 30_000)
+  })
+})
+
+describe('an agent that starts while its disk is full', () => {
+  let store: TestStore
+  afterEach(() => store.stop())
+
+  it('starts all the same, honours nothing twice, and tells what it left behind when there is room', async () => {
+    let isFull = false
+    store = await openStore({ parts: { openLedgerFile: (file) => failing(openLedgerFile(file), () => (isFull ? 'SQLITE_FULL' : undefined)) } })
+    const { shop } = store
+    const { receipt } = await store.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+    const opened = openReceipt(receipt, { keys: store.agent.trust.keys, storeId: shop.storeId })
+    if (!opened.ok) throw new Error(opened.fault)
+    const request = { redemptionId: 'rdm_left', source: 'receipt' as const, nonce: Buffer.from(opened.claims.cti).toString('hex'), rightClass: 'release' as const, candidates: [0], all: false, exp: opened.claims.exp, deviceId: shop.devices.pos_deactivator, nowMs: store.world.clock.wall() }
+    expect(await store.drive(store.agent.ledger.claim(request, () => undefined))).toMatchObject({ ok: true })
+    await store.restart(() => {
+      isFull = true
+      store.network(false)
+    })
+    expect(store.agent.ledger.claims.open()).toHaveLength(1)
+    isFull = false
+    await store.until('it is told', () => store.agent.ledger.claims.open().length === 0)
+    expect(store.agent.ledger.claims.unknown.isAnsweredFor('rdm_left', { operator: true })).toBe(true)
+    const answer = await store.authorize({ deviceId: shop.devices.pos_deactivator, protectionAction: 'deactivate_label', receipt })
+    expect(answer).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+    expect(store.pulses('station')).toBe(0)
+    store.network(true)
+    await store.until('an empty outbox', () => store.agent.link.isOnline && store.agent.ledger.journal.waiting === 0)
+    const { events } = await store.drive(shop.ok('fetchProtectionEvents', { storeId: shop.storeId, type: 'protection.action.failed', limit: 500 }))
+    expect(events).toMatchObject([{ outcome: 'unknown', reason: 'power_loss' }])
   })
 })
 

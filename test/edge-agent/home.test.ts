@@ -12,7 +12,7 @@ import { lanStore } from '../support/lan-store.ts'
 import { until } from '../support/receiver.ts'
 
 const s = lanStore()
-const { run, ready, kill, leave, receipt, play, heard, cutCloud } = s
+const { addAgent, run, ready, kill, leave, receipt, play, heard, cutCloud } = s
 
 it('redeems one receipt once across two agents while the cloud is away, whoever asks first, and at the same time', async () => {
   const [first, second, third] = [await receipt(), await receipt(), await receipt()]
@@ -31,6 +31,19 @@ it('redeems one receipt once across two agents while the cloud is away, whoever 
   const { events } = await s.shop.ok('fetchProtectionEvents', { storeId: s.shop.storeId, limit: 500 })
   expect(events.filter((e: Json) => e.purchaseId === first.purchaseId && e.type === 'protection.action.completed')).toHaveLength(1)
   expect(events.filter((e: Json) => e.type === 'protection.exception.raised').map((e: Json) => e.reason)).toEqual([])
+})
+
+it('gives a unit to each of two requests of one moment at one device, and none to a third', async () => {
+  const station = await addAgent(s.shop.devices.pos_deactivator)
+  await until('its home', async () => (await station.agent.link.look(), station.agent.home.isElsewhere))
+  await until('known to the home', async () => (await s.home.agent.link.look(), s.home.agent.trust.policy?.agents?.some(({ agentId }) => agentId === station.agent.identity.agentId) === true))
+  const { text } = await receipt()
+  await cutCloud()
+  const release = () => station.agent.lanes.request({ deviceId: station.deviceId, action: 'deactivate_label', receipt: text, identifiers: {} })
+  const answers = await Promise.all([release(), release()])
+  expect(answers).toMatchObject([{ authorized: true }, { authorized: true }])
+  expect(await release()).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+  expect([station.moved, station.agent.ledger.claims.isolatedCount]).toEqual([2, 0])
 })
 
 it('gives the same answer to the same redemption, over a lost answer and a home that was killed, and takes back what failed', async () => {

@@ -103,6 +103,26 @@ describe('lanes with readers, through the whole agent', () => {
     expect(store.pulses('detacher')).toBe(2)
   })
 
+  it('releases what is paid after somebody else has shown a receipt that is not genuine, of another shop or over', async () => {
+    await withPad()
+    const [laid, scanned, unpaid] = [await newItem(), await newItem(), await newItem()]
+    await store.buy([{ ean: cheap().ean, quantity: 2, epcs: [laid, scanned] }])
+    const { receipt } = await store.buy([{ ean: cheap().ean, quantity: 1 }])
+    await store.drive(store.agent.link.look())
+    const { lanes } = store.agent
+    const detacher = store.shop.devices.self_checkout_detacher
+    await store.drive(lanes.scan(detacher, receipt.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))))
+    expect(answers()[0]).toMatchObject({ authorized: false, reason: 'token_invalid' })
+    fake.lay({ epc: laid })
+    await store.until('an answer', () => answers().length === 2)
+    for (const epc of [scanned, unpaid]) await store.drive(lanes.scan(detacher, epc))
+    expect(answers().slice(1)).toMatchObject([
+      { authorized: true, outcome: 'confirmed', itemStatus: 'paid' },
+      { authorized: true, outcome: 'confirmed', itemStatus: 'paid' },
+      { authorized: false, reason: 'token_invalid' },
+    ])
+  })
+
   it('does one tag after the other, and moves nothing for one that was taken away meanwhile', async () => {
     await withPad()
     const epcs = [await newItem(), await newItem(), await newItem()]

@@ -294,6 +294,19 @@ describe('the ledger', () => {
     expect([rows('claim'), rows('used_right'), rows('home_grant'), rows('unknown_use')]).toEqual([0, 0, 0, 0])
   })
 
+  it('has the home hear of a release that failed, though other units of the receipt are off by then', async () => {
+    const given = (id: string, asked: readonly number[], ordinal: number) => {
+      const wish = { home: 'agt_home', cti: 'cti-1', rightClass: 'release' as const, candidates: asked, exp: NOW / 1_000 + 300 }
+      ledger.commits.now(() => ledger.homeAsks.ask(`dev ${id}`, id, wish))
+      return claim({ redemptionId: id, source: 'receipt', nonce: 'cti-1', candidates: [ordinal], all: true, homeAsk: id })
+    }
+    expect(await given('red_a', [0, 1, 2], 0)).toMatchObject({ ok: true })
+    expect(await given('red_b', [1, 2], 1)).toMatchObject({ ok: true })
+    await ledger.settle('red_b', 'confirmed', NOW)
+    await ledger.settle('red_a', 'failed', NOW)
+    expect(ledger.homeAsks.words()).toMatchObject([{ redemptionId: 'red_a', outcome: 'failed' }])
+  })
+
   it('chains its rows, over restarts, and tells them until they are acknowledged on the same chain', async () => {
     await claim({ nonce: 'a' })
     await ledger.record({ atMs: NOW })

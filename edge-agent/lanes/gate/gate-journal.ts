@@ -8,7 +8,9 @@ import type { Log } from '../../log.ts'
 /** What happened at the gates, on its way to the ledger: many events in one commit, and no signal waits for it (P2). */
 export interface GateJournal {
   add(event: GateEvent): void
-  /** Writes what waits; resolves when that is on the disk, or cannot be. */
+  /** Writes what waits, now; resolves when that is on the disk, or waits on for room there. */
+  write(): Promise<void>
+  /** The same for the last time: what finds no room is lost. */
   flush(): Promise<void>
 }
 
@@ -82,6 +84,7 @@ export function gateJournal({ platform, ledger, storeId, nowMs, log }: GateJourn
       if (count <= PER_MINUTE) return put(event)
       put({ type: 'protection.exception.raised', deviceId: event.deviceId, reason: 'gate_events_dropped', detail: `over ${PER_MINUTE} events in a minute: the rest of the minute is only signalled` })
     },
+    write: () => flush(),
     flush: () => flush(true),
   }
 }

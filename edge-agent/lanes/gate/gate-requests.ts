@@ -1,5 +1,4 @@
 import type { DeviceCommand } from '../../../device-drivers/drivers/device.ts'
-import { newId } from '../../../policy/ids.ts'
 import { namesTag } from '../../../policy/identifiers.ts'
 import type { Platform } from '../../../policy/platform.ts'
 import { receiptTextIn } from '../../../policy/receipts/receipt-token.ts'
@@ -8,11 +7,12 @@ import type { AuthorizeAnswer, AuthorizeRequest } from '../../decisions/request.
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { AgentClock } from '../../trust/clock.ts'
 import type { Trust } from '../../trust/trust.ts'
-import { gateSignal } from '../gate-signals.ts'
+import { AMBER_SECONDS, gateSignal } from '../gate-signals.ts'
 import type { Execute } from '../release-watch.ts'
 import { unusedRights, type UnusedRights } from '../unused-rights.ts'
 import type { Wiring } from '../wiring.ts'
 import { tagNameOf } from './gate-tag.ts'
+import type { GateJournal } from './gate-journal.ts'
 import type { Gates } from './gates.ts'
 import type { TagEntry } from './receipt-pass.ts'
 
@@ -33,6 +33,7 @@ export interface GateRequestsParts {
   wiring: Wiring
   authorize: Authorize
   execute: Execute
+  journal: Pick<GateJournal, 'add' | 'write'>
 }
 
 /** A second look at a gate repeats the signal within, ms. */
@@ -70,7 +71,18 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
     const { deviceId } = asked
     const shown = gateSignal(answer, namesTag(asked.identifiers), trust.policy?.policy)
     if (shown) signal(deviceId, { kind: 'signal', signal: shown.signal, seconds: shown.seconds })
-    if (shown?.isAlarm) await recordAlarm(asked, answer)
+    if (!shown?.isAlarm) return
+    parts.journal.add({
+      type: 'protection.exception.raised',
+      deviceId,
+      protectionAction: asked.action,
+      reason: 'gate_alarm',
+      offline: answer.offline,
+      detail: `an item left that is ${answer.itemStatus ?? 'not covered by the receipt'}`,
+      ...asked.identifiers,
+      ...(answer.itemStatus && { itemStatus: answer.itemStatus }),
+    })
+    await parts.journal.write()
   }
 
   /**
@@ -81,26 +93,6 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
     if (!answer.authorized || answer.outcome !== 'confirmed' || receipt === undefined || namesTag(identifiers)) return
     if (!parts.wiring.hasPassageSensor(deviceId)) return
     opened.set(deviceId, { text: receiptTextIn(receipt), answer, atMs: platform.clock.elapsed() })
-  }
-
-  async function recordAlarm(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
-    const { nowMs } = parts.clock.now()
-    await parts.ledger.record({
-      atMs: nowMs,
-      event: {
-        type: 'protection.exception.raised',
-        eventId: newId('evt', platform),
-        occurredAt: new Date(nowMs).toISOString(),
-        storeId: parts.storeId,
-        deviceId: asked.deviceId,
-        protectionAction: asked.action,
-        reason: 'gate_alarm',
-        offline: answer.offline,
-        detail: `an item left that is ${answer.itemStatus ?? 'not covered by the receipt'}`,
-        ...asked.identifiers,
-        ...(answer.itemStatus && { itemStatus: answer.itemStatus }),
-      },
-    })
   }
 
   /**
@@ -138,7 +130,11 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
     const before = passagesAt(deviceId)
     // Before it is used up: the tags of what was free may follow.
     const receipt = isAlone ? unusedRights(parts, asked.receipt ?? '', 'exit') : undefined
-    const answer = receipt ? await leave(asked, receipt) : await authorize(asked)
+    const answer = await (receipt ? leave(asked, receipt) : authorize(asked)).catch((error: unknown) => {
+      // The ledger takes nothing now: whoever stands there is to wait for staff.
+      signal(deviceId, { kind: 'signal', signal: 'amber', seconds: AMBER_SECONDS })
+      throw error
+    })
     // Whoever went through before the outcome was known needs no second look.
     if (passagesAt(deviceId) === before) remember(asked, answer)
     await show(asked, answer)
