@@ -22,7 +22,7 @@ import { testKey, type TestKey } from '../support/keys.ts'
  * targets. One root key and one signature a document: thresholds above one do not exist.
  */
 type Ours =
-  /** Proven by the test of this name in trust.test.ts or trust-attacks.test.ts. */
+  /** Proven by the test of this name in one of the tests of trust. */
   | { test: string }
   | { here: string; run(): void | Promise<void> }
   /** Means nothing here. */
@@ -298,7 +298,7 @@ describe('tuf-conformance', () => {
   }
 
   it('refers to tests that exist', () => {
-    const text = ['trust.test.ts', 'trust-attacks.test.ts'].map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n')
+    const text = ['trust.test.ts', 'trust-attacks.test.ts', 'trust-time.test.ts'].map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n')
     for (const [upstream, ours] of Object.entries(CASES)) {
       if (!('test' in ours)) continue
       expect(text, `${upstream}: ${ours.test}`).toContain(`'${ours.test}'`)
