@@ -88,14 +88,14 @@ export function backups(parts: () => BackupsParts): Backups {
       const { core, homes, isClockWrong } = parts()
       if (isClockWrong || core.scheduler.nowMs - restoredMs > WAITS_MS) return
       const rights = db
-        .prepare<[string], { cti: string; right_class: string; receipt_index: number }>(
-          `SELECT p.cti, a.right_class, u.receipt_index FROM protection_authorization a JOIN authorization_unit au ON au.nonce = a.nonce
+        .prepare<[string], { cti: string; right_class: string; receipt_index: number; operator_id: string | null }>(
+          `SELECT p.cti, a.right_class, u.receipt_index, a.operator_id FROM protection_authorization a JOIN authorization_unit au ON au.nonce = a.nonce
            JOIN purchase_unit u ON u.line_id = au.line_id AND u.unit_no = au.unit_no JOIN purchase p ON p.purchase_id = u.purchase_id WHERE a.nonce = ? AND p.cti IS NOT NULL`,
         )
         .all(nonce)
-      for (const { cti, right_class: rightClass, receipt_index: ordinal } of rights) {
+      for (const { cti, right_class: rightClass, receipt_index: ordinal, operator_id: operatorId } of rights) {
         const right = `${cti}/${rightClass}/${ordinal}`
-        if (homes.isUsed(right, restoredMs)) core.violate('I9', `the cloud was put back, and grants ${nonce} for the right ${right}, which an agent had used before`)
+        if (homes.isUsed(right, restoredMs, operatorId !== null)) core.violate('I9', `the cloud was put back, and grants ${nonce} for the right ${right}, which an agent had used before`)
       }
     },
   }

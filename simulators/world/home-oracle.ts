@@ -16,8 +16,8 @@ import type { LedgerOracle } from './ledger-oracle.ts'
 export interface HomeOracle {
   /** A commit of this agent's ledger is on its disk, and its own oracle has seen it. */
   committed(node: AgentNode, connection: Connection): void
-  /** Whether what was used of a right at this true time (ms) still counts. */
-  isUsed(right: string, atMs: number): boolean
+  /** Whether what was used of a right at this true time (ms) still counts; for staff, who look, not where nobody knows whether it worked. */
+  isUsed(right: string, atMs: number, byStaff: boolean): boolean
   /** The ledger was put back: what it forgot it may give and use again, until it hears of it. */
   putBack(name: string): void
   /** Epochs of homes may be given a second time: the cloud has forgotten some. */
@@ -110,7 +110,7 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
   }
 
   return {
-    isUsed: (right, atMs) => (uses.get(right) ?? []).some((use) => !use.isGiven && use.atMs <= atMs && stands(use)),
+    isUsed: (right, atMs, byStaff) => (uses.get(right) ?? []).some((use) => !use.isGiven && use.atMs <= atMs && stands(use) && !(byStaff && outcomes.get(use.redemptionId) === 'unknown')),
     putBack(name) {
       seen.delete(name)
       for (const [key, all] of uses) uses.set(key, all.filter((use) => use.ledger !== name))
