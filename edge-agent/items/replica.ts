@@ -45,6 +45,8 @@ export interface ReplicaParts {
 export const STALE_SECONDS = 90
 
 const FLUSH_MS = 50
+/** What the disk has not taken is tried again after, ms. */
+const RETRY_MS = 60_000
 /** Rows of one commit: about a millisecond, in which no tag is looked up. */
 const ROWS_AT_ONCE = 300
 /** So many wait for the disk at most; beyond, it is waited for. */
@@ -68,7 +70,12 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
   const listeners = new Set<() => void>()
   let waiting: Waiting[] = []
   let timer: Cancel | undefined
-  let isDiskBroken = false
+  /** The last write did not succeed. */
+  let isFailing = false
+  /** Too much waited for the disk: nothing is written any more. */
+  let isGivenUp = false
+  /** What is on the disk is of a sequence that was left behind. */
+  let isClearDue = false
   let isMarkDirty = false
 
   const stored = disk.read()
@@ -90,20 +97,24 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
     return categories.length
   }
 
-  function persisting(work: () => void): void {
-    if (isDiskBroken) return
+  /** Whether it is done. What is on the disk stays true as of its own number; the gate goes on by what is in memory. */
+  function persisting(work: () => void): boolean {
     try {
       work()
     } catch (error) {
-      // What is on the disk stays true as of its own number; the gate goes on by what is in memory.
-      isDiskBroken = true
-      waiting = []
-      log.error({ err: error }, 'items are no longer written to the disk: after a restart they are fetched again')
+      if (!isFailing) log.warn({ err: error }, 'items cannot be written to the disk: it is tried again every minute')
+      isFailing = true
+      return false
     }
+    if (isFailing) log.info({ waiting: waiting.length }, 'items are written to the disk again')
+    isFailing = false
+    return true
   }
 
-  /** Writes the oldest that wait, with the number they reach. */
-  function flushSome(): void {
+  /** Writes the oldest that wait, with the number they reach. Whether that worked. */
+  function flushSome(): boolean {
+    if (isClearDue && !persisting(() => disk.clear(mark(0)))) return false
+    isClearDue = false
     const entries: Waiting[] = []
     for (let rows = 0; entries.length < waiting.length && rows < ROWS_AT_ONCE; ) {
       const next = waiting[entries.length]
@@ -111,10 +122,17 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
       entries.push(next)
       rows += next.rows.length
     }
+    const reached = entries.length === waiting.length ? ver : (entries.at(-1)?.seq ?? ver)
+    if (!persisting(() => disk.write(entries.flatMap((entry) => entry.rows), mark(reached), categories))) return false
     waiting = waiting.slice(entries.length)
-    const reached = waiting.length === 0 ? ver : (entries.at(-1)?.seq ?? ver)
     isMarkDirty = false
-    persisting(() => disk.write(entries.flatMap((entry) => entry.rows), mark(reached), categories))
+    return true
+  }
+
+  function giveUp(): void {
+    isGivenUp = true
+    waiting = []
+    log.error({}, 'items are no longer written to the disk: after a restart they are fetched again')
   }
 
   function mark(reached: number): ItemMark {
@@ -122,10 +140,12 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
   }
 
   function flushLater(): void {
-    timer ??= platform.timers.after(FLUSH_MS, () => {
+    if (isGivenUp) return
+    timer ??= platform.timers.after(isFailing ? RETRY_MS : FLUSH_MS, () => {
       timer = undefined
+      if (isGivenUp) return
       flushSome()
-      if (waiting.length > 0) flushLater()
+      if (waiting.length > 0 || isFailing) flushLater()
     })
   }
 
@@ -136,7 +156,10 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
     ver = 0
     confirmedMs = 0
     restartFloor = undefined
-    persisting(() => disk.clear(mark(0)))
+    isGivenUp = false
+    isClearDue = true
+    if (persisting(() => disk.clear(mark(0)))) isClearDue = false
+    else flushLater()
   }
 
   function apply(entry: ItemEntry, ofPage: readonly string[]): void {
@@ -153,7 +176,7 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
       else table.set(name, packed)
       rows.push({ name, ...packed })
     }
-    waiting.push({ seq: entry.seq, rows })
+    if (!isGivenUp) waiting.push({ seq: entry.seq, rows })
   }
 
   function noteHead(seen: { epoch: number; ver: number }): void {
@@ -191,7 +214,7 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
       if (ver === 0) base = Math.max(base, page.after === 0 ? page.floor : base)
       for (const entry of page.entries) if (entry.seq > ver) apply(entry, page.categories)
       ver = page.ver
-      while (waiting.length > WAITING_LIMIT) flushSome()
+      while (waiting.length > WAITING_LIMIT) if (!flushSome()) giveUp()
       flushLater()
       for (const listener of listeners) listener()
       return 'taken'
@@ -225,8 +248,7 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
     },
     close() {
       timer?.()
-      while (waiting.length > 0 && !isDiskBroken) flushSome()
-      if (isMarkDirty) flushSome()
+      while (!isGivenUp && (waiting.length > 0 || isMarkDirty || isClearDue) && flushSome());
       disk.close()
     },
   }

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
-import { openItemFile } from '../../edge-agent/items/database.ts'
+import { openItemFile, type ItemFile } from '../../edge-agent/items/database.ts'
 import { itemTable } from '../../edge-agent/items/item-table.ts'
 import { openReplica, type Replica } from '../../edge-agent/items/replica.ts'
 import type { ItemEntry, ItemsClaims } from '../../policy/documents/item-documents.ts'
@@ -52,6 +52,14 @@ function epcOf(name: number): string {
 
 const NAMES = 12
 
+/** Takes nothing while it is full. */
+function fullAtTimes(disk: ItemFile, isFull: () => boolean): ItemFile {
+  const check = () => {
+    if (isFull()) throw new Error('the disk is full')
+  }
+  return { ...disk, write: (...rows) => (check(), disk.write(...rows)), clear: (mark) => (check(), disk.clear(mark)) }
+}
+
 describe('the replica of the items', () => {
   const folders: string[] = []
   afterEach(() => folders.splice(0).forEach((folder) => rmSync(folder, { recursive: true, force: true })))
@@ -94,7 +102,7 @@ describe('the replica of the items', () => {
       { weight: 4, arbitrary: fc.record({ kind: fc.constant('page' as const), back: fc.nat(12), limit: fc.integer({ min: 1, max: 6 }) }) },
       { weight: 4, arbitrary: fc.record({ kind: fc.constant('deliver' as const), pick: fc.nat(50), keep: fc.boolean() }) },
       { weight: 2, arbitrary: fc.record({ kind: fc.constant('fetch' as const), limit: fc.integer({ min: 1, max: 5 }) }) },
-      { weight: 1, arbitrary: fc.constantFrom({ kind: 'kill' as const }, { kind: 'flush' as const }, { kind: 'forget' as const }) },
+      { weight: 1, arbitrary: fc.constantFrom({ kind: 'kill' as const }, { kind: 'flush' as const }, { kind: 'forget' as const }, { kind: 'disk' as const }) },
     )
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
@@ -102,9 +110,10 @@ describe('the replica of the items', () => {
         const cloud = registry()
         // Each life has a time of its own, which ends with it.
         let world = virtualPlatform()
+        let isFull = false
         const open = () => {
           world = virtualPlatform()
-          return openReplica({ disk: diskOf(file), platform: world, log })
+          return openReplica({ disk: fullAtTimes(diskOf(file), () => isFull), platform: world, log })
         }
         let replica = open()
         let sent: ItemsClaims[] = []
@@ -118,6 +127,7 @@ describe('the replica of the items', () => {
           } else if (s.kind === 'fetch') replica.take(cloud.page(replica.have()[1], s.limit))
           else if (s.kind === 'flush') await world.advance(60)
           else if (s.kind === 'forget') cloud.forget()
+          else if (s.kind === 'disk') isFull = !isFull
           else if (s.kind === 'kill') {
             // Nothing is written any more: the next one starts from what is on the disk.
             replica = open()
@@ -134,7 +144,10 @@ describe('the replica of the items', () => {
         // An old page changes nothing.
         for (const page of sent) replica.take(page)
         expect(states(replica)).toEqual(cloud.states())
-        replica.close()
+        // There is room again, and a minute for whoever is tried again; or it is closed before.
+        isFull = false
+        if (steps.length % 2 === 0) await world.advance(61_000)
+        else replica.close()
         const again = open()
         expect([states(again), again.have(), again.confirmedMs]).toEqual([cloud.states(), [0, cloud.head.ver], 2])
         again.close()
