@@ -92,8 +92,10 @@ export function startDispatcher(database: Database, getServices: () => Services,
     // What is over by a clock that has just jumped may not be over at all.
     if (platform.clock.elapsed() - keptHouseMs >= PRUNE_MS && getServices().authority.clock.doubt() === null) {
       keptHouseMs = platform.clock.elapsed()
-      await pruneDeliveries(database, nowMs)
-      await database.write((db) => bringForward(db, nowMs))
+      // Not the time of above: the machine may have slept since.
+      const keptAtMs = platform.clock.wall()
+      await pruneDeliveries(database, keptAtMs)
+      await database.write((db) => bringForward(db, keptAtMs))
     }
     const later = waiting.filter((w) => w.due_ms > nowMs).map((w) => w.due_ms - nowMs)
     return Math.min(LOOK_MS, ...later)
