@@ -36,16 +36,22 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
     return { epc, purchase: await shop.buy([{ ean: product.ean, quantity: 1, ...(bound && { epcs: [epc] }) }]) }
   }
 
-  it.each([
-    ['its tag was scanned at checkout', true],
-    ['it was one of several of its kind', false],
-  ])('before the agent was heard: people are told and the item is held (%s)', async (_which, bound) => {
+  /** A unit is released by its token, the agent is away, and ten minutes later the purchase is cancelled. */
+  async function cancelledUnheard(bound: boolean) {
     const { epc, purchase } = await bought(bound)
     const { replayProtectedNonce: nonce } = await grant(epc, purchase)
     const usedMs = platform.clock.wall()
     forward(600_000)
     await agent.login()
     await shop.ok('markPurchaseCancelled', { transactionId: purchase.transactionId })
+    return { epc, purchase, nonce, usedMs }
+  }
+
+  it.each([
+    ['its tag was scanned at checkout', true],
+    ['it was one of several of its kind', false],
+  ])('before the agent was heard: people are told and the item is held (%s)', async (_which, bound) => {
+    const { epc, purchase, nonce, usedMs } = await cancelledUnheard(bound)
     expect(await raised(purchase)).toEqual([])
     await tell(nonce, `late-${bound}`, usedMs)
     expect(await raised(purchase)).toEqual(['cancelled_after_release'])
@@ -65,12 +71,7 @@ onEveryDatabase('a cancelled purchase whose goods were released', (kind) => {
   })
 
   it('what staff have put on the shelf since stays there', async () => {
-    const { epc, purchase } = await bought(true)
-    const { replayProtectedNonce: nonce } = await grant(epc, purchase)
-    const usedMs = platform.clock.wall()
-    forward(600_000)
-    await agent.login()
-    await shop.ok('markPurchaseCancelled', { transactionId: purchase.transactionId })
+    const { epc, nonce, usedMs } = await cancelledUnheard(true)
     await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable' })
     await tell(nonce, 'late-shelf', usedMs)
     expect(await status(epc)).toBe('sellable')
