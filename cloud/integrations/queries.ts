@@ -1,3 +1,4 @@
+import { CLOCKS_DIFFER_MS } from '../operations/clocks.ts'
 import type { Page } from '../operations/paging.ts'
 import type { Db } from '../persistence/database.ts'
 import { preparedInsert } from '../persistence/prepared-insert.ts'
@@ -35,13 +36,13 @@ export async function writeSealed(db: Db, connectionId: string, sealed: string |
   await db.updateTable('integration_connection').set({ sealed, updated_ms }).where('connection_id', '=', connectionId).execute()
 }
 
-/** Takes the lease, or renews one's own. False: somebody else has it. */
+/** Takes the lease, or renews one's own. False: somebody else has it. One that ends later than this one and some was given by a clock that was ahead. */
 export async function takeLease(db: Db, connectionId: string, lease: { id: string; untilMs: number; nowMs: number }): Promise<boolean> {
   const rows = await db
     .updateTable('integration_connection')
     .set({ lease_id: lease.id, lease_until_ms: lease.untilMs })
     .where('connection_id', '=', connectionId)
-    .where((eb) => eb.or([eb('lease_id', 'is', null), eb('lease_id', '=', lease.id), eb('lease_until_ms', '<=', lease.nowMs)]))
+    .where((eb) => eb.or([eb('lease_id', 'is', null), eb('lease_id', '=', lease.id), eb('lease_until_ms', '<=', lease.nowMs), eb('lease_until_ms', '>', lease.untilMs + CLOCKS_DIFFER_MS)]))
     .returning('connection_id')
     .execute()
   return rows.length > 0

@@ -5,6 +5,7 @@ import { sealerFromText } from '../authority/sealing.ts'
 import type { Db } from '../persistence/database.ts'
 import { fieldsOf, prepared } from '../persistence/prepared.ts'
 import type { IdempotencyRow } from '../persistence/tables/accounts.ts'
+import { CLOCKS_DIFFER_MS } from './clocks.ts'
 import { RUNNING } from './end-kept-answers.ts'
 import { Failure } from './failure.ts'
 import type { Basis } from './operation.ts'
@@ -82,8 +83,9 @@ export async function findAnswer(db: Db, request: RequestIdentity, nowMs: number
     throw new Failure('already-exists', 'this Idempotency-Key was used for another request', { reason: 'idempotency_key_reused' })
   }
   if (row.status === RUNNING) {
-    if ((row.valid_until_ms ?? 0) <= nowMs) return undefined
-    const retryAfter = Math.ceil(((row.valid_until_ms ?? 0) - nowMs) / 1_000)
+    const leftMs = (row.valid_until_ms ?? 0) - nowMs
+    if (leftMs <= 0 || leftMs > RUNNING_LEASE_MS + CLOCKS_DIFFER_MS) return undefined
+    const retryAfter = Math.ceil(leftMs / 1_000)
     throw new Failure('already-exists', 'the same request is being carried out', { reason: 'idempotency_in_progress', retryAfter: Math.min(retryAfter, 5) })
   }
   return { status: row.status, body: row.body }
@@ -140,7 +142,7 @@ function ofRunning<Q extends { where(column: 'tenant' | 'operation' | 'key_hash'
 /** The kept answer to a request without key, if everything it rests on is as it was. */
 export async function findTrueAnswer(db: Db, request: RequestIdentity, nowMs: number): Promise<KeptAnswer | undefined> {
   const [row] = await byIdentity(db, { tenant: request.tenant, operation: request.operation, keyHash: request.keyHash })
-  if (!row || row.created_ms <= nowMs - IDEMPOTENCY_WINDOW_MS) return undefined
+  if (!row || row.created_ms <= nowMs - IDEMPOTENCY_WINDOW_MS || row.created_ms > nowMs + CLOCKS_DIFFER_MS) return undefined
   if (row.valid_until_ms !== null && row.valid_until_ms <= nowMs) return undefined
   for (const basis of JSON.parse(row.basis ?? '[]') as Basis[]) {
     if ((await revisionOf(db, basis)) !== basis.rev) return undefined

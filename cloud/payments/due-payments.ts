@@ -48,7 +48,9 @@ async function lookAt(payment: PaymentRow, database: Database, services: Service
   if (payment.state === 'asking') return void (await run.step((call) => giveUp(call, payment.payment_id)))
   const checks = payment.checks + 1
   const minutes = CHECK_MINUTES[checks]
-  const next = { checks, due_ms: minutes === undefined ? null : payment.created_ms + minutes * 60_000 }
+  // One that a clock began which was ahead is as old as it can be known to be.
+  const beganMs = Math.min(payment.created_ms, services.platform.clock.wall())
+  const next = { checks, due_ms: minutes === undefined ? null : beganMs + minutes * 60_000 }
   const claimed = await database.write((db) => updatePayment(db, payment, next))
   if (!claimed || claimed.provider_ref === null) return
   try {

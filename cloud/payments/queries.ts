@@ -72,13 +72,14 @@ export function updatePayment(db: Db, payment: PaymentRow, change: Partial<Payme
     .executeTakeFirst()
 }
 
+/** No look at a payment and no try of a refund waits longer for the next, ms: what is due later was put there by a clock that was ahead. */
+const LONGEST_WAIT_MS = 13 * 3_600_000
+
 /** Payments that somebody must look at, the longest due first. */
 export function duePayments(db: Db, nowMs: number, limit: number): Promise<PaymentRow[]> {
-  return db.selectFrom('payment').selectAll().where('due_ms', '<=', nowMs).orderBy('due_ms').limit(limit).execute()
+  const due = db.selectFrom('payment').selectAll().where((eb) => eb.or([eb('due_ms', '<=', nowMs), eb('due_ms', '>', nowMs + LONGEST_WAIT_MS)]))
+  return due.orderBy('due_ms').limit(limit).execute()
 }
-
-/** No try of a refund waits longer for the next, ms: what is due later was put there by a clock that was ahead. */
-const LONGEST_WAIT_MS = 13 * 3_600_000
 
 /** Whether a refund that is due at this time is to be sent now. */
 export function isDue(dueMs: number, nowMs: number): boolean {
