@@ -1,5 +1,4 @@
 import { newId } from '../../policy/ids.ts'
-import type { JournalBody } from '../../policy/journal.ts'
 import { systemCaller, type Tenant } from '../operations/caller.ts'
 import { oneByOne } from '../operations/one-by-one.ts'
 import type { Services } from '../operations/operation.ts'
@@ -15,10 +14,9 @@ import { findAgent } from './sessions.ts'
 
 /** After so long nothing will make it known any more, ms. */
 const RETRY_FOR_MS = 30 * 86_400_000
-/** Rows of one agent that one look tries again. */
-const RETRY_LIMIT = 500
-/** Rows that it looks at for that, a page at a time: what cannot be read must not stand before what can. */
+/** Rows of one agent that one transaction tries again. */
 const PAGE = 500
+/** Transactions for one agent in a round: what cannot be applied must not stand before what can. */
 const PAGES_LIMIT = 20
 
 /** Tries again what agents reported and nobody could apply: a newer release may know what it is about. */
@@ -34,9 +32,11 @@ export function retryAllUnapplied(database: Database, services: Services): Promi
     },
     carryOut: ({ agent_id, tenant }) => {
       const who = { operation: reportProtectionEvents, caller: systemCaller(tenant as Tenant, 'reconciliation'), requestId: newId('req', services.platform) }
-      return performTask(who, database, services, async (call) => {
-        if ((await retryUnapplied(call, agent_id)) > 0) call.changed(agent_id)
-      })
+      return retryUnapplied(agent_id, (work) =>
+        performTask(who, database, services, async (call) => {
+          if ((await work(call)) > 0) call.changed(agent_id)
+        }),
+      )
     },
   })
 }
@@ -61,59 +61,70 @@ function agentsWithUnapplied(db: Db, nowMs: number, seen: readonly string[], lim
     .execute()
 }
 
-/** Tries an agent's unapplied rows again, in the order of its ledger; answers how many were applied. */
-export async function retryUnapplied(call: IngestCall, agentId: string): Promise<number> {
+/** How far a look at an agent's unapplied rows has come. */
+interface Place {
+  readonly generation: number
+  readonly seq: number
+  /** Rows that could be applied so far. */
+  readonly applied: number
+  /** Nothing that stays unapplied so far is about the agent itself. */
+  readonly isAgentDone: boolean
+  /** There are none after these. */
+  readonly isAll: boolean
+}
+
+/**
+ * Tries an agent's unapplied rows again, in the order of its ledger, in transactions of bounded length that `step` runs; a
+ * transaction's work answers how many it applied.
+ */
+export async function retryUnapplied(agentId: string, step: (work: (call: IngestCall) => Promise<number>) => Promise<void>): Promise<void> {
+  let place: Place = { generation: 0, seq: 0, applied: 0, isAgentDone: true, isAll: false }
+  for (let page = 0; page < PAGES_LIMIT && !place.isAll; page++) {
+    const from = place
+    await step(async (call) => {
+      place = await retryPage(call, agentId, from)
+      return place.applied - from.applied
+    })
+  }
+}
+
+async function retryPage(call: IngestCall, agentId: string, after: Place): Promise<Place> {
   const { db, nowMs } = call
   const agent = await findAgent(db, agentId)
-  if (!agent) return 0
-  let applied = 0
-  const { readable, isAll } = await readableRows(db, agentId, nowMs - RETRY_FOR_MS)
-  // What cannot be read at all is about the agent, whatever it turns out to be.
-  let isAgentDone = isAll
-  for (const { row, body } of readable) {
-    const subject = unappliedSubject(agent, body)
-    const [isApplied] = await applyRows(call, agent, [body])
+  if (!agent) return { ...after, isAll: true }
+  let { generation, seq, applied, isAgentDone } = after
+  const rows = await unappliedRows(db, agentId, nowMs - RETRY_FOR_MS, after)
+  for (const row of rows) {
+    ;({ generation, seq } = row)
+    const { body, fault } = readRow(JSON.parse(row.body))
+    // What cannot be read at all is about the agent, whatever it turns out to be.
+    const subject = fault === undefined ? unappliedSubject(agent, body) : agentId
+    const [isApplied] = fault === undefined ? await applyRows(call, agent, [body]) : [false]
     if (!isApplied && subject === agentId) isAgentDone = false
     if (!isApplied) continue
     applied++
-    await db.updateTable('journal_row').set({ applied: 1 }).where('ledger_id', '=', row.ledger_id).where('generation', '=', row.generation).where('seq', '=', row.seq).execute()
+    await db.updateTable('journal_row').set({ applied: 1 }).where('ledger_id', '=', row.ledger_id).where('generation', '=', generation).where('seq', '=', seq).execute()
     if (subject !== agentId) await withdraw(call, agent, subject)
   }
-  if (applied > 0 && isAgentDone) await withdraw(call, agent, agentId)
-  return applied
+  const isAll = rows.length < PAGE
+  if (isAll && isAgentDone && applied > 0) await withdraw(call, agent, agentId)
+  return { generation, seq, applied, isAgentDone, isAll }
 }
 
 function withdraw({ db, nowMs }: IngestCall, { store_id: storeId }: AgentRow, subject: string): Promise<void> {
   return acknowledgeAbout(db, { storeId, kind: 'unapplied', subject, by: WITHDRAWN, atMs: nowMs })
 }
 
-/** Of the agent's unapplied rows the first that this release can read; `isAll`: there are no others. */
-async function readableRows(db: Db, agentId: string, sinceMs: number): Promise<{ readable: { row: JournalRowRow; body: JournalBody }[]; isAll: boolean }> {
-  const readable: { row: JournalRowRow; body: JournalBody }[] = []
-  let last = { generation: 0, seq: 0 }
-  let isAll = false
-  let unread = 0
-  for (let page = 0; page < PAGES_LIMIT && readable.length < RETRY_LIMIT; page++) {
-    const { generation, seq } = last
-    const rows = await db
-      .selectFrom('journal_row')
-      .selectAll()
-      .where('agent_id', '=', agentId)
-      .where('applied', '=', 0)
-      .where('received_ms', '>=', sinceMs)
-      .where((eb) => eb.or([eb('generation', '>', generation), eb.and([eb('generation', '=', generation), eb('seq', '>', seq)])]))
-      .orderBy('generation')
-      .orderBy('seq')
-      .limit(PAGE)
-      .execute()
-    for (const row of rows) {
-      const { body, fault } = readRow(JSON.parse(row.body))
-      if (fault === undefined) readable.push({ row, body })
-      else unread++
-    }
-    last = rows.at(-1) ?? last
-    isAll = rows.length < PAGE
-    if (isAll) break
-  }
-  return { readable: readable.slice(0, RETRY_LIMIT), isAll: isAll && unread === 0 && readable.length <= RETRY_LIMIT }
+function unappliedRows(db: Db, agentId: string, sinceMs: number, { generation, seq }: Place): Promise<JournalRowRow[]> {
+  return db
+    .selectFrom('journal_row')
+    .selectAll()
+    .where('agent_id', '=', agentId)
+    .where('applied', '=', 0)
+    .where('received_ms', '>=', sinceMs)
+    .where((eb) => eb.or([eb('generation', '>', generation), eb.and([eb('generation', '=', generation), eb('seq', '>', seq)])]))
+    .orderBy('generation')
+    .orderBy('seq')
+    .limit(PAGE)
+    .execute()
 }

@@ -341,6 +341,14 @@ onEveryDatabase('agents', (kind) => {
       expect(unapplied.map((r) => r.seq)).toEqual([rows[0]?.seq, rows[1]?.seq])
     })
 
+    /** Tries the agent's unapplied rows again; how many could be applied. */
+    async function retryOf(agentId: string): Promise<number> {
+      let applied = 0
+      const call = { services: gate.cloud.cloud.services, nowMs: Date.now(), emit: () => undefined, afterCommit: () => undefined }
+      await retryUnapplied(agentId, (work) => gate.cloud.db.database.write(async (db) => void (applied += await work({ ...call, db }))))
+      return applied
+    }
+
     it('keeps and acknowledges rows that it cannot read whole, takes their evidence, and reads them after an upgrade', async () => {
       const { database } = gate.cloud.db
       const { purchase, nonce } = await grant()
@@ -367,7 +375,7 @@ onEveryDatabase('agents', (kind) => {
       expect(await about('red-unread')).toEqual([expect.objectContaining({ detail: expect.stringContaining('colour') })])
       expect(await about(agent.agentId)).toEqual([expect.objectContaining({ detail: expect.stringContaining('epc') })])
 
-      const retry = () => database.write((db) => retryUnapplied({ db, services: gate.cloud.cloud.services, nowMs: Date.now(), emit: () => undefined, afterCommit: () => undefined }, agent.agentId))
+      const retry = () => retryOf(agent.agentId)
       expect(await retry()).toBe(0)
       // A release that knows the field, so to speak.
       const { colour: _, ...event } = (rows[1]?.body.event ?? {}) as Json
@@ -397,7 +405,7 @@ onEveryDatabase('agents', (kind) => {
       const other = await enrolTestAgent(gate)
       await other.report([other.row({ evidence: { kind: 'forgotten' } as never }), other.row({ evidence: { kind: 'forgotten too' } as never })])
       const open = async () => ((await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'unapplied', state: 'open' })).exceptions as Json[]).filter(({ subject }) => subject === other.agentId)
-      const retry = () => database.write((db) => retryUnapplied({ db, services: gate.cloud.cloud.services, nowMs: Date.now(), emit: () => undefined, afterCommit: () => undefined }, other.agentId))
+      const retry = () => retryOf(other.agentId)
       // A release that knows them, so to speak: one tells of nothing, the other of a token.
       const become = (seq: number, body: Json) => database.write((db) => db.updateTable('journal_row').set({ body: JSON.stringify({ atMs: Date.now(), ...body }) }).where('agent_id', '=', other.agentId).where('seq', '=', seq).execute())
       expect(await open()).toHaveLength(1)
@@ -459,6 +467,21 @@ onEveryDatabase('agents', (kind) => {
       await agent.report([agent.row({ evidence: claim(nonce, 'red-3') }), agent.row({ event })])
       const { events } = await gate.ok('fetchProtectionEvents', { storeId: gate.storeId, purchaseId: purchase.transactionId, type: 'protection.action.completed' })
       expect(events).toEqual([expect.objectContaining({ eventId: event.eventId, storeId: gate.storeId, laneId: 'lane_1', deviceType: 'pos_deactivator', processedAt: expect.any(String) })])
+    })
+
+    it('tries what has become known again however much before it never does', async () => {
+      const { database } = gate.cloud.db
+      const other = await enrolTestAgent(gate)
+      const unknown = (n: number) => other.row({ evidence: { kind: 'void', nonce: `nobody-knows-${n}` } })
+      for (let page = 0; page < 6; page++) await other.report(Array.from({ length: 100 }, (_, n) => unknown(page * 100 + n)))
+      const last = other.row({ evidence: { kind: 'forgotten' } as never })
+      await other.report([last])
+      const body = JSON.stringify({ atMs: Date.now(), evidence: { kind: 'void', nonce: (await grant()).nonce } })
+      await database.write((db) => db.updateTable('journal_row').set({ body }).where('agent_id', '=', other.agentId).where('seq', '=', last.seq).execute())
+      expect(await retryOf(other.agentId)).toBe(1)
+      const unapplied = await database.reads.selectFrom('journal_row').select('seq').where('agent_id', '=', other.agentId).where('applied', '=', 0).execute()
+      expect(unapplied).toHaveLength(600)
+      expect(unapplied.map(({ seq }) => seq)).not.toContain(last.seq)
     })
   })
 

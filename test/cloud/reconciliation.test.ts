@@ -253,7 +253,9 @@ onEveryDatabase('reconciliation', (kind) => {
       expect(await about('unapplied', 'r-early')).toHaveLength(1)
       await database.write((db) => db.insertInto('protection_authorization').values(row).execute())
       const { services } = shop.cloud.cloud
-      const applied = await database.write((db) => retryUnapplied({ db, services, nowMs: platform.clock.wall(), emit: () => undefined, afterCommit: () => undefined }, agent.agentId))
+      let applied = 0
+      const call = { services, nowMs: platform.clock.wall(), emit: () => undefined, afterCommit: () => undefined }
+      await retryUnapplied(agent.agentId, (work) => database.write(async (db) => void (applied += await work({ ...call, db }))))
       expect(applied).toBe(2)
       expect(await about('unapplied', 'r-early')).toEqual([])
       expect(await status(purchase)).toBe('deactivated')
