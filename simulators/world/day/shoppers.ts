@@ -109,9 +109,12 @@ export function shoppers({ core, shop, merchant, agents, reader, goods, tally, i
   /** With the receipt, unit by unit; answers how many tags are still on. What was promised to a detacher that lost power ends in minutes. */
   async function atStation({ receipt }: Bag, units: number): Promise<number> {
     let left = units
+    let staff = {}
     for (let n = 0; n < PATIENCE.tries && left > 0; n++) {
-      const answer = await ask(agents.station, { deviceId: devices.station, action: 'deactivate_label', receipt, identifiers: {} })
+      const answer = await ask(agents.station, { deviceId: devices.station, action: 'deactivate_label', receipt, identifiers: {}, ...staff })
       if (answer?.outcome === 'confirmed') left--
+      // Nobody knows whether a release worked that a power cut has ended: staff come and look at the tag.
+      staff = answer?.reason === 'manual_assistance_required' ? { operatorId: shop.operatorId } : {}
       await scheduler.pause(answer?.authorized ? SECOND_MS : PATIENCE.pauseMs)
     }
     return left
