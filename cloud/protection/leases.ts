@@ -32,6 +32,11 @@ export function mayBeHonoured({ exp }: Pick<ProtectionAuthorizationRow, 'exp'>, 
   return (exp + GUARD_SECONDS) * 1_000 > nowMs
 }
 
+/** Whether it was granted by a clock that was ahead: nobody whose clock is right honours it, and its end says nothing. */
+function isOfFuture({ iat }: Pick<ProtectionAuthorizationRow, 'iat'>, nowMs: number): boolean {
+  return (iat - GUARD_SECONDS) * 1_000 > nowMs
+}
+
 /**
  * At most one lease lives: the same device gets its own again, another one only what can be taken at once (contracts §4).
  * `right`: absent for what uses nothing up. `isForThat`: whether a lease is for what is asked about, be that an item or a purchase as a
@@ -51,18 +56,20 @@ export async function viewLease(
   const { device_id: deviceId } = device
   const row = await findAuthorization(call.db, right.nonce)
   if (!row) return { right: 'free' }
-  const isLive = row.exp * 1_000 > call.nowMs && row.revoked_ms === null && row.voided_ms === null
+  const isAhead = isOfFuture(row, call.nowMs)
+  const endsAt = (isAhead ? Math.floor(call.nowMs / 1_000) : row.exp) + GUARD_SECONDS
+  const isLive = !isAhead && row.exp * 1_000 > call.nowMs && row.revoked_ms === null && row.voided_ms === null
   const isOwn = row.device_id === deviceId && row.action === action && isForThat(row)
   if (isOwn && isLive) {
     // Its agent may have given it up already.
-    if (row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS, held: row }
+    if (row.void_asked_ms !== null) return { right: 'leased_elsewhere', endsAt, held: row }
     if (await mayRepeat(call, row, device)) return { right: 'free', own: row }
-    if (row.agent_id !== null) return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS }
+    if (row.agent_id !== null) return { right: 'leased_elsewhere', endsAt }
   }
   // Whoever has one of our own ledger asks us before they act. An agent that does not know that its token was taken back, or whose clock is
   // behind, may still act on it, at the same device as well.
   if (row.agent_id === null || row.voided_ms !== null) return { right: 'free', takeable: row }
-  return { right: 'leased_elsewhere', endsAt: row.exp + GUARD_SECONDS, held: row }
+  return { right: 'leased_elsewhere', endsAt, held: row }
 }
 
 type Revoking = Pick<Call, 'db' | 'services' | 'afterCommit' | 'nowMs'>
