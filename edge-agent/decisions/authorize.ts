@@ -16,7 +16,7 @@ import type { AgentClock } from '../trust/clock.ts'
 import { ledgerDoubt } from '../trust/ledger-doubt.ts'
 import type { Trust } from '../trust/trust.ts'
 import { decideByItem } from './by-item.ts'
-import { decideByToken, isForCloud, openFor } from './by-token.ts'
+import { decideByToken, isForCloud, openByNewestKeys } from './by-token.ts'
 import type { GiveUp } from './give-up.ts'
 import { decideOnline } from './online.ts'
 import type { Outcomes } from './outcomes.ts'
@@ -75,7 +75,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   async function decideFor(ask: Ask): Promise<{ verdict: Verdict; offline: boolean }> {
     const tokenParts = { trust, clock, ledger }
     const { request } = ask
-    const shown = request.token === undefined ? undefined : openFor(tokenParts, ask, request.token)
+    const shown = request.token === undefined ? undefined : await openByNewestKeys(tokenParts, link, ask, request.token)
     if (shown && !isForCloud(shown, ask)) {
       // The other copy of a ledger that exists twice may have used it: only what the cloud gives for this very request counts.
       const verdict = doubt() === 'forked' ? FOR_STAFF : decideByToken(tokenParts, ask, shown, false)
@@ -238,6 +238,8 @@ export function authorizer(parts: AuthorizeParts): Authorize {
   async function decideAndRedeem(ask: Ask): Promise<AuthorizeAnswer | { refused: DenyReason; offline: boolean; isTaken: boolean }> {
     const { request, device } = ask
     const { verdict, offline } = await decideFor(ask)
+    // What somebody brought says that there is something newer than what is here.
+    if (trust.isOvertaken) void link.catchUp()
     if (!verdict.granted) return deny(request, device, verdict, offline)
     if (verdict.grant) {
       const redeemed = await redeem(ask, verdict.grant, offline)

@@ -2,11 +2,12 @@ import { decide, restsOnOperator, type DecisionFacts, type ItemFacts } from '../
 import { parseEpc } from '../../policy/gs1/epc.ts'
 import { ITEM_IDENTIFIER_KINDS, type IdentifierKind, type ItemIdentifiers } from '../../policy/identifiers.ts'
 import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/claims.ts'
-import { openReceipt } from '../../policy/receipts/receipt-token.ts'
+import { openReceipt, RECEIPT_LIFE, type OpenedReceipt } from '../../policy/receipts/receipt-token.ts'
 import { limitAt, riskClassCeiling, type PolicyStage, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import { rightClass } from '../../policy/vocabulary.ts'
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
 import { releasesByTag } from '../../policy/devices.ts'
+import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
 import type { Ask, Grant, Verdict } from './request.ts'
 
@@ -20,6 +21,13 @@ export interface HomeView {
   isolatedSeconds: number
 }
 
+/** Checks what a scanner read as a receipt of this store; what it says of the cloud's documents is heard. `nowS` absent: whenever it ends. */
+export function readReceipt(trust: Pick<Trust, 'keys' | 'hearIssued'>, scanned: string, storeId: string, nowS?: number): OpenedReceipt {
+  const opened = openReceipt(scanned, { keys: trust.keys, storeId, ...(nowS !== undefined && { now: nowS }) })
+  if (opened.ok) trust.hearIssued({ policy: opened.claims.policyVersion, issuedS: opened.claims.exp - RECEIPT_LIFE })
+  return opened
+}
+
 /** Decides about a receipt with nothing but what is here (contracts §4, "Receipts" and "Isolated"). */
 export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, scanned: string): Verdict {
   const { trust, clock, ledger } = parts
@@ -27,7 +35,7 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
   const policy = trust.policy?.policy
   const rights = rightClass(request.action)
   const { nowMs, trust: clockTrust } = clock.now()
-  const opened = openReceipt(scanned, { keys: trust.keys, storeId: device.storeId, now: nowMs / 1_000 })
+  const opened = readReceipt(trust, scanned, device.storeId, nowMs / 1_000)
   const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
   const token = opened.ok ? (ledger.claims.isDenied(cti) ? 'token_revoked' : undefined) : denyReasonOf(opened.fault)
   const stage = trust.stage()

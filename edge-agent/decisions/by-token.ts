@@ -4,6 +4,7 @@ import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { DenyReason } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { CloudLink } from '../link/cloud-link.ts'
 import type { AgentClock } from '../trust/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { Ask, Verdict } from './request.ts'
@@ -14,9 +15,22 @@ export interface TokenParts {
   ledger: Ledger
 }
 
-/** Checks signature, device and time of a token that is shown at this device, or was fetched for it. */
+/** Checks signature, device and time of a token that is shown at this device, or was fetched for it; what it says of the cloud's documents is heard. */
 export function openFor({ trust, clock }: Pick<TokenParts, 'trust' | 'clock'>, { device }: Ask, token: string): OpenedAuthorization {
-  return openAuthorization(token, { keys: trust.keys, audience: device.deviceId, now: clock.now().nowMs / 1_000 })
+  const opened = openAuthorization(token, { keys: trust.keys, audience: device.deviceId, now: clock.now().nowMs / 1_000 })
+  if (opened.ok) trust.hearIssued({ policy: opened.authorization.pv, keys: opened.authorization.kv, issuedS: opened.authorization.iat })
+  return opened
+}
+
+/**
+ * The same for an agent that may be online: a key that it does not know may be a new one, which no message has brought yet.
+ * Then it fetches what is newer than here, and looks once more.
+ */
+export async function openByNewestKeys(parts: Pick<TokenParts, 'trust' | 'clock'>, link: Pick<CloudLink, 'isOnline' | 'catchUp'>, ask: Ask, token: string): Promise<OpenedAuthorization> {
+  const opened = openFor(parts, ask, token)
+  if (opened.ok || opened.fault !== 'unknown_key' || !link.isOnline) return opened
+  await link.catchUp()
+  return openFor(parts, ask, token)
 }
 
 /** Decides by a token that was opened, with nothing but what is here: ledger, action, item. */

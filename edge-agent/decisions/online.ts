@@ -1,9 +1,10 @@
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
 import { ITEM_IDENTIFIER_KINDS } from '../../policy/identifiers.ts'
-import { openReceipt, receiptTextIn } from '../../policy/receipts/receipt-token.ts'
+import { receiptTextIn } from '../../policy/receipts/receipt-token.ts'
 import { DENY_REASONS, rightClass, type DenyReason, type ItemStatus } from '../../policy/vocabulary.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
-import { decideByToken, openFor, type TokenParts } from './by-token.ts'
+import { readReceipt } from './by-receipt.ts'
+import { decideByToken, openByNewestKeys, type TokenParts } from './by-token.ts'
 import type { Ask, Verdict } from './request.ts'
 
 /** Asks the cloud, and believes what it signs. Undefined: nobody answered, so the agent decides alone. */
@@ -16,13 +17,13 @@ export async function decideOnline(parts: TokenParts, link: CloudLink, ask: Ask)
   if (answer.kind === 'unreachable') return undefined
   // That a login has ended says nothing of what was asked: nobody is sent away for it.
   if (answer.kind === 'refused') return answer.status >= 500 || answer.status === 429 || answer.status === 401 ? undefined : { granted: false, reason: ask.request.receipt === undefined && ask.request.token === undefined ? 'item_unknown' : 'token_invalid' }
-  return believe(parts, ask, answer.body, heardSeq)
+  return believe(parts, link, ask, answer.body, heardSeq)
 }
 
 /** What is plainly not genuine need not bother the cloud; a key that is not known here may be a new one. */
 function isForged({ trust }: TokenParts, { request, device }: Ask): DenyReason | undefined {
   if (request.receipt === undefined) return undefined
-  const opened = openReceipt(request.receipt, { keys: trust.keys, storeId: device.storeId })
+  const opened = readReceipt(trust, request.receipt, device.storeId)
   return opened.ok || opened.fault === 'unknown_key' ? undefined : denyReasonOf(opened.fault)
 }
 
@@ -47,7 +48,7 @@ function question(ask: Ask): { operation: string; body: Record<string, unknown> 
   return { operation: 'verifyProtectedItem', body: { ...common, protectionAction: request.action, ...request.identifiers } }
 }
 
-function believe(parts: TokenParts, ask: Ask, body: Record<string, unknown>, heardSeq: number): Verdict {
+async function believe(parts: TokenParts, link: CloudLink, ask: Ask, body: Record<string, unknown>, heardSeq: number): Promise<Verdict> {
   const token = body['authorizationToken']
   const eventId = typeof body['eventId'] === 'string' ? body['eventId'] : null
   const itemStatus = typeof body['itemStatus'] === 'string' ? { itemStatus: body['itemStatus'] as ItemStatus } : {}
@@ -57,7 +58,7 @@ function believe(parts: TokenParts, ask: Ask, body: Record<string, unknown>, hea
     if (authorized) return { granted: true, grant: null, eventId, ...itemStatus }
     return { granted: false, reason: isReason(reason) ? reason : 'token_invalid', ...(eventId !== null && { eventId }), ...itemStatus }
   }
-  const verdict = decideByToken(parts, ask, openFor(parts, ask, token), true)
+  const verdict = decideByToken(parts, ask, await openByNewestKeys(parts, link, ask, token), true)
   if (!verdict.granted || verdict.grant === null) return verdict
   const all = rightClass(ask.request.action) === 'exit' && !namesItem(ask)
   return { granted: true, grant: { ...verdict.grant, all, heardSeq, ...receiptOf(body), ...itemStatus } }

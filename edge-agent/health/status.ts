@@ -24,6 +24,8 @@ export interface AgentStatus {
   queueDepth: number
   policyVersion: number | null
   stage: PolicyStage
+  /** Tokens name newer documents than those here, and nothing brings them. */
+  isOvertaken: boolean
   clock: ClockTrust
   /** Trusted time, ISO. */
   now: string
@@ -63,6 +65,7 @@ export function agentStatus({ identity, clock, trust, items, link, ledger, doors
     queueDepth: ledger.journal.waiting,
     policyVersion: trust.policy?.ver ?? null,
     stage: trust.stage(),
+    isOvertaken: trust.isOvertaken,
     clock: clockTrust,
     now: new Date(now).toISOString(),
     isHome: trust.policy?.policy.home === identity.agentId,

@@ -8,6 +8,8 @@ export interface CloudLink {
   ask(operation: string, body: object): Promise<CloudAnswer>
   /** Resolves when the cloud has all that was written down before, or after `limitMs`. Never rejects. */
   told(limitMs: number): Promise<void>
+  /** Fetches the documents that are newer than those here; resolves at once when it is called too often. Never rejects. */
+  catchUp(): Promise<void>
 }
 
 export type CloudAnswer =

@@ -290,6 +290,7 @@ export function connect(parts: ConnectionParts): Connection {
     ask: session.call,
     told: sending.told,
     look: documents.look,
+    catchUp: () => (session.isOnline && looks.spend() ? documents.look().catch(() => undefined) : Promise.resolve()),
     start: () => void (running ??= run()),
     ready(limitMs) {
       if (session.isOnline || triesFailed > 0) return Promise.resolve(session.isOnline)

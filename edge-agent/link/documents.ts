@@ -2,7 +2,8 @@ import { pause, type Platform } from '../../policy/platform.ts'
 import { LedgerFull } from '../ledger/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
-import type { Acceptance, Trust } from '../trust/trust.ts'
+import type { Acceptance } from '../trust/open-as.ts'
+import type { Trust } from '../trust/trust.ts'
 import type { CloudAnswer } from './cloud-link.ts'
 
 /** Brings signed documents from the cloud and hands them to those who check them. */

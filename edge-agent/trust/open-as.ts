@@ -26,6 +26,14 @@ export interface Refusal {
   detail: string
 }
 
+/** What became of a document that an agent was shown. */
+export type Acceptance =
+  | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'items' | 'time' }
+  /** Known already, or not newer: nothing to say. */
+  | { taken: false; why: 'known' }
+  /** `isDoubted`: a time that a second one may confirm. */
+  | (Refusal & { isDoubted?: true })
+
 /** What an agent answers to a document that it does not take, with the reason. */
 export function refused(detail: string): Refusal {
   return { taken: false, why: 'refused', detail }

@@ -28,6 +28,11 @@ interface Revocation {
   timeEpoch: number
 }
 
+/** Whether these keys of a set revoke this one. */
+export function takesBack(keys: readonly KeyRecord[], kid: string | undefined): boolean {
+  return keys.some((key) => key.kid === kid && key.state === 'revoked')
+}
+
 const revokedIn = (keys: readonly KeyRecord[]) => keys.filter(({ state }) => state === 'revoked').map(({ kid }) => kid)
 
 /** Once revoked is revoked: a cloud that was restored from a backup may have forgotten it, and whoever stole the key has not. */

@@ -12,10 +12,11 @@ import { contradiction } from './contradiction.ts'
 import type { Identity } from './identity.ts'
 import { openDenials } from './denials.ts'
 import { openHeard } from './heard.ts'
-import { openAs, openStored, refused, stillVerifying, typOf } from './open-as.ts'
-import { revokedKeys } from './revoked-keys.ts'
+import { openAs, openStored, refused, stillVerifying, typOf, type Acceptance } from './open-as.ts'
+import { revokedKeys, takesBack } from './revoked-keys.ts'
 import { doubtAbout, timeAnswers } from './time-answers.ts'
 import { timeEpochs } from './time-epochs.ts'
+import { toldVersions, type IssuedUnder } from './told-versions.ts'
 
 /**
  *   root ──▶ key set ──▶ policy · fresh · deny · items
@@ -48,16 +49,13 @@ export interface Trust {
   readonly isTimeAwaited: boolean
   /** Whether a newer document than the ones here is known to exist. */
   readonly isBehind: boolean
+  /** Whether that is known from tokens, and not from the cloud itself: something keeps it away. Until it comes, what is here counts as old. */
+  readonly isOvertaken: boolean
+  /** A genuine token or receipt says under which versions it was issued. */
+  hearIssued(issued: IssuedUnder): void
   /** The newest denial by which a token or a receipt was taken back: a refund may wait until the cloud knows that it is here. */
   readonly takenBackSeq: number
 }
-
-export type Acceptance =
-  | { taken: true; kind: 'keys' | 'policy' | 'fresh' | 'deny' | 'items' | 'time' }
-  /** Known already, or not newer: nothing to say. */
-  | { taken: false; why: 'known' }
-  /** Something is wrong with it: to be reported. `isDoubted`: a time that a second one may confirm. */
-  | { taken: false; why: 'refused'; detail: string; isDoubted?: true }
 
 const KNOWN = { taken: false, why: 'known' } as const
 /** Set: the items are of a key that was stolen, and not forgotten yet. They are in a file of their own. */
@@ -77,6 +75,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   const revoked = revokedKeys(marks)
   const answers = timeAnswers(revoked.kept)
   const denials = openDenials(ledger, identity.agentId)
+  const told = toldVersions(clock)
   let keySet: KeySetClaims | undefined
   let headsKey: string | undefined
   /** A key set that a freshness was ahead of. */
@@ -150,6 +149,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       store('keys', jws, opened.claims)
       const news = revoked.follow(opened.claims, former && before && { ...before, jws: former.jws })
       if (news.some(({ use }) => use === 'freshness')) doubtNumbers()
+      if (news.length > 0) told.forget()
     })
     useKeys(opened.claims)
     answers.forget()
@@ -247,6 +247,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     return verdict === 'rollback' ? refused(`items of epoch ${opened.claims.epoch} are over`) : KNOWN
   }
 
+  const isOvertaken = () => told.areNewer({ policy: storedHead('policy')?.ver, keys: storedHead('keys')?.ver }, heard.lastContactMs)
+
   const byTyp: Record<string, (jws: string) => Acceptance> = {
     [DOCUMENT_KINDS.keys.typ]: acceptKeys,
     [DOCUMENT_KINDS.policy.typ]: acceptPolicy,
@@ -285,7 +287,14 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       const move = policy?.homeMove
       return move !== undefined && denials.seq < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
     },
-    stage: () => policyStage((clock.now().nowMs - heard.confirmedMs) / 1_000),
+    stage() {
+      const stage = policyStage((clock.now().nowMs - heard.confirmedMs) / 1_000)
+      return stage === 'fresh' && isOvertaken() ? 'stale' : stage
+    },
+    hearIssued: told.hear,
+    get isOvertaken() {
+      return isOvertaken()
+    },
     get keysEndS() {
       return keySet?.exp
     },
@@ -299,15 +308,11 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       return denials.takenBackSeq
     },
     get isBehind() {
+      if (isOvertaken()) return true
       if (keysToCome && compareVersions(keysToCome, storedHead('keys') ?? { epoch: -1, ver: 0 }) > 0) return true
       if (!heads) return false
       const [k, p] = [storedHead('keys'), storedHead('policy')]
       return !k || !p || !policy || compareVersions(heads.keys, k) > 0 || compareVersions(heads.policy, p) > 0 || heads.deny.ver > denials.seq || items?.isBehind === true
     },
   }
-}
-
-/** Whether these keys of a set revoke this one. */
-function takesBack(keys: KeySetClaims['keys'], kid: string | undefined): boolean {
-  return keys.some((key) => key.kid === kid && key.state === 'revoked')
 }

@@ -81,6 +81,7 @@ export function newStatus(): AgentStatus {
     queueDepth: 0,
     policyVersion: 7,
     stage: 'fresh',
+    isOvertaken: false,
     clock: 'signed',
     now: new Date(0).toISOString(),
     isHome: true,

@@ -50,6 +50,68 @@ describe('against whoever has the broker, or a stolen key', () => {
     expect({ have: t.trust.have(), stage: t.trust.stage(), now: t.clock.now() }).toEqual(before)
   })
 
+  describe('freeze: tokens that shoppers bring say that there is something newer', () => {
+    const told = (policyVer: number, keysVer?: number) => t.trust.hearIssued({ policy: policyVer, ...(keysVer !== undefined && { keys: keysVer }), issuedS: iat() })
+    const state = () => [t.trust.isOvertaken, t.trust.isBehind, t.trust.stage()]
+    const [current, overtaken] = [
+      [false, false, 'fresh'],
+      [true, true, 'stale'],
+    ]
+
+    it.each<[string, () => void]>([
+      ['a receipt that names a newer policy', () => told(2)],
+      ['a token that names a newer policy', () => told(2, 1)],
+      ['a token that names newer keys', () => told(1, 2)],
+    ])('%s', (_name, tell) => {
+      all()
+      t.world.sleep(60_000)
+      told(1, 1)
+      expect(state()).toEqual(current)
+      tell()
+      expect(state()).toEqual(overtaken)
+      // What is old does not help, whoever says it again.
+      for (const document of [keySet(), policy()]) t.trust.accept(document)
+      expect(state()).toEqual(overtaken)
+    })
+
+    it('until that is here', () => {
+      all()
+      t.world.sleep(60_000)
+      told(2, 2)
+      t.trust.accept(keySet({ ver: 2 }))
+      expect(state()).toEqual(overtaken)
+      t.trust.accept(policy({ ver: 2 }))
+      expect(state()).toEqual(current)
+    })
+
+    it('until the cloud says that there is no such thing: it was restored', () => {
+      all()
+      t.world.sleep(60_000)
+      told(9, 9)
+      t.world.sleep(2_000)
+      t.trust.accept(fresh())
+      expect(state()).toEqual(current)
+      told(1, 1)
+      expect(state()).toEqual(current)
+    })
+
+    it('until the key is taken back that may have said so', () => {
+      all()
+      t.world.sleep(60_000)
+      told(9, 9)
+      t.trust.accept(keySet({ ver: 2, keys: records({ [token.record.kid]: { state: 'revoked' } }) }))
+      expect(state()).toEqual(current)
+    })
+
+    it('but not when they are of another time', () => {
+      all()
+      t.world.sleep(60_000)
+      t.trust.hearIssued({ policy: 9, keys: 9, issuedS: iat() + 300 })
+      t.trust.hearIssued({ policy: 9, keys: 9, issuedS: iat() - 300 })
+      expect(state()).toEqual(current)
+    })
+  })
+
   it('freeze: the same documents over and over make it stale and then expired, expired documents that were accepted stay', () => {
     all()
     const frozen = [keySet(), fresh(), policy()]
