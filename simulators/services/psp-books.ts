@@ -51,7 +51,7 @@ export function pspBooks(options: PspBooksOptions): PspBooks {
   const { nowMs, secret = dialect.example.secret, apiKey = dialect.example.apiKey } = options
   const sessions = new Map<string, SimulatedSession>()
   const refunds: SimulatedRefund[] = []
-  const answered = new Map<string, PspAnswer>()
+  const answered = new Map<string, { answer: PspAnswer; atMs: number }>()
   let count = 0
   const desk: PspDesk & { baseUrl: string } = {
     baseUrl: '',
@@ -69,10 +69,10 @@ export function pspBooks(options: PspBooksOptions): PspBooks {
     capture(session) {
       session.status = 'paid'
     },
-    giveBack(session, amountCent, { id, key }) {
+    giveBack(session, amountCent, { id, ...names }) {
       const gone = refunds.filter((refund) => refund.sessionId === session?.id && refund.status === 'done').reduce((sum, refund) => sum + refund.amountCent, 0)
       if (session?.status !== 'paid' || !(amountCent > 0) || gone + amountCent > session.paidCent) return undefined
-      const refund: SimulatedRefund = { id, sessionId: session.id, amountCent, key, status: 'done' }
+      const refund: SimulatedRefund = { id, sessionId: session.id, amountCent, ...names, status: 'done' }
       refunds.push(refund)
       return refund
     },
@@ -98,8 +98,9 @@ export function pspBooks(options: PspBooksOptions): PspBooks {
       if (!dialect.isAllowed(asked, desk)) return { status: 401, body: dialect.errorOf(401) }
       const key = dialect.keyHeader === undefined ? '' : String(asked.headers[dialect.keyHeader] ?? '')
       const known = key === '' ? undefined : answered.get(`${asked.path} ${key}`)
-      const answer = known ?? dialect.answer(asked, key, desk)
-      if (key !== '') answered.set(`${asked.path} ${key}`, answer)
+      if (known && nowMs() - known.atMs <= (dialect.keyLifeMs ?? Infinity)) return known.answer
+      const answer = dialect.answer(asked, key, desk)
+      if (key !== '') answered.set(`${asked.path} ${key}`, { answer, atMs: nowMs() })
       return answer
     },
     refusal: (status) => ({ status, body: dialect.errorOf(status) }),

@@ -19,6 +19,8 @@ export interface SimulatedRefund {
   readonly sessionId: string
   readonly amountCent: number
   readonly key: string
+  /** What the merchant calls it, where a provider keeps that. */
+  readonly reference?: string
   status: 'done' | 'failed'
 }
 
@@ -59,7 +61,7 @@ export interface PspDesk {
   /** The shopper's money is taken: what was approved is captured. */
   capture(session: SimulatedSession): void
   /** undefined when more would go back than was paid. */
-  giveBack(session: SimulatedSession | undefined, amountCent: number, refund: { id: string; key: string }): SimulatedRefund | undefined
+  giveBack(session: SimulatedSession | undefined, amountCent: number, refund: { id: string; key: string; reference?: string }): SimulatedRefund | undefined
 }
 
 /** How one provider speaks. */
@@ -68,6 +70,8 @@ export interface PspDialect {
   readonly example: { readonly apiKey: string; readonly secret: string }
   /** The header of its idempotency keys; none: it knows none. */
   readonly keyHeader?: string
+  /** For so long it remembers them, ms; none: for ever. */
+  readonly keyLifeMs?: number
   /** What `configurePSP` is told. */
   configOf(desk: PspDesk): Record<string, string>
   isAllowed(request: PspRequest, desk: PspDesk): boolean

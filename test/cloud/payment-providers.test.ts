@@ -184,6 +184,38 @@ for (const provider of PSP_NAMES) onEveryDatabase(`payments through ${provider}`
     expect([await refundStatus(), givenBack(session), refundsOf(session).length]).toEqual(['done', 9_980, 2])
   })
 
+  /** A refund that was made, of which nobody has heard. */
+  async function refundUnheard() {
+    const about = await paid()
+    store.psp.switches.hangAfterwards = true
+    expect(await inSilence(refund(about.transactionId))).toMatchObject({ status: 'CANCELLED', refundStatus: 'pending' })
+    store.psp.release()
+    store.psp.switches.hangAfterwards = false
+    expect(refundsOf(about.session)).toHaveLength(1)
+    return { ...about, refundStatus: async () => (await store.ok('fetchPurchase', { transactionId: about.transactionId })).refundStatus }
+  }
+
+  it('are refunded once, though the answer was lost and keys are forgotten', async () => {
+    const { session, refundStatus } = await refundUnheard()
+    store.psp.switches.status = 503
+    const until = store.platform.clock.wall() + 2 * 3_600_000
+    await store.wait('some hours', () => store.platform.clock.wall() > until, 5 * 60_000)
+    store.psp.switches.status = undefined
+    await store.wait('the refund', async () => (await refundStatus()) === 'done', 10 * 60_000)
+    expect([refundsOf(session).length, givenBack(session)]).toEqual([1, PRODUCT.priceCent])
+  })
+
+  it('stand again when the bank sends a refund back of which nobody has heard', async () => {
+    const { session, refundStatus } = await refundUnheard()
+    store.psp.switches.status = 503
+    const told = await store.psp.failRefund(refundsOf(session)[0]?.id ?? '')
+    store.psp.switches.status = undefined
+    if (told === undefined) return
+    await store.psp.failRefund(refundsOf(session)[0]?.id ?? '')
+    await store.wait('the failure', async () => (await refundStatus()) === 'failed', 60_000)
+    expect([refundsOf(session).length, givenBack(session)]).toEqual([1, 0])
+  })
+
   it('stand again when the bank sends a refund back later', async () => {
     const { transactionId, session } = await paid()
     expect(await refund(transactionId)).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })

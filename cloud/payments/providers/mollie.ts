@@ -4,7 +4,7 @@ import { BaseUrl, centOf, decimalOf } from './fields.ts'
 
 /**
  * Mollie Payments (v2). Its notifications are not signed: they only name a payment, and what became of that, and of its refunds, is
- * asked for.
+ * asked for. It forgets Idempotency-Keys after an hour, so a refund that may have been made is looked for by our own id.
  */
 
 const Config = z.strictObject({
@@ -14,7 +14,7 @@ const Config = z.strictObject({
 
 const MollieId = z.string().regex(/^[A-Za-z0-9_]{1,100}$/)
 const Amount = z.object({ value: z.string().regex(/^\d{1,9}\.\d{2}$/), currency: z.string() })
-const Refund = z.object({ id: MollieId, status: z.string().nullish() })
+const Refund = z.object({ id: MollieId, status: z.string().nullish(), metadata: z.unknown() })
 const Payment = z.object({
   id: MollieId,
   status: z.string(),
@@ -33,10 +33,17 @@ function noticeOf({ id, status, amount }: z.output<typeof Payment>): PaymentNoti
 
 const amountOf = (cent: number, currency: string) => ({ currency, value: decimalOf(cent) })
 
+const Ours = z.object({ reference: z.string().max(100) })
+
+/** What we have named a refund; null: it was made elsewhere, or before we named them. */
+function ourIdOf(metadata: unknown): string | null {
+  return Ours.safeParse(metadata).data?.reference ?? null
+}
+
 function allNotices(payment: z.output<typeof Payment>): Notice[] {
-  const refunds = (payment._embedded?.refunds ?? []).flatMap(({ id, status }): RefundNotice[] => {
+  const refunds = (payment._embedded?.refunds ?? []).flatMap(({ id, status, metadata }): RefundNotice[] => {
     const state = REFUND_STATES[status ?? '']
-    return state ? [{ refundRef: id, refundId: null, state }] : []
+    return state ? [{ refundRef: id, refundId: ourIdOf(metadata), state }] : []
   })
   const paid = noticeOf(payment)
   return [...(paid ? [paid] : []), ...refunds]
@@ -60,8 +67,10 @@ export const mollie = paymentProvider({
         return { sessionId: payment.id, url }
       },
       findSession: async (sessionId) => noticeOf(await find(sessionId)),
-      async refund({ refundId, sessionId, amountCent, currency }) {
-        const { id, status } = readAnswer(await post(`/v2/payments/${sessionId}/refunds`, refundId, { amount: amountOf(amountCent, currency) }), Refund)
+      async refund({ refundId, sessionId, amountCent, currency, isRepeated }) {
+        const known = isRepeated ? (await find(sessionId))._embedded?.refunds?.find(({ metadata }) => ourIdOf(metadata) === refundId) : undefined
+        const wish = { amount: amountOf(amountCent, currency), metadata: { reference: refundId } }
+        const { id, status } = known ?? readAnswer(await post(`/v2/payments/${sessionId}/refunds`, refundId, wish), Refund)
         if (status === 'failed' || status === 'canceled') throw new ProviderFault(`the provider answered that the refund is ${status}`, true)
         return id
       },

@@ -12,7 +12,7 @@ function amountOf(cent: number, currency: string) {
 }
 
 function shownRefund(refund: SimulatedRefund, currency: string): object {
-  return { resource: 'refund', id: refund.id, status: refund.status === 'done' ? 'refunded' : 'failed', amount: amountOf(refund.amountCent, currency) }
+  return { resource: 'refund', id: refund.id, status: refund.status === 'done' ? 'refunded' : 'failed', amount: amountOf(refund.amountCent, currency), metadata: refund.reference === undefined ? null : { reference: refund.reference } }
 }
 
 function shown(session: SimulatedSession, desk: PspDesk, embedsRefunds = false): object {
@@ -37,6 +37,7 @@ const notification = (id: string) => ({ body: `id=${id}`, headers: { 'content-ty
 export const MOLLIE: PspDialect = {
   example: { apiKey: 'test_51abcdefgh', secret: '' },
   keyHeader: 'idempotency-key',
+  keyLifeMs: 3_600_000,
   configOf: ({ baseUrl, apiKey }) => ({ baseUrl, apiKey }),
   isAllowed: ({ headers }, { apiKey }) => headers.authorization === `Bearer ${apiKey}`,
   errorOf: (status) => ({ status, title: 'Refused', detail: 'switched on' }),
@@ -52,7 +53,7 @@ export const MOLLIE: PspDialect = {
       const made = desk.open({ id: `tr_${desk.next()}`, reference: metadata?.reference ?? '', amountCent, currency: amount?.currency ?? '', key })
       return { status: 201, body: shown(made, desk) }
     }
-    const refund = refunds === 'refunds' ? desk.giveBack(session, amountCent, { id: `re_${desk.next()}`, key }) : undefined
+    const refund = refunds === 'refunds' ? desk.giveBack(session, amountCent, { id: `re_${desk.next()}`, key, ...(metadata && { reference: metadata.reference }) }) : undefined
     return refund ? { status: 201, body: shownRefund(refund, session.currency) } : error(422, 'Unprocessable Entity', 'The specified amount cannot be refunded')
   },
   notificationOf: (session) => notification(session.id),
