@@ -5,6 +5,8 @@ import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { isThere, outOfReach } from '../../bin/is-there.ts'
+import { readOptions } from '../../bin/options.ts'
+import { CLOUD_OPTIONS } from '../../bin/settings.ts'
 import { sealAudit } from '../../cloud/accounts/seal-audit.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Json } from '../support/cloud.ts'
@@ -68,6 +70,11 @@ describe('the command line', () => {
     const { code, stderr, stdout } = await runProcess(cloudArgs('--database-url', 'mysql://x', '--bogus', '--rate-limit', 'many'), { UNTAG_PUBLIC_URL: 'shop', UNTAG_MQTT_PORT: '99999' })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     for (const fault of [/--database-url must be an address beginning with postgres:/, /no option --bogus/, /--rate-limit must be a whole number from 0/, /UNTAG_PUBLIC_URL must be an address/]) expect(stderr).toMatch(fault)
+  })
+
+  it('takes the one process that there is by its name, and no more', () => {
+    expect(readOptions(CLOUD_OPTIONS, ['--workers', '1'], {}).workers).toBe(1)
+    expect(() => readOptions(CLOUD_OPTIONS, [], { UNTAG_WORKERS: '4' })).toThrow(/^UNTAG_WORKERS must be 1, not "4"/)
   })
 
   it('does not take what it may not look at for what is not there: an agent is not to be enrolled anew for that', async () => {
