@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { outOfReach } from './is-there.ts'
 
 /**
  * Makes a folder that only its owner may enter, with those above it, and flushes the names of the new ones: what
@@ -20,7 +21,7 @@ function make(path: string): string | undefined {
     return mkdirSync(path, { recursive: true, mode: 0o700 })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw code === 'EEXIST' || code === 'ENOTDIR' ? new Error(`${path} cannot be a folder: there is a file of that name`, { cause: error }) : error
+    throw code === 'EEXIST' || code === 'ENOTDIR' ? new Error(`${path} cannot be a folder: there is a file of that name`, { cause: error }) : outOfReach(path, error)
   }
 }
 

@@ -1,15 +1,20 @@
-import { chmodSync, existsSync, readFileSync } from 'node:fs'
+import { chmodSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { SecretFiles } from '../policy/platform.ts'
 import { makeFolder } from './durable-folder.ts'
+import { isThere, outOfReach } from './is-there.ts'
 import { replaceFile } from './replace-file.ts'
 
 /** Files of mode 0600 in folders of mode 0700. */
 export const secretFiles: SecretFiles = {
   read(file) {
-    if (!existsSync(file)) return undefined
-    chmodSync(file, 0o600)
-    return readFileSync(file, 'utf8')
+    if (!isThere(file)) return undefined
+    try {
+      chmodSync(file, 0o600)
+      return readFileSync(file, 'utf8')
+    } catch (error) {
+      throw outOfReach(file, error)
+    }
   },
   write(file, text) {
     makeFolder(dirname(file))

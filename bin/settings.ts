@@ -16,6 +16,12 @@ const json = flag({ flag: 'json', env: 'UNTAG_JSON', help: 'answer as JSON' })
 
 const allowPrivateTargets = flag({ flag: 'allow-private-targets', env: 'UNTAG_ALLOW_PRIVATE_TARGETS', help: 'webhooks and merchants’ systems may be in private networks or on this machine; for tests and demonstrations' })
 
+/** Scripts that name the one process there is are right to; whoever wants more is told, instead of getting one. */
+const workers: Option<number> = {
+  ...wholeNumber({ flag: 'workers', env: 'UNTAG_WORKERS', help: 'processes of this cloud; one is all there is so far' }, 'N', 1, 1, 1),
+  read: (value) => (value === '1' ? { value: 1 } : { fault: `must be 1, not "${value}": this cloud is one process` }),
+}
+
 export const CLOUD_OPTIONS = {
   port: port({ flag: 'port', env: 'UNTAG_PORT', help: 'port of the API; 0 picks one' }, 8080),
   host,
@@ -26,6 +32,7 @@ export const CLOUD_OPTIONS = {
   publicMqttUrl: url({ flag: 'public-mqtt-url', env: 'UNTAG_PUBLIC_MQTT_URL', help: 'address by which agents reach the broker' }, ['mqtt:', 'mqtts:']),
   rateLimit: wholeNumber({ flag: 'rate-limit', env: 'UNTAG_RATE_LIMIT', help: 'requests per second and key; 0: no limit' }, 'N', 50, 0, 1_000_000),
   trustedProxies: text({ flag: 'trusted-proxies', env: 'UNTAG_TRUSTED_PROXIES', help: 'addresses whose X-Forwarded-For is believed, with commas' }, 'LIST', undefined),
+  workers,
   allowPrivateTargets,
   imagesBucket: url({ flag: 'images-bucket', env: 'UNTAG_IMAGES_BUCKET', help: 'address of an S3-compatible bucket for pictures, instead of a folder' }, ['http:', 'https:']),
   imagesRegion: text({ flag: 'images-region', env: 'UNTAG_IMAGES_REGION', help: 'region of that bucket' }, 'REGION', 'us-east-1'),

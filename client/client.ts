@@ -77,8 +77,9 @@ export function createClient(options: ClientOptions): Client {
   }
 
   function pages(operation: string, request: Readonly<Record<string, unknown>> = {}, callOptions: CallOptions = {}): AsyncGenerator<unknown, void, undefined> {
-    const { cursor, ...rest } = request
-    const ask = (at: string | undefined) => call(operation, at === undefined ? rest : { ...rest, cursor: at }, callOptions)
+    const { cursor, offset, ...rest } = request
+    // An offset says where the first page begins; a cursor says it of the others, and the API takes one of them.
+    const ask = (at: string | undefined) => call(operation, { ...rest, ...(at === undefined ? offset !== undefined && { offset } : { cursor: at }) }, callOptions)
     return itemsOf(ask as (at: string | undefined) => Promise<Readonly<Record<string, unknown>>>, cursor as string | undefined)
   }
 

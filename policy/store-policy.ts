@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasDecimals } from './decimals.ts'
 import { GatePolicy } from './gate-policy.ts'
 import { PROTECTION_ACTIONS, WORKFLOW_TYPES } from './vocabulary.ts'
 
@@ -18,7 +19,7 @@ export function riskClassCeiling(riskClass: number): number | null {
 }
 
 const cents = (euros: number) => Math.round(euros * 100)
-const hasCents = (euros: number) => Math.abs(euros * 100 - cents(euros)) < 1e-6
+const hasCents = (euros: number) => hasDecimals(euros, 2)
 
 /** How far an agent may go that cannot ask the home of its store's receipts (contracts §4, "isolated"). */
 export const OfflineLimits = z.strictObject({

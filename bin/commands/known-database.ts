@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import type { Database } from '../../cloud/persistence/database.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import { lookAtPostgres } from '../backup/postgres-dump.ts'
+import { isThere } from '../is-there.ts'
 
 /** Where a cloud keeps its data. */
 export interface Place {
@@ -33,7 +34,7 @@ export async function withKnownDatabase<T>(place: Place, work: (database: Databa
 
 /** Whether a cloud or a key was ever made there. */
 export async function isKnownDatabase({ data, databaseUrl }: Place): Promise<boolean> {
-  if (databaseUrl === undefined) return existsSync(join(data, 'cloud.db'))
+  if (databaseUrl === undefined) return isThere(join(data, 'cloud.db'))
   return (await lookAtPostgres(databaseUrl)).tables.includes('installation')
 }
 
@@ -47,13 +48,13 @@ export async function assertKnownDatabase(place: Place): Promise<void> {
 /** Throws when the keys of the cloud are not in its folder: others would be of no use to it. */
 export function assertOwnKeyFiles(data: string): void {
   const master = join(data, 'keys', 'master.key')
-  if (!existsSync(master)) throw new Error(`there is no ${master}: name the folder of the cloud's data with --data${nearby(data, 'cloud', 'keys/master.key')}`)
+  if (!isThere(master)) throw new Error(`there is no ${master}: name the folder of the cloud's data with --data${nearby(data, 'cloud', 'keys/master.key')}`)
 }
 
 /** Throws where a new cloud would be made although there is one in `DATA/cloud`, as `untag start` has it: that one was meant. */
 export function assertNoCloudBelow({ data, databaseUrl }: Place): void {
   const below = join(data, 'cloud')
-  if (databaseUrl !== undefined || existsSync(join(data, 'cloud.db')) || !existsSync(join(below, 'cloud.db'))) return
+  if (databaseUrl !== undefined || isThere(join(data, 'cloud.db')) || !existsSync(join(below, 'cloud.db'))) return
   throw new Error(`${data} holds no cloud, and ${below} does: choose it with --data ${below}, or another folder for a new one`)
 }
 

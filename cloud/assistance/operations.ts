@@ -3,7 +3,7 @@ import { newId } from '../../policy/ids.ts'
 import { originOf } from '../config.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
-import { Id, iso, Success, text } from '../operations/fields.ts'
+import { Id, iso, Limit, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { cursorOf, nextOf } from '../operations/paging.ts'
 import type { AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'
@@ -15,7 +15,7 @@ import { AssistanceRequest, Message, REQUEST_STATUSES, Zone } from './schema.ts'
 
 const ZONES_LIMIT = 500
 const DEFAULT_PAGE = 50
-/** Requests on one page at most: each may hold fifty messages. */
+/** Requests on one page at most, whatever is asked for: each may hold fifty messages. The rest has a cursor. */
 const PAGE_LIMIT = 100
 
 /** The address that a zone's QR code holds. */
@@ -108,12 +108,13 @@ export const fetchAssistanceRequests = operation({
   request: z.strictObject({
     storeId: Id,
     status: z.enum(REQUEST_STATUSES).optional(),
-    limit: z.int().min(1).max(PAGE_LIMIT).optional(),
+    limit: Limit.optional().describe(`A page holds ${PAGE_LIMIT} at most; go on by cursor.`),
     cursor: cursorOf('hlp').optional(),
   }),
   response: z.strictObject({ ...Success, requests: z.array(AssistanceRequest), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', status: 'open' },
-  async run(call, { storeId, status, limit = DEFAULT_PAGE, cursor }) {
+  async run(call, { storeId, status, cursor, ...asked }) {
+    const limit = Math.min(asked.limit ?? DEFAULT_PAGE, PAGE_LIMIT)
     const store = await ownStore(call, storeId)
     const rows = await listRequests(call.db, { storeId: store.store_id, status, below: cursor, limit: limit + 1 })
     const { items, nextCursor } = nextOf(rows, (row) => row.request_id, { limit })

@@ -4,6 +4,7 @@ import { Euros, Id, Success } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
 import { RawJson } from '../operations/raw-json.ts'
 import type { ProductRow } from '../persistence/tables/stores.ts'
+import { endCounting } from '../stock/queries.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { changeProduct, insertIntoStore } from './change-product.ts'
 import { eanWarning } from './ean.ts'
@@ -120,7 +121,7 @@ export const removeProductFromStore = operation({
   area: 'catalogue',
   minimumPackage: 'DISCOVER',
   summary: 'Takes a product out of a store.',
-  description: 'Other stores keep it, purchases too; inserted again it has its `productId` again.',
+  description: 'Other stores keep it, purchases too; inserted again it has its `productId` again. Its stock here is counted no more.',
   changes: true,
   request: z.strictObject({ storeId: Id, ...PRODUCT_NAMES }),
   response: z.strictObject(Success),
@@ -128,6 +129,7 @@ export const removeProductFromStore = operation({
   async run(call, { storeId, ...names }) {
     const product = await productOfStore(call, storeId, names)
     await removeListing(call.db, storeId, product)
+    await endCounting(call.db, storeId, product.product_id, call.nowMs)
     call.changed(product.product_id)
     return { success: true as const }
   },

@@ -7,11 +7,11 @@ import { cursorOf, nextOf, pageOf } from '../operations/paging.ts'
 import type { PickupOrderRow } from '../persistence/tables/click-and-collect.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { moveOrder } from './move-order.ts'
-import { STATUS_WORDS, statusOf } from './order-state.ts'
+import { isFinal, STATUS_WORDS, statusOf } from './order-state.ts'
 import { toOrders } from './present.ts'
 import { countOrders, findOrder, listOrders } from './queries.ts'
 import { Order, OrderRequest } from './schema.ts'
-import { submitOrder } from './submit-order.ts'
+import { keptUntil, submitOrder } from './submit-order.ts'
 import { orderOfCode } from './verify-code.ts'
 
 const DEFAULT_PAGE = 50
@@ -64,7 +64,7 @@ export const updateClickCollectStatus = operation({
     orderId: Id,
     status: z.enum(STATUS_WORDS),
     pickupCode: text(40).optional().describe('What the customer shows: checked when it is sent.'),
-    estimatedPickupAt: Timestamp.optional().describe('A new estimate.'),
+    estimatedPickupAt: Timestamp.optional().describe('A new estimate; goods are kept for 7 days after it.'),
     reason: text(300).optional().describe('With `cancelled`.'),
     epcs: Picked.describe('Tagged items that were really picked; they take the place of those kept so far.'),
     tagUids: Picked,
@@ -79,6 +79,9 @@ export const updateClickCollectStatus = operation({
     const store = await ownStoreOf(call, order.store_id, 'order')
     const estimatedMs = estimatedPickupAt === undefined ? undefined : Date.parse(estimatedPickupAt)
     if (estimatedMs !== undefined && estimatedMs > call.nowMs + AHEAD_LIMIT_MS) throw invalid('estimatedPickupAt', 'is more than a year ahead')
+    if (estimatedMs !== undefined && keptUntil(estimatedMs) <= call.nowMs && !isFinal(statusOf(status))) {
+      throw invalid('estimatedPickupAt', 'is 7 days ago or more: the order would be cancelled at once')
+    }
     const moved = await moveOrder(call, order, store, { ...rest, to: statusOf(status), estimatedMs })
     call.changed(orderId)
     return { success: true as const, ...(await toOrder(call, moved)) }

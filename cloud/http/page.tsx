@@ -6,7 +6,7 @@ const STYLE = `
 :root { color-scheme: light dark; --ink: #16191d; --paper: #fff; --soft: #5b6470; --line: #d9dee5; --accent: #0a5ad6; --ok: #0b6b3a; --stop: #b3261e; --code: #f4f6f8 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8ebef; --paper: #14171a; --soft: #a3adba; --line: #333a43; --accent: #7fb2ff; --ok: #5fd39a; --stop: #ff8a80; --code: #1d2227 } }
 * { box-sizing: border-box } body { margin: 0; font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper) }
-main { max-width: 60rem; margin: 0 auto; padding: 1.5rem } h1 { font-size: 1.7rem; line-height: 1.2 } h2 { margin-top: 2.5rem; font-size: 1.25rem }
+main { max-width: 60rem; margin: 0 auto; padding: 1.5rem; overflow-wrap: anywhere } h1 { font-size: 1.7rem; line-height: 1.2 } h2 { margin-top: 2.5rem; font-size: 1.25rem }
 a { color: var(--accent) } .soft { color: var(--soft) } code, pre { font: 14px/1.5 ui-monospace, monospace; background: var(--code); border-radius: 6px }
 code { padding: .1em .3em } pre { padding: .8rem 1rem; overflow-x: auto } table { border-collapse: collapse; width: 100% } th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap } .tag { display: inline-block; padding: 0 .5em; border: 1px solid var(--line); border-radius: 999px; font-size: .85rem; color: var(--soft) }
@@ -17,6 +17,8 @@ form.stack { display: grid; gap: .6rem; max-width: 36rem } label { font-weight: 
 textarea:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px } ol.talk { list-style: none; padding: 0; max-width: 36rem } ol.talk li { padding: .5rem .9rem; margin: .5rem 0; border: 1px solid var(--line); border-radius: 10px; overflow-wrap: anywhere }
 ol.talk li.staff { background: var(--code) } ol.talk p { margin: .2rem 0; white-space: pre-wrap }
 .stamp { display: inline-block; margin: 0; padding: .1rem .8rem; border: 3px solid var(--stop); border-radius: 8px; color: var(--stop); font-size: 1.5rem; font-weight: 700; text-transform: uppercase } s { color: var(--soft) }
+@media (max-width: 30rem) { main { padding: 1rem } table.lines tr { display: flex; flex-wrap: wrap; justify-content: flex-end; border-bottom: 1px solid var(--line) }
+table.lines :is(th, td) { border: 0 } table.lines :is(tbody td, thead th):first-child { flex: 1 0 100% } table.lines th[colspan] { flex: 1 } }
 @media print { .ribbon, form { display: none } }`
 
 /** The frame of a page that the cloud renders. */

@@ -34,7 +34,7 @@ export function ReceiptPage({ receipt, language }: { receipt: TransactionData; l
         <br />
         {receipt.completedAt === undefined ? '' : time(receipt.completedAt)} · {t.receipt} {receipt.id}
       </p>
-      <table>
+      <table class="lines">
         <thead>
           <tr>
             <th>{t.item}</th>

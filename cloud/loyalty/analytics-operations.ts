@@ -14,7 +14,7 @@ const FIGURES = {
   pointsIssued: z.number(),
   pointsRedeemed: z.number(),
   pointsExpired: z.number(),
-  pointsReversed: z.number(),
+  pointsReversed: z.number().describe('Taken back with cancelled and refunded purchases; below 0 in a month in which more of it was given back, as the refund failed.'),
   redemptions: z.int(),
 }
 const Rate = z.number().describe('Redeemed of what was issued, percent.')

@@ -31,7 +31,8 @@ async function readCells(db: Db, programs: readonly LoyaltyProgramRow[]): Promis
   const rows = await monthsOf(db, ids)
   return rows.map(({ program_id, month, kind, amount, entries }) => {
     if (kind === 'join') return { programId: program_id, month, figures: { ...NONE, members: entries } }
-    const units = amountOf(types.get(program_id) ?? 'points', Math.abs(amount))
+    // Not by its size: what was taken back for a refund that failed later is given back, and a month may have more of that.
+    const units = amountOf(types.get(program_id) ?? 'points', kind === 'earn' ? amount : 0 - amount)
     const figures = { ...NONE, [FIELD_OF[kind as keyof typeof FIELD_OF]]: units, redemptions: kind === 'redeem' ? entries : 0 }
     return { programId: program_id, month, figures }
   })

@@ -1,3 +1,4 @@
+import { hasDecimals } from '../../policy/decimals.ts'
 import { invalid } from '../operations/failure.ts'
 import { iso } from '../operations/fields.ts'
 import { isAtLeast, type Package } from '../operations/packages.ts'
@@ -44,8 +45,8 @@ export function openProgram(row: LoyaltyProgramRow, store: Pick<StoreRow, 'packa
 
 /** Whole units of an amount as the API writes it. Throws 400 for a part of a point or of a cent. */
 export function unitsOf(type: ProgramType, amount: number, path: string): number {
-  const units = type === 'cashback' ? amount * 100 : amount
-  if (Math.abs(units - Math.round(units)) < 1e-6) return Math.round(units)
+  const places = type === 'cashback' ? 2 : 0
+  if (hasDecimals(amount, places)) return Math.round(amount * 10 ** places)
   throw invalid(path, type === 'cashback' ? 'must have at most 2 decimals' : 'must be a whole number')
 }
 

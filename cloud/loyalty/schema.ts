@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasDecimals } from '../../policy/decimals.ts'
 import { text } from '../operations/fields.ts'
 
 export const PROGRAM_TYPES = ['stamps', 'points', 'cashback', 'tier'] as const
@@ -34,7 +35,7 @@ const Methods = z
   .max(EARNING_METHODS.length)
   .refine(different((method) => method), 'must not name a method twice')
 
-const decimals = (places: number) => (n: number) => Math.abs(n * 10 ** places - Math.round(n * 10 ** places)) < 1e-6
+const decimals = (places: number) => (n: number) => hasDecimals(n, places)
 
 /** What a merchant may set of a program, at first and later. */
 export const PROGRAM_SETTINGS = {

@@ -11,8 +11,8 @@ import type { CloneOffer } from './schema.ts'
 const HIGHEST_CENT = 100_000_000
 
 /** Makes a new offer like the named branch of another, at prices of their own where the stores want them. */
-export async function cloneOffer(call: Call, { group, named }: OwnOffer, input: CloneOffer): Promise<{ group: OfferGroupRow; branches: OfferRow[] }> {
-  const products = JSON.parse((await readList(call.db, named.list_id)).products) as OfferProduct[]
+export async function cloneOffer(call: Call, { group, priced }: OwnOffer, input: CloneOffer): Promise<{ group: OfferGroupRow; branches: OfferRow[] }> {
+  const products = JSON.parse((await readList(call.db, priced.list_id)).products) as OfferProduct[]
   await assertSold(call, products.map((p) => p.ean), input.targetStoreIds, () => 'targetStoreIds')
   const validity = { fromMs: group.valid_from_ms, toMs: group.valid_to_ms }
   const content = {

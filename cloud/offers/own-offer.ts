@@ -12,6 +12,8 @@ export interface OwnOffer {
   active: OfferRow[]
   /** The document that was named; by the group's id the first. */
   named: OfferRow
+  /** Whose products and prices the named one stands for: another's, where it was taken out and has stayed as it was then. */
+  priced: OfferRow
 }
 
 /** The one id out of `offerId` and `id`: 400 when they differ. */
@@ -30,7 +32,8 @@ export async function ownOffer(call: Call, offerId: string): Promise<OwnOffer> {
   if (!named) throw notFound('offer')
   const active = branches.filter((row) => row.is_active === 1)
   assertWhole(call, active.map((row) => row.store_id), named.store_id)
-  return { group, branches, active, named }
+  const priced = named.is_active === 1 ? named : (active.find((row) => row.store_id === named.store_id) ?? active[0] ?? named)
+  return { group, branches, active, named, priced }
 }
 
 /** A key that is bound to stores may change an offer only when all branches are in them. */

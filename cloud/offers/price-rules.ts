@@ -1,12 +1,14 @@
+import { hasDecimals } from '../../policy/decimals.ts'
 import { centsOf } from '../operations/fields.ts'
 
 /** Percentages are counted in ten-thousandths of a percent: whole numbers, so that half a cent is exactly half. */
-const UNITS_PER_PERCENT = 10_000
+const PERCENT_DECIMALS = 4
+const UNITS_PER_PERCENT = 10 ** PERCENT_DECIMALS
 const WHOLE = 100 * UNITS_PER_PERCENT
 
 /** Whether a percentage has no more decimals than are counted. */
 export function isCountable(percent: number): boolean {
-  return Math.abs(percent * UNITS_PER_PERCENT - Math.round(percent * UNITS_PER_PERCENT)) < 1e-5
+  return hasDecimals(percent, PERCENT_DECIMALS)
 }
 
 /** How a clone's price differs from the original's; `value` in percent, or in EUR. */

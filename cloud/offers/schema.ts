@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasDecimals } from '../../policy/decimals.ts'
 import { centsOf, Euros, Id, Success, text, Timestamp } from '../operations/fields.ts'
 import { OFFER_SCOPES } from './offer-scope.ts'
 import { OFFER_STATUSES } from './offer-status.ts'
@@ -154,7 +155,7 @@ const Adjustment = z.discriminatedUnion('type', [
       .number()
       .min(-1_000_000)
       .max(1_000_000)
-      .refine((euros) => Math.abs(euros * 100 - Math.round(euros * 100)) < 1e-6, 'must have at most 2 decimals')
+      .refine((euros) => hasDecimals(euros, 2), 'must have at most 2 decimals')
       .describe('EUR added to every price.'),
   }),
 ])

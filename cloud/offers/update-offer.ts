@@ -47,7 +47,7 @@ export function newValidity({ fromMs, toMs }: Validity, input: Pick<UpdateOffer,
  * Changes an offer at all its branches. Added stores get documents, dropped ones keep theirs, inactive.
  * `storeIds` of the input, and the stores that stay, must have been found to be the caller's.
  */
-export async function updateOffer(call: Call, { group, branches, active, named }: OwnOffer, input: UpdateOffer): Promise<OfferUpdated> {
+export async function updateOffer(call: Call, { group, branches, active, named, priced }: OwnOffer, input: UpdateOffer): Promise<OfferUpdated> {
   const { db, nowMs } = call
   const current = active.map((row) => row.store_id)
   const changes = storeChanges(current, input.storeIds)
@@ -55,11 +55,11 @@ export async function updateOffer(call: Call, { group, branches, active, named }
   const updatedFields = updatedFieldsOf(input)
   const oldValidity = { fromMs: group.valid_from_ms, toMs: group.valid_to_ms }
   const validity = newValidity(oldValidity, input)
-  const oldProducts = JSON.parse((await readList(db, named.list_id)).products) as OfferProduct[]
+  const oldProducts = JSON.parse((await readList(db, priced.list_id)).products) as OfferProduct[]
   const products = input.products ? await offerProducts(call, input.products, stores) : oldProducts
   if (!input.products && changes.addedStores.length > 0) await assertSold(call, products.map((p) => p.ean), changes.addedStores, () => 'storeIds')
 
-  const listId = input.products ? await keepList(call, products) : named.list_id
+  const listId = input.products ? await keepList(call, products) : priced.list_id
   const status = statusAt(validity, nowMs)
   const next: OfferGroupRow = {
     ...group,

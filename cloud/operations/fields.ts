@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasDecimals } from '../../policy/decimals.ts'
 import { isIdShaped } from '../../policy/ids.ts'
 
 /** Fields that many operations share. */
@@ -40,7 +41,7 @@ export const Euros = z
   .number()
   .min(0)
   .max(1_000_000)
-  .refine((euros) => Math.abs(euros * 100 - Math.round(euros * 100)) < 1e-6, 'must have at most 2 decimals')
+  .refine((euros) => hasDecimals(euros, 2), 'must have at most 2 decimals')
 
 /** Whole cents of an amount in euros. */
 export function centsOf(euros: number): number {

@@ -20,8 +20,8 @@ const STORES_LIMIT = 10_000
 export async function findStores(call: Call, filter: StoreFilter): Promise<StoreRow[]> {
   const caller = knownCaller(call.caller)
   const own = (await listStores(call.db, caller.tenant, STORES_LIMIT)).filter((store) => maySee(caller, store))
-  const city = filter.city?.trim().toLowerCase()
-  const inCity = city === undefined ? own : own.filter((store) => store.city.toLowerCase() === city)
+  const city = filter.city === undefined ? undefined : comparable(filter.city)
+  const inCity = city === undefined ? own : own.filter((store) => comparable(store.city) === city)
   if (filter.radius === undefined) return inCity
   const center = centerOf(filter, inCity)
   const { radius } = filter
@@ -30,6 +30,11 @@ export async function findStores(call: Call, filter: StoreFilter): Promise<Store
     const position = positionOf(store)
     return position !== undefined && center !== undefined && distanceKm(center, position) <= radius
   })
+}
+
+/** An Ö is one character, or an O and two dots: whoever typed the city had a keyboard of their own. */
+function comparable(city: string): string {
+  return city.normalize('NFC').trim().toLowerCase()
 }
 
 function centerOf({ lat, lng, city }: StoreFilter, inCity: readonly StoreRow[]): Position | undefined {

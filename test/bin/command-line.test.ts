@@ -1,9 +1,12 @@
 import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { isThere, outOfReach } from '../../bin/is-there.ts'
+import { readOptions } from '../../bin/options.ts'
+import { CLOUD_OPTIONS } from '../../bin/settings.ts'
 import { sealAudit } from '../../cloud/accounts/seal-audit.ts'
 import { openDatabase } from '../../cloud/persistence/open-database.ts'
 import type { Json } from '../support/cloud.ts'
@@ -67,6 +70,24 @@ describe('the command line', () => {
     const { code, stderr, stdout } = await runProcess(cloudArgs('--database-url', 'mysql://x', '--bogus', '--rate-limit', 'many'), { UNTAG_PUBLIC_URL: 'shop', UNTAG_MQTT_PORT: '99999' })
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     for (const fault of [/--database-url must be an address beginning with postgres:/, /no option --bogus/, /--rate-limit must be a whole number from 0/, /UNTAG_PUBLIC_URL must be an address/]) expect(stderr).toMatch(fault)
+  })
+
+  it('takes the one process that there is by its name, and no more', () => {
+    expect(readOptions(CLOUD_OPTIONS, ['--workers', '1'], {}).workers).toBe(1)
+    expect(() => readOptions(CLOUD_OPTIONS, [], { UNTAG_WORKERS: '4' })).toThrow(/^UNTAG_WORKERS must be 1, not "4"/)
+  })
+
+  it('does not take what it may not look at for what is not there: an agent is not to be enrolled anew for that', async () => {
+    // A folder of another user is answered the same way, but root may look everywhere.
+    const data = join(folder, 'out-of-reach')
+    symlinkSync(data, data)
+    for (const command of [['edge'], ['edge', 'pair'], ['keys', 'list'], ['backup'], ['cloud', '--port', '0', '--mqtt-port', '0']]) {
+      const { code, stderr } = await runProcess([...command, '--data', data])
+      expect({ command, code, stderr }).toEqual({ command, code: 1, stderr: expect.stringMatching(/out-of-reach.* cannot be read or written \(ELOOP\)/) })
+    }
+    const refused = Object.assign(new Error('permission denied'), { code: 'EACCES' })
+    expect(outOfReach('/srv/untag', refused)).toMatchObject({ message: expect.stringMatching(/^\/srv\/untag .*run untag as the user whose it is/) })
+    expect(isThere(join(folder, 'nothing'))).toBe(false)
   })
 
   it('tells whether the audit log is as it was written', async () => {

@@ -94,6 +94,24 @@ describe('the client', () => {
     await expect(impatient.client({ retry: { retries: 0 } }).fetchStores()).rejects.toBeInstanceOf(UntagError)
   })
 
+  it('asks again for the answer of an attempt that broke off and is still being carried out', async () => {
+    const running = answer({ error: 'the same request is being carried out', code: 'already-exists', reason: 'idempotency_in_progress', requestId: 'req_3' }, 409, { 'retry-after': '5' })
+    const { sent, waited, client } = world([new TypeError('fetch failed', { cause: { code: 'ECONNRESET' } }), running])
+    expect(await client().startCheckout({ sessionId: 'ses_1', items: [{ ean: '4012345678901', quantity: 1 }] })).toEqual(OK)
+    expect(sent.map((s) => s.headers.get('idempotency-key'))).toEqual(['key-1', 'key-1', 'key-1'])
+    expect(waited).toEqual([125, 5_125])
+    const used = answer({ error: 'used', code: 'already-exists', reason: 'idempotency_key_reused', requestId: 'req_4' }, 409)
+    await expect(world([used]).client().checkIn({ storeId: 'st_1' })).rejects.toMatchObject({ status: 409, reason: 'idempotency_key_reused' })
+  })
+
+  it('goes on by cursor from the page that an offset has begun', async () => {
+    const { sent, client } = world([answer({ ...OK, products: [1], total: 9, nextCursor: 'prd_1' }), answer({ ...OK, products: [2], total: 9 })])
+    const found: unknown[] = []
+    for await (const product of client().pages('fetchProducts', { storeId: 'st_1', offset: 7 })) found.push(product)
+    expect(found).toEqual([1, 2])
+    expect(sent.map(({ init }) => JSON.parse(String(init.body)))).toEqual([{ storeId: 'st_1', offset: 7 }, { storeId: 'st_1', cursor: 'prd_1' }])
+  })
+
   it('waits as long as Retry-After says, but not for ever', async () => {
     const { waited, client } = world([busy({ 'retry-after': '2' }), busy({ 'retry-after': new Date(1_795_165_200_000 + 2_125 + 3_000).toUTCString() })])
     await client().fetchStores()

@@ -115,6 +115,9 @@ onEveryDatabase('assistance', (kind) => {
       if (!cursor) break
     }
     expect(seen).toEqual(all)
+    // As every listing, of which a program may ask 500 at a time.
+    expect((await requests({ limit: 500 })).map((r) => r.requestId)).toEqual(all)
+    expect((await shop.call('fetchAssistanceRequests', { storeId: shop.storeId, limit: 501 })).status).toBe(400)
   })
 
   it('a denial for want of staff calls them, once for each device and item', async () => {

@@ -80,6 +80,7 @@ onEveryDatabase('the catalogue', (kind) => {
     ['a price below 0', { price: -0.01 }, 'price'],
     ['a price over 1,000,000', { price: 1_000_000.01 }, 'price'],
     ['3 decimals', { price: 1.999 }, 'price'],
+    ['decimals that would round to nothing', { price: 1e-9 }, 'price'],
     ['a price as text', { price: '1.99' }, 'price'],
     ['an old price with 3 decimals', { oldPrice: 0.001 }, 'oldPrice'],
     ['a vat of 16', { vat: 16 }, 'vat'],

@@ -175,6 +175,16 @@ onEveryDatabase('click and collect', (kind) => {
     expect((await eventsOf(orderId)).filter((e) => e.status === 'cancelled')).toHaveLength(1)
   })
 
+  it('does not take an estimate by which the order would be over already, such as one of another year', async () => {
+    const order = await ordered()
+    const wrong = await move(order.orderId, 'confirmed', { estimatedPickupAt: '2020-11-20T10:00:00Z' })
+    expect([wrong.status, wrong.body.details[0].path]).toEqual([400, 'estimatedPickupAt'])
+    await cancelOverdueOrders(shop.cloud.db.database, shop.cloud.cloud.services)
+    const late = new Date(platform.clock.wall() - DAY).toISOString()
+    expect((await move(order.orderId, 'confirmed', { estimatedPickupAt: late })).body).toMatchObject({ status: 'confirmed', estimatedPickupAt: late })
+    expect((await move(order.orderId, 'cancelled', { estimatedPickupAt: '2020-11-20T10:00:00Z' })).status).toBe(200)
+  })
+
   it('lists orders page by page, also while new ones come in, and never the code', async () => {
     const made: string[] = []
     for (let i = 0; i < 5; i++) made.unshift((await ordered({ storeId: shop.otherStoreId })).orderId)

@@ -111,6 +111,14 @@ onEveryDatabase('loyalty', (kind) => {
     await shop.ok('redeemLoyaltyPoints', { programId, userId: user, amount: 1 })
   })
 
+  it('adds nothing that would round to nothing', async () => {
+    for (const type of ['points', 'cashback']) {
+      const { programId } = await make({ type })
+      const answer = await shop.call('addLoyaltyPoints', { programId, userId: 'nobody', amount: 1e-9, transactionId: 't-1' })
+      expect([answer.status, answer.body.details[0].path]).toEqual([400, 'amount'])
+    }
+  })
+
   it('tells tiers only where the package of the store has them', async () => {
     const user = newUser()
     const { programId } = await shop.ok('createLoyaltyProgram', { storeId: shop.otherStoreId, name: 'GROW', type: 'tier', tiers: [{ name: 'A', threshold: 1 }] })
@@ -159,6 +167,12 @@ onEveryDatabase('loyalty', (kind) => {
       await back(remaining)
       expect(await balanceOf(programId, user)).toBe(balance)
     }
+    // The refund failed in the end, a month later: what was taken for it is given back, and nothing stays reversed.
+    forward(31 * DAY)
+    await back(10_000)
+    expect(await balanceOf(programId, user)).toBe(100)
+    const { pointsReversed, monthly } = await shop.ok('getLoyaltyAnalytics', { programId })
+    expect([pointsReversed, monthly.at(-2).pointsReversed, monthly.at(-1).pointsReversed]).toEqual([0, 100, -100])
   })
 
   it('adds what a paid purchase earns, and only that of a paid one of this store', async () => {

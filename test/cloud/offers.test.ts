@@ -197,6 +197,21 @@ onEveryDatabase('offers', (kind) => {
     expect(await published(made.groupId)).toHaveLength(4)
   })
 
+  it('a document of a branch that was taken out stands for the offer as it is, not for what it cost when it left', async () => {
+    const [first, second, third] = stores as [string, string, string]
+    const made = await ok('createOffer', good({ storeIds: [first, second] }))
+    await ok('updateOffer', { offerId: made.offerId, storeIds: [second] })
+    await ok('updateOffer', { offerId: made.offerId, products: [{ name: 'Regenschirm', price: 7.49, oldPrice: 14.99 }, { name: 'Mütze', price: 5 }] })
+    await ok('updateOffer', { offerId: made.offerId, storeIds: [second, first, third], validTo: at(8) })
+    const branches = (await rows(made.groupId)).filter((row) => row.is_active === 1)
+    expect(new Set(branches.map((row) => row.list_id)).size).toBe(1)
+    const shown = await listed(made.offerId)
+    expect(shown).toMatchObject({ productCount: 2, discountPercent: 50 })
+    expect(shown.description).toMatch(/^Regenschirm und Mütze, bis zu 50 % günstiger/)
+    const clone = await ok('cloneOffer', { offerId: made.offerId, targetStoreIds: [third] })
+    expect((await lists(clone.groupId))[third].map((p: Json) => p.priceCent)).toEqual([749, 500])
+  })
+
   it('deleteOffer removes every document and price by any id', async () => {
     const made = await ok('createOffer', good({ products: [{ ean: COFFEE.ean, discountPrice: 1 }] }))
     expect(await ok('deleteOffer', { offerId: made.offerIds[1] })).toEqual({ success: true, offerId: made.offerIds[1], deletedCount: 2 })

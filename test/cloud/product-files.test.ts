@@ -66,6 +66,12 @@ describe('a .csv file', () => {
     ])
   })
 
+  it('does not guess at a row with more cells than the header: a decimal comma would make 1 of 1,99', async () => {
+    const { products: found, errors } = await read('ean,name,vat,price\n4012345678901,Milch,7,1,99\n96385074,Gut,19,1,,\n')
+    expect(found.map(({ product }) => [product.ean, product.price])).toEqual([['96385074', 1]])
+    expect(errors.kept.map(({ row, ean, code }) => [row, ean, code])).toEqual([[2, '4012345678901', 'too_many_cells']])
+  })
+
   it('says yes and no in several languages', async () => {
     const lines = ['true', 'JA', '1', 'x', 'false', 'nein', '0', '', 'vielleicht'].map((word, i) => `401234567890${i},Milch,1,7,${word}`)
     const { products: found, errors } = await read(['ean,name,price,vat,is_organic', ...lines].join('\n'))

@@ -74,6 +74,19 @@ onEveryDatabase('stock', (kind) => {
     expect(await list({ productId: b.productId })).toEqual([])
   })
 
+  it('is counted no more where the product is taken out of the store, and what was promised of it can still be fetched', async () => {
+    const made = await shop.ok('insertProduct', { storeId: shop.storeId, ean: '4500000000007', name: 'Weißbier', price: 1, vat: 19 })
+    await set(made, 3)
+    const { body } = await order(one(made, 2))
+    await shop.ok('removeProductFromStore', { storeId: shop.storeId, productId: made.productId })
+    expect((await shop.ok('fetchStock', { storeId: shop.storeId, productId: made.productId })).stock).toEqual([])
+    expect(await levelOf(made)).toEqual({ on_hand: null, reserved: 2 })
+    for (const status of ['confirmed', 'ready', 'picked_up']) await move(body.orderId, status)
+    expect(await levelOf(made)).toEqual({ on_hand: null, reserved: 0 })
+    await shop.ok('insertProduct', { storeId: shop.storeId, ean: '4500000000007', name: 'Weißbier', price: 1, vat: 19 })
+    expect((await order(one(made, 9))).status).toBe(200)
+  })
+
   it('never promises more than there is to 32 orders and checkouts at once', async () => {
     const [, , , product, other] = shop.products
     await Promise.all([set(product, 10), set(other, 25)])

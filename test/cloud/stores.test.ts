@@ -109,6 +109,7 @@ onEveryDatabase('stores', (kind) => {
     await shop.ok('updateStore', { storeId, address: { city: 'Lübeck' }, email: null, coordinates: null })
     const { email: _email, coordinates: _coordinates, ...kept } = before
     expect(await masterData(storeId)).toEqual({ ...kept, address: { ...before.address, city: 'Lübeck' } })
+    for (const city of ['LÜBECK', ' lübeck ', 'Lübeck'.normalize('NFD')]) expect((await shop.ok('fetchStores', { city })).stores.map((s: Json) => s.storeId)).toEqual([storeId])
     for (const [field, value] of Object.entries({ package: 'prime', mode: 'live', rating: 4, receiptCount: 1, id: 'st_x' })) {
       const answer = await shop.call('updateStore', { storeId, [field]: value, tradingName: 'Never' })
       expect([field, answer.status, answer.body.details?.[0]?.path]).toEqual([field, 400, field])

@@ -129,6 +129,9 @@ describe.skipIf(NO_CHROMIUM)(`access to the pages (${NO_CHROMIUM ?? 'in Chromium
       return boxes.filter((box) => !box || box.height < least || box.width < least || box.x < 0 || box.x + box.width > viewport.width)
     }
     expect(await small(48, 'button, a, input')).toEqual([])
+    // A name is the merchant's: one long word at the top must not push the rest aside on a handheld.
+    await page.evaluate("document.querySelector('h1').textContent = 'Herrenoberbekleidungsabteilung'.repeat(4)")
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width)
     bench.answer = () => granted({ itemCount: 3, remaining: 2 })
     await scan(page, 'granted')
     expect(await small(72, '.result button')).toEqual([])

@@ -62,6 +62,7 @@ async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
     parse({ delimiter: separatorOf(text), relax_column_count: true, max_record_size: ROW_LIMIT, skip_empty_lines: true, info: true }),
   )
   let empty = 0
+  let width: number | undefined
   try {
     for await (const { record: cells, info } of parser as AsyncIterable<{ record: string[]; info: Info }>) {
       const row = info.records + info.empty_lines
@@ -73,7 +74,10 @@ async function* rowsOf(text: string): AsyncGenerator<SheetRow> {
       if (cells.length > COLUMNS_LIMIT && !isEmptyRow(cells.slice(COLUMNS_LIMIT))) {
         throw invalid('file', `row ${row} has over ${COLUMNS_LIMIT} columns`, 'too_many_columns')
       }
-      yield { row, cells: cells.slice(0, COLUMNS_LIMIT) }
+      width ??= cells.length
+      // As a decimal comma makes it that nobody has put into quotation marks: every cell after it is one too far to the right.
+      const isOverfull = cells.length > width && !isEmptyRow(cells.slice(width))
+      yield { row, cells: cells.slice(0, COLUMNS_LIMIT), isOverfull }
     }
   } catch (error) {
     if (error instanceof Failure || !(error instanceof CsvError)) throw error

@@ -1,7 +1,7 @@
 import { invalid } from '../../operations/failure.ts'
 import { checkRow, rowErrors, type RowErrors } from '../row-errors.ts'
 import type { ProductInput } from '../schema.ts'
-import { readHeader } from './columns.ts'
+import { cellOf, readHeader } from './columns.ts'
 import { readCsvSheet } from './csv-sheet.ts'
 import { productOfRow } from './product-of-row.ts'
 import { ROWS_LIMIT, type Sheet } from './sheet.ts'
@@ -12,6 +12,8 @@ import { readXlsxSheet } from './xlsx-sheet.ts'
  *                                ├─▶ rows ─▶ header ─▶ fields ─▶ the same check as of every product
  *   .csv ──▶ encoding ─▶ csv ────┘
  */
+
+const TOO_MANY_CELLS = 'the row has more cells than the header: put what holds the separator, such as 1,99, into quotation marks'
 
 /** A product out of a file, with where it stood. */
 export interface ReadProduct {
@@ -50,9 +52,14 @@ export async function readProducts(file: Buffer): Promise<ReadProducts> {
       places = readHeader(sheetRow)
       continue
     }
-    const { row, cells } = sheetRow
+    const { row, cells, isOverfull = false } = sheetRow
     const index = read.rows++
     if (read.rows > ROWS_LIMIT) throw invalid('file', `has over ${ROWS_LIMIT} rows: send it in parts`, 'too_many_rows')
+    if (isOverfull) {
+      const ean = cellOf(cells, places, 'ean')
+      read.errors.add({ index, row, ean: typeof ean === 'string' ? ean.slice(0, 40) : null, field: '', code: 'too_many_cells', message: TOO_MANY_CELLS })
+      continue
+    }
     const product = checkRow(productOfRow(cells, places), { index, row }, read.errors)
     if (!product) continue
     const first = rowOfEan.get(product.ean)

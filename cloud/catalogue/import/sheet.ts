@@ -7,6 +7,8 @@ export interface SheetRow {
   /** As a spreadsheet counts: the first is 1. */
   row: number
   cells: readonly Cell[]
+  /** Holds something behind the last column of the header: no cell may be where it was meant to be. */
+  isOverfull?: boolean
 }
 
 export interface Sheet {

@@ -21,7 +21,7 @@ body {
 }
 h1, h2, p, ul, ol { margin: 0; padding: 0 }
 ul, ol { list-style: none }
-h1 { font-size: 1.15rem; line-height: 1.15 }
+h1 { font-size: 1.15rem; line-height: 1.15; overflow-wrap: anywhere; hyphens: auto }
 main { flex: 1; display: flex; flex-direction: column; min-height: 0 }
 code, .ids { font-family: ui-monospace, 'DejaVu Sans Mono', monospace; overflow-wrap: anywhere }
 .soft { color: var(--soft) }
