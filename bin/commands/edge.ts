@@ -25,6 +25,7 @@ import { newLog } from '../log.ts'
 import { openMqttLine } from '../mqtt-line.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
+import { hideFromOthers } from '../private-files.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
@@ -165,6 +166,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
     for (const each of stops.splice(0).reverse()) await each()
   }
   try {
+    hideFromOthers(data, ['ledger.db', 'items.db'])
     const server = await listen({ host, port: settings.port, flag: 'port' })
     stops.push(server.close)
     const openDeviceLink: OpenLink = (link, signal) => openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal)
