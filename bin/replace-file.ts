@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
+import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { flushFolder } from './durable-folder.ts'
 
@@ -7,6 +7,8 @@ export function replaceFile(file: string, text: string, mode: number): void {
   const fresh = `${file}.new`
   const fd = openSync(fresh, 'w', mode)
   try {
+    // One that was left behind by a crash has the mode it was made with.
+    fchmodSync(fd, mode)
     // Goes on where the system wrote less than it was asked to; writeSync would not.
     writeFileSync(fd, text)
     fsyncSync(fd)

@@ -13,6 +13,8 @@ if (!existsSync(built)) {
   process.stderr.write('untag is not built yet: run "npm start", or "npm ci" and "npm run build"\n')
   process.exit(1)
 }
+// What is made here has keys, verifiers of PINs and tokens in it: its owner's alone, in whatever folder.
+process.umask(0o077)
 const { main } = await import(built.href)
 const code = await main(process.argv.slice(2))
 if (code !== undefined) process.exitCode = code

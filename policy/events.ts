@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isIdShaped } from './ids.ts'
 import {
   AUTHORIZATION_STATES,
   DENY_REASONS,
@@ -27,6 +28,8 @@ export type ProtectionEventType = (typeof PROTECTION_EVENT_TYPES)[number]
 export const isKeepable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 export const UNKEEPABLE = 'holds a NUL or half a character'
 const Id = z.string().min(1).max(128).refine(isKeepable, UNKEEPABLE)
+/** Merchants make ids of events up; they stand in headers of webhooks, in cursors, and come back in requests. */
+const EventId = Id.refine(isIdShaped, 'must be 1 to 128 visible characters of ASCII, without spaces')
 const Text = z.string().max(300).refine(isKeepable, UNKEEPABLE)
 /** A word for what went wrong. */
 const Word = z.string().max(60).refine(isKeepable, UNKEEPABLE)
@@ -34,7 +37,7 @@ const Word = z.string().max(60).refine(isKeepable, UNKEEPABLE)
 /** One `protection.*` event, in the specification's field names. Identifiers are upper-case hex; never anything about a customer. */
 export const ProtectionEvent = z.strictObject({
   type: z.enum(PROTECTION_EVENT_TYPES),
-  eventId: Id,
+  eventId: EventId,
   protectionAction: z.enum(PROTECTION_ACTIONS).optional(),
   protectionTechnology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
   /** When it happened, by the clock of whoever saw it. */

@@ -18,6 +18,7 @@ import { newLog } from '../log.ts'
 import type { Values } from '../options.ts'
 import { outgoingHttp } from '../outgoing-http.ts'
 import { realPlatform } from '../platform.ts'
+import { hideFromOthers } from '../private-files.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { CLOUD_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
@@ -52,6 +53,7 @@ export async function startCloud(settings: CloudSettings, platform: Platform, lo
   }
   try {
     assertRestored(data)
+    hideFromOthers(data, ['cloud.db'])
     const server = await listen({ host, port: settings.port, flag: 'port' })
     stops.push(server.close)
     const database = await openDatabase(settings.databaseUrl === undefined ? { file: join(data, 'cloud.db') } : { url: settings.databaseUrl }, (failure) => {

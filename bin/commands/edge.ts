@@ -16,6 +16,7 @@ import type { Log } from '../../edge-agent/log.ts'
 import { startAgent, type Agent, type AgentParts } from '../../edge-agent/runtime.ts'
 import { findIdentity, readIdentity, writeIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import type { Platform } from '../../policy/platform.ts'
+import { boundedFetch } from '../bounded-fetch.ts'
 import { configFile } from '../config-file.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { makeFolder } from '../durable-folder.ts'
@@ -24,6 +25,7 @@ import { newLog } from '../log.ts'
 import { openMqttLine } from '../mqtt-line.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
+import { hideFromOthers } from '../private-files.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { EDGE_ENROL_OPTIONS, EDGE_OPTIONS, EDGE_PAIR_OPTIONS, EDGE_ROTATE_KEY_OPTIONS } from '../settings.ts'
 import { stopOnSignals } from '../shutdown.ts'
@@ -51,7 +53,7 @@ export async function enrolAgent(settings: { cloud: string; code: string; data: 
     if (known && !settings.replace) throw new Error(`${data} holds agent ${known.agentId} already: choose another folder with --data, or replace that agent with --replace`)
     const ledger = join(data, 'ledger.db')
     const kept = existsSync(ledger) ? isSound(ledger, settings.replace === true) : undefined
-    const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch })
+    const enrolled = await enrol({ ...settings, ...(known && { former: known }), platform, fetch: boundedFetch })
     if (!enrolled.ok) throw new Error(`enrolment failed: ${enrolled.why}`)
     if (kept === false) putAside(ledger, platform)
     // One that was left behind is not begun anew either: it knows what was used up, and its rows chain on to another's.
@@ -164,6 +166,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
     for (const each of stops.splice(0).reverse()) await each()
   }
   try {
+    hideFromOthers(data, ['ledger.db', 'items.db'])
     const server = await listen({ host, port: settings.port, flag: 'port' })
     stops.push(server.close)
     const openDeviceLink: OpenLink = (link, signal) => openLink('pcsc' in link ? { socket: settings.pcscdSocket, ...link } : link, signal)
@@ -177,7 +180,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       identity,
       keepIdentity: (changed) => writeIdentity(data, changed, secretFiles),
       config,
-      fetch,
+      fetch: boundedFetch,
       openLine: openMqttLine,
       ...addressOf(host, server.port, config),
       openLink: (link, signal) => ('push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal)),

@@ -4,6 +4,7 @@ import { createApiKey } from '../../cloud/accounts/api-keys.ts'
 import { PCSCD_SOCKET } from '../../device-drivers/transports/link-settings.ts'
 import { readIdentity } from '../../edge-agent/trust/identity.ts'
 import { shopper } from '../../simulators/services/shopper.ts'
+import { boundedFetch } from '../bounded-fetch.ts'
 import { newLog } from '../log.ts'
 import { openMqttLine } from '../mqtt-line.ts'
 import { networkSwitch } from '../network-switch.ts'
@@ -46,7 +47,7 @@ export async function runStart(settings: Values<typeof START_OPTIONS>): Promise<
     }
     const devices = await startDemoDevices(store.devices, platform)
     stops.push(devices.stop)
-    const network = networkSwitch(fetch, openMqttLine)
+    const network = networkSwitch(boundedFetch, openMqttLine)
     const edgeSettings = { data, config: undefined, host: '127.0.0.1', port: settings.edgePort, mqttUrl: running.mqttUrl, pcscdSocket: PCSCD_SOCKET, trace: undefined, logLevel: settings.logLevel }
     const parts = { fetch: network.fetch, openLine: network.openLine }
     const edge = await startEdge(edgeSettings, devices.config, platform, log, parts).catch((error: unknown) => {

@@ -7,7 +7,7 @@ import type { Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
-import { deviceFacts, listDevices } from '../protection/device-queries.ts'
+import { deviceFacts, devicesTold } from '../protection/device-queries.ts'
 import { isAnyoneWaitedFor } from '../protection/home-move.ts'
 import { itemsHead } from './item-pages.ts'
 import { policyOf } from '../protection/policy.ts'
@@ -53,7 +53,7 @@ export async function policyOfStore(db: Db, store: StoreRow, { authority }: Serv
     storeName: store.trading_name,
     agents: await agentsOf(db, store.store_id),
     ...(await homeMoveOf(db, store.store_id)),
-    devices: (await listDevices(db, store.store_id)).map((row) => ({ ...deviceFacts(row, store), name: row.name })),
+    devices: (await devicesTold(db, store.store_id)).map((row) => ({ ...deviceFacts(row, store), name: row.name })),
     operators: operators.map((row) => ({
       operatorId: row.operator_id,
       name: row.name,

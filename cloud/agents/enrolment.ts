@@ -69,8 +69,14 @@ export async function enrol(call: Call, request: EnrolmentRequest): Promise<Agen
   }
   if (code.agent_id !== null) return sameAgent(call, code, x)
   if (await isKeyTaken(call.db, x, '')) throw precondition('key_taken', 'an agent with this key is enrolled already: let the new one make its own')
+  if (await isLedgerTaken(call.db, proof.ledger)) throw precondition('ledger_taken', 'another agent tells of this ledger: begin a new one, with a name of its own')
   const former = request.replaces && (await formerOf(call, code, request.replaces, proof.ledger))
   return makeAgent(call, code, request, { ledger: proof.ledger, replaces: former?.agent_id ?? null })
+}
+
+/** A ledger is one agent's for good, also of one that was revoked: its rows are kept under this name. */
+async function isLedgerTaken(db: Db, ledger: string): Promise<boolean> {
+  return (await db.selectFrom('agent').select('agent_id').where('ledger_id', '=', ledger).executeTakeFirst()) !== undefined
 }
 
 /** Signed by the new key for this code; one of another time comes of a clock nobody has set, as machines without a battery have. */

@@ -57,7 +57,7 @@ export const enrolEdgeAgent = operation({
   summary: 'Enrols an edge agent with a code and its own key. No key of the API is needed.',
   description: 'The same code with the same key again gets the same answer.',
   callers: ['anyone'],
-  refusals: ['code_used', 'code_blocked', 'key_taken'],
+  refusals: ['code_used', 'code_blocked', 'key_taken', 'ledger_taken'],
   changes: true,
   request: z.strictObject({
     code: text(60),

@@ -36,13 +36,14 @@ export async function messagesOf(db: Db, requestIds: readonly string[]): Promise
   return messages
 }
 
-/** Requests of a store that are not closed. */
-export async function countOpen(db: Db, storeId: string): Promise<number> {
+/** Requests of a store for this reason that are not closed. */
+export async function countOpen(db: Db, storeId: string, reason: AssistanceRequestRow['reason']): Promise<number> {
   const { count } = await db
     .selectFrom('assistance_request')
     .select((eb) => eb.fn.countAll().as('count'))
     .where('store_id', '=', storeId)
     .where('status', '<>', 'closed')
+    .where('reason', '=', reason)
     .executeTakeFirstOrThrow()
   return Number(count)
 }

@@ -7,7 +7,10 @@ import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from '../per
 import { countOpen, deleteRequests, findRequestOfTicket, hashOfTicket } from './queries.ts'
 import { MESSAGES_LIMIT, type AssistanceRequest } from './schema.ts'
 
-/** Requests of one store that wait at once: nobody could answer more. */
+/**
+ * Requests of one store for one reason that wait at once: nobody could answer more. What shoppers ask anybody may ask who has seen a
+ * zone's code: it must not take the room of goods that wait for staff.
+ */
 const OPEN_LIMIT = 500
 /** Requests are removed this long after the last word, ms: what shoppers say is nobody's archive. */
 const KEPT_MS = 30 * 86_400_000
@@ -50,7 +53,7 @@ export async function openRequest({ db, platform, nowMs }: Scope, zone: ZoneRow,
 }
 
 async function checkRoom(db: Db, storeId: string): Promise<void> {
-  if ((await countOpen(db, storeId)) >= OPEN_LIMIT) throw precondition('too_many_requests_open', `${OPEN_LIMIT} requests of this store wait already: close some`)
+  if ((await countOpen(db, storeId, 'shopper')) >= OPEN_LIMIT) throw precondition('too_many_requests_open', `${OPEN_LIMIT} shoppers’ requests of this store wait already: close some`)
 }
 
 /** Adds what somebody says. The shopper's word opens the request again, the staff's answers it. */
@@ -97,7 +100,7 @@ export async function requestForDenial({ db, platform, nowMs }: Scope, denial: D
     .where('status', '<>', 'closed')
     .executeTakeFirst()
   // A gate must not fill the list; what it denies stands among the events all the same.
-  if (open || (await countOpen(db, denial.storeId)) >= OPEN_LIMIT) return
+  if (open || (await countOpen(db, denial.storeId, 'manual_assistance_required')) >= OPEN_LIMIT) return
   await db
     .insertInto('assistance_request')
     .values({

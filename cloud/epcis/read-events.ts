@@ -105,9 +105,9 @@ export function writeCursor({ ms, kind, id }: Position): string {
   return Buffer.from(`${ms}/${kind}/${id}`).toString('base64url')
 }
 
-/** The position behind a cursor; undefined for text that none of ours is. */
+/** The position behind a cursor; undefined for text that none of ours is. Events of earlier releases have ids of any form. */
 export function readCursor(cursor: string): Position | undefined {
-  const [, ms, kind, id] = /^(\d{1,16})\/([a-z]+)\/([\x21-\x7e]{1,160})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  const [, ms, kind, id] = /^(\d{1,16})\/([a-z]+)\/([^\0]{1,160})$/u.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   const known = KINDS.find((each) => each === kind)
   return known && ms !== undefined && id !== undefined ? { ms: Number(ms), kind: known, id } : undefined
 }

@@ -87,10 +87,12 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
     }
     if (caller.kind === 'agent') return { name: 'agent', allowance: perKey, ...limiter.take(caller.agentId, perKey) }
     if (caller.kind !== 'publishable') return { name: 'key', allowance: perKey, ...limiter.take(caller.keyId, perKey) }
-    const ceiling = limiter.take(caller.keyId, PUBLISHABLE_CEILING)
-    if (!ceiling.allowed) return { name: 'key', allowance: PUBLISHABLE_CEILING, ...ceiling }
     const perAddress = { perSecond: config.publishableRateLimit, burst: config.publishableRateLimit * 3 }
-    return { name: 'key-address', allowance: perAddress, ...limiter.take(`${caller.keyId} ${address}`, perAddress) }
+    const own = limiter.take(`${caller.keyId} ${address}`, perAddress)
+    // Whoever has used up their own takes nothing from what is there for everybody.
+    const ceiling = own.allowed ? limiter.take(caller.keyId, PUBLISHABLE_CEILING) : undefined
+    if (ceiling && !ceiling.allowed) return { name: 'key', allowance: PUBLISHABLE_CEILING, ...ceiling }
+    return { name: 'key-address', allowance: perAddress, ...own }
   }
 
   function refuse(error: unknown, c: Context, name: string, requestId: string, headers: Record<string, string>): Response {

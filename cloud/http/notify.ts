@@ -36,18 +36,21 @@ export function notificationRoutes(app: Hono, base: string, database: Database, 
     return heard === undefined ? c.json({ received: true }) : c.text(heard)
   })
 
-  /** The settings, present or past, whose secret the notification is signed with. */
+  /** The settings, present or past, whose secret the notification is signed with; of several those that it says something about. */
   async function verify(c: Context, body: string): Promise<{ config: PspConfigRow; notices: readonly Notice[] } | undefined> {
     const storeId = c.req.param('storeId') ?? ''
     const provider = c.req.param('provider') ?? ''
     if (!isIdShaped(storeId) || !providerNamed(provider)) return undefined
     const notification = { header: (name: string) => c.req.header(name), body, nowMs: services.platform.clock.wall() }
+    let aboutNothing: { config: PspConfigRow; notices: readonly Notice[] } | undefined
     for (const config of await configsOf(database.reads, storeId, provider)) {
-      const isOurs = async (sessionId: string, paymentId: string | null = null) => (await findNoticed(database.reads, config.config_id, { sessionId, paymentId })) !== undefined
-      const notices = await connectionOf(config, services).readNotification({ ...notification, isOurs })
-      if (notices) return { config, notices }
+      const isOurs = async (sessionId: string, paymentId: string | null = null) => (await findNoticed(database.reads, config.config_id, { sessionId, paymentId: possible(paymentId) })) !== undefined
+      const isOurRefund = async (refundRef: string, refundId: string | null) => (await findNoticedRefund(database.reads, config.config_id, { refundRef, refundId: possible(refundId) })) !== undefined
+      const notices = await connectionOf(config, services).readNotification({ ...notification, isOurs, isOurRefund })
+      if (notices && notices.length > 0) return { config, notices }
+      if (notices) aboutNothing ??= { config, notices }
     }
-    return undefined
+    return aboutNothing
   }
 
   async function apply(config: PspConfigRow, notice: Notice): Promise<void> {
@@ -62,6 +65,11 @@ export function notificationRoutes(app: Hono, base: string, database: Database, 
     const run = taskRunner(processPayment, payment.tenant as Tenant, database, services)
     await run.step((call) => applyNotice(call, payment.payment_id, notice))
   }
+}
+
+/** Ids of ours come back from strangers too, and no database is asked for what is none. */
+function possible(id: string | null): string | null {
+  return id !== null && isIdShaped(id) ? id : null
 }
 
 /** Where the provider must be asked about its own notification, and does not answer. */

@@ -45,6 +45,7 @@ function writeCursor(dataType: string, externalId: string): string {
 
 function readCursor(dataType: string, cursor: string): string {
   const read = Buffer.from(cursor, 'base64url').toString()
-  if (!read.startsWith(`${dataType}/`)) throw wrongCursor()
+  // No system's id holds a NUL, and PostgreSQL asks for none.
+  if (!read.startsWith(`${dataType}/`) || read.includes('\0')) throw wrongCursor()
   return read.slice(dataType.length + 1)
 }

@@ -1,6 +1,7 @@
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { Aedes, type AuthenticateError, type Client } from 'aedes'
 import { mayPublish, maySubscribe, type AgentAddress } from '../../policy/topics.ts'
+import { networkOf } from '../http/network-of.ts'
 import type { Log } from '../log.ts'
 import { packetGuard, type PacketGuard } from './packet-guard.ts'
 
@@ -35,7 +36,7 @@ const MAX_CONNECTIONS = 2_000
 /** CONNACK codes of MQTT 3.1.1 §3.2.2.3. */
 const SERVER_UNAVAILABLE = 3
 const BAD_USERNAME_OR_PASSWORD = 4
-/** Connections from one address that have not said yet who they are. */
+/** Connections from one address, or its network, that have not said yet who they are. */
 const STRANGERS_LIMIT = 64
 
 /** The broker inside the cloud process: every connection is bound to one agent and its topics. */
@@ -105,7 +106,7 @@ export async function startBroker(listen: { host: string; port: number }, hooks:
 
   const server = createServer((socket) => {
     const from = socket.remoteAddress ?? ''
-    const noLongerStrange = strangers.come(from)
+    const noLongerStrange = strangers.come(networkOf(from))
     if (!noLongerStrange) return void socket.destroy()
     socket.setNoDelay(true)
     const guard = packetGuard(socket, (why) => log.warn({ from, why }, 'a broker connection was cut'))

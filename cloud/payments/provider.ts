@@ -71,6 +71,8 @@ export interface Notification {
   readonly nowMs: number
   /** Whether a session with this id was opened with these settings, or one whose id never reached us for this payment. */
   isOurs(sessionId: string, paymentId?: string | null): Promise<boolean>
+  /** Whether a refund by this id of the provider's, or by our own, was sent with these settings. */
+  isOurRefund(refundRef: string, refundId: string | null): Promise<boolean>
 }
 
 export interface ProviderConnection {
@@ -81,7 +83,7 @@ export interface ProviderConnection {
   /** Answers the provider's id once it has taken the refund. Throws a `ProviderFault`. */
   refund(wish: RefundWish): Promise<string>
   /**
-   * What a genuine notification says of payments and refunds, undefined when it is not genuine.
+   * What a genuine notification says of payments and refunds, undefined when it is not genuine; nothing, when it is about none of ours.
    * Throws a `ProviderFault` where the provider must be asked and does not answer.
    */
   readNotification(notification: Notification): Promise<readonly Notice[] | undefined>

@@ -14,6 +14,7 @@ import { raiseDocumentVersion } from '../stores/queries.ts'
 import { deviceFacts, findDevice } from './device-queries.ts'
 import { bindToAgent } from './bind-device.ts'
 import { revoke } from './leases.ts'
+import { assertPolicyFits } from './policy-size.ts'
 
 /** Devices of one store at most: their records travel in one signed policy. */
 const DEVICES_LIMIT = 1_000
@@ -77,6 +78,7 @@ export const registerDevice = operation({
   minimumPackage: 'GROW',
   summary: 'Registers a device in a store; the server gives its deviceId.',
   description: 'What is left open is completed from the device type; stated technologies say what can be read.',
+  refusals: ['policy_too_large'],
   changes: true,
   request: z.strictObject({
     storeId: Id,
@@ -119,6 +121,7 @@ export const registerDevice = operation({
       moving_to: null,
     }
     await call.db.insertInto('device').values(row).execute()
+    await assertPolicyFits(call, storeId)
     await storeDocumentChanged(call, storeId)
     call.changed(row.device_id)
     return { success: true as const, ...toDevice(row, store) }

@@ -22,6 +22,20 @@ export function listDevices(db: Db, storeId: string): Promise<DeviceRow[]> {
   return ofStore(db, { storeId })
 }
 
+/** Decommissioned devices that agents are told of, the last ones: any other is unknown to them, and refused for that. */
+const DECOMMISSIONED_TOLD = 50
+
+const inService = prepared((db, p: { storeId: string }) => db.selectFrom('device').selectAll().where('store_id', '=', p.storeId).where('revoked_ms', 'is', null).orderBy('device_id'))
+const decommissioned = prepared((db, p: { storeId: string; limit: number }) =>
+  db.selectFrom('device').selectAll().where('store_id', '=', p.storeId).where('revoked_ms', 'is not', null).orderBy('revoked_ms', 'desc').orderBy('device_id').limit(p.limit),
+)
+
+/** The devices of a store that its agents are told of, the oldest first: those of years would fill their policy. */
+export async function devicesTold(db: Db, storeId: string): Promise<DeviceRow[]> {
+  const told = [...(await inService(db, { storeId })), ...(await decommissioned(db, { storeId, limit: DECOMMISSIONED_TOLD }))]
+  return told.sort((a, b) => (a.device_id < b.device_id ? -1 : 1))
+}
+
 /** A device as decisions see it. */
 export function deviceFacts(row: DeviceRow, store: Pick<StoreRow, 'workflow_type'>): DeviceFacts {
   const deviceType = row.device_type as DeviceType

@@ -17,6 +17,9 @@ const EVENTS_LIMIT = 500
 const DEFAULT_PAGE = 100
 const BULK_BODY_LIMIT = 2 * 1024 * 1024
 
+/** An event as it is listed. Those of earlier releases have ids of any form. */
+const KeptEvent = ProtectionEvent.extend({ eventId: z.string(), alarm: Disposition.optional() })
+
 export const reportProtectionEvents = operation({
   name: 'reportProtectionEvents',
   area: 'protection',
@@ -109,7 +112,7 @@ export const fetchProtectionEvents = operation({
     limit: Limit.optional(),
     cursor: z.string().optional().describe('The `nextCursor` of the page before.'),
   }),
-  response: z.strictObject({ ...Success, events: z.array(ProtectionEvent.extend({ alarm: Disposition.optional() })), nextCursor: z.string().optional() }),
+  response: z.strictObject({ ...Success, events: z.array(KeptEvent), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', type: 'protection.action.completed' },
   async run(call, input) {
     const { tenant } = await ownStore(call, input.storeId)
@@ -139,8 +142,9 @@ function writeCursor({ processed_ms, event_id }: { processed_ms: number; event_i
   return Buffer.from(`${processed_ms}/${event_id}`).toString('base64url')
 }
 
+/** What `writeCursor` has written, whatever the event is called. */
 function readCursor(cursor: string): { ms: number; id: string } {
-  const match = /^(\d{1,16})\/([\x21-\x7e]{1,128})$/.exec(Buffer.from(cursor, 'base64url').toString())
+  const match = /^(\d{1,16})\/([^\0]{1,128})$/u.exec(Buffer.from(cursor, 'base64url').toString())
   if (match?.[1] === undefined || match[2] === undefined) throw wrongCursor()
   return { ms: Number(match[1]), id: match[2] }
 }

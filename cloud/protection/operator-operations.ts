@@ -10,6 +10,7 @@ import { operation } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { storeDocumentChanged } from './device-operations.ts'
+import { assertPolicyFits } from './policy-size.ts'
 
 /** Operators of one store at most: their verifiers travel in the signed policy. */
 const OPERATORS_LIMIT = 500
@@ -23,6 +24,7 @@ export const registerOperator = operation({
   summary: 'Registers somebody who may approve at the stations of a store; answers a badge to print, once.',
   description:
     'At a station an operator opens a session with the badge, with name and PIN, or with a card at a reader that has `staffCards`. Agents get salted verifiers only, and check them without the network.',
+  refusals: ['policy_too_large'],
   changes: true,
   secretAnswer: true,
   request: z.strictObject({
@@ -53,6 +55,7 @@ export const registerOperator = operation({
       .insertInto('operator')
       .values({ operator_id: operatorId, tenant: store.tenant, store_id: storeId, name, verifiers: JSON.stringify(verifiers), created_ms: call.nowMs })
       .execute()
+    await assertPolicyFits(call, storeId)
     await storeDocumentChanged(call, storeId)
     call.changed(operatorId)
     const badge = badgeText(operatorId, secret)

@@ -8,6 +8,7 @@ import { ownStore } from '../stores/own-store.ts'
 import { findStore } from '../stores/queries.ts'
 import { storeDocumentChanged } from './device-operations.ts'
 import { policyOf } from './policy.ts'
+import { assertPolicyFits } from './policy-size.ts'
 
 const PolicyAnswer = z.strictObject({
   ...Success,
@@ -48,7 +49,7 @@ export const updateProtectionPolicy = operation({
   minimumPackage: 'GROW',
   summary: 'Replaces the protection policy of a store.',
   description: 'The whole policy, as fetchProtectionPolicy answers it; what is left out takes its default. `home` and `homeEpoch` do not move here.',
-  refusals: ['version_moved'],
+  refusals: ['version_moved', 'policy_too_large'],
   changes: true,
   request: z.strictObject({
     storeId: Id,
@@ -67,6 +68,8 @@ export const updateProtectionPolicy = operation({
     if (sent.home !== undefined && sent.home !== 'cloud' && sent.home !== home) throw invalid('policy.home', 'moves by moveReceiptHome only')
     const next = JSON.stringify({ ...sent, home, homeEpoch })
     await call.db.updateTable('store').set({ policy: next, policy_version: store.policy_version + 1 }).where('store_id', '=', storeId).execute()
+    // A shorter one is a way out for a store that has too much.
+    if (Buffer.byteLength(next) > Buffer.byteLength(store.policy)) await assertPolicyFits(call, storeId)
     await storeDocumentChanged(call, storeId)
     call.changed(storeId)
     const changed = await findStore(call.db, storeId)

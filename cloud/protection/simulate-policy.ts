@@ -2,16 +2,20 @@ import { z } from 'zod'
 import { decide, toldOf, type DecisionFacts } from '../../policy/decide.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import { DENY_REASONS, PROTECTION_ACTIONS, type DenyReason } from '../../policy/vocabulary.ts'
+import { Failure } from '../operations/failure.ts'
 import { Id, iso, present, Success, Timestamp } from '../operations/fields.ts'
-import { operation } from '../operations/operation.ts'
+import { operation, type Call } from '../operations/operation.ts'
 import type { ProtectionDecisionRow } from '../persistence/tables/protection.ts'
 import { ownStore } from '../stores/own-store.ts'
-import { KEEP_DECISIONS_MS, listDecisions } from './decisions.ts'
+import { KEEP_DECISIONS_MS, readDecisions } from './decisions.ts'
 
 /** Decisions that one simulation looks at, the newest. */
 const DECISIONS_LIMIT = 5_000
 /** Of those that differ, so many are told. */
 const CHANGED_LIMIT = 500
+/** Simulations at a time: one may keep a core busy for seconds, which gates and tills should not wait for. */
+const AT_WORK_LIMIT = 2
+let atWork = 0
 
 const Verdict = z.strictObject({ authorized: z.boolean(), reason: z.enum(DENY_REASONS).optional(), detail: z.string().optional() })
 
@@ -48,11 +52,27 @@ export const simulateProtectionPolicy = operation({
   async run(call, { storeId, policy, since }) {
     await ownStore(call, storeId)
     const oldest = call.nowMs - KEEP_DECISIONS_MS
-    const rows = await listDecisions(call.db, storeId, since === undefined ? oldest : Math.max(oldest, Date.parse(since)), DECISIONS_LIMIT)
-    const changed = rows.flatMap((row) => compare(row, policy as ProtectionPolicy))
-    return { success: true as const, decisions: rows.length, changedTotal: changed.length, changed: changed.slice(0, CHANGED_LIMIT) }
+    if (atWork >= AT_WORK_LIMIT) throw new Failure('unavailable', 'too many policies are being tried; try again', { retryAfter: 5 })
+    atWork++
+    try {
+      return { success: true as const, ...(await tried(call, storeId, since === undefined ? oldest : Math.max(oldest, Date.parse(since)), policy as ProtectionPolicy)) }
+    } finally {
+      atWork--
+    }
   },
 })
+
+async function tried({ db }: Call, storeId: string, sinceMs: number, policy: ProtectionPolicy) {
+  const changed: ReturnType<typeof compare> = []
+  let [decisions, changedTotal] = [0, 0]
+  for await (const row of readDecisions(db, storeId, sinceMs, DECISIONS_LIMIT)) {
+    const differs = compare(row, policy)
+    decisions++
+    changedTotal += differs.length
+    if (changed.length < CHANGED_LIMIT) changed.push(...differs)
+  }
+  return { decisions, changedTotal, changed }
+}
 
 function compare(row: ProtectionDecisionRow, policy: ProtectionPolicy) {
   const facts = JSON.parse(row.facts) as DecisionFacts[]

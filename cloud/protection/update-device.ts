@@ -7,6 +7,7 @@ import { operation } from '../operations/operation.ts'
 import type { DeviceRow } from '../persistence/tables/agents.ts'
 import { giveToAgent } from './move-device.ts'
 import { deviceFacts } from './device-queries.ts'
+import { assertPolicyFits } from './policy-size.ts'
 import { assertAgentOf, Device, optionalCapabilities, ownDevice, storeDocumentChanged, toDevice } from './device-operations.ts'
 
 /** What the system sets: sent back as it is, it is passed over (decisions §1). */
@@ -25,7 +26,7 @@ export const updateDevice = operation({
     'What is left out stays. `agentId` gives a device to the agent that drives it. One that another agent has moves: its live tokens are revoked, ' +
     'it is given no more, and it changes over once that agent has given them up, or a minute after the last has ended. Until then `movingToAgentId` ' +
     'names where it goes, and naming the present agent calls it off. The home of the store’s receipts stays where it is (moveReceiptHome).',
-  refusals: ['device_revoked'],
+  refusals: ['device_revoked', 'policy_too_large'],
   changes: true,
   request: z.strictObject({
     deviceId: Id,
@@ -63,6 +64,7 @@ export const updateDevice = operation({
       technologies: JSON.stringify(supportedTechnologies),
     }
     await call.db.updateTable('device').set(set).where('device_id', '=', deviceId).execute()
+    if (Buffer.byteLength(set.name ?? '') > Buffer.byteLength(row.name ?? '')) await assertPolicyFits(call, row.store_id)
     // Read and sent back as it was, the present agent calls nothing off.
     const isMeant = agentId !== undefined && !(agentId === row.agent_id && movingToAgentId === row.moving_to)
     if (isMeant && agentId !== row.agent_id) await assertAgentOf(call, row.store_id, agentId)

@@ -129,7 +129,7 @@ export const fetchWebhookEvents = operation({
   summary: 'Lists the events of the last 30 days in the order in which they happened, whether or not a webhook was there.',
   description: 'For catching up after an outage, and for `untag listen`. `cursor` is the `id` of the last event that is known. Events of protection are kept while a webhook is registered for them.',
   changes: false,
-  request: z.strictObject({ storeId: Id.optional(), events: Events.optional(), since: Timestamp.optional(), limit: Limit.optional(), cursor: Id.optional().describe('The `nextCursor` of the page before, or the `id` of an event.') }),
+  request: z.strictObject({ storeId: Id.optional(), events: Events.optional(), since: Timestamp.optional(), limit: Limit.optional(), cursor: z.string().optional().describe('The `nextCursor` of the page before, or the `id` of an event.') }),
   response: z.strictObject({ ...Success, events: z.array(Envelope), nextCursor: z.string().optional() }),
   example: { since: '2026-11-20T09:00:00Z', limit: 100 },
   async run(call, { storeId, events, since, limit, cursor }) {

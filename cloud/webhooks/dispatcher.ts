@@ -11,8 +11,9 @@ import { record } from './record.ts'
 /** How often it looks by itself, ms: for events of other processes and those that wake nobody. */
 const LOOK_MS = 1_000
 const PRUNE_MS = 3_600_000
-/** Attempts at once: of one webhook, of one that nothing arrives at, of all, and of all that nothing arrives at. */
+/** Attempts at once: of one webhook, of one account, of one webhook that nothing arrives at, of all, and of all that nothing arrives at. */
 const PER_WEBHOOK = 4
+const PER_ACCOUNT = 48
 const PER_FAILING = 1
 const OVERALL = 64
 const OVERALL_FAILING = 32
@@ -31,12 +32,14 @@ export interface Dispatcher {
  *                                          (one transaction each; no transaction around the attempt)
  *
  * Any number of processes may do this on one database. A receiver that is slow or dead takes up its own few places and no
- * others; those that nothing arrives at share half of all places.
+ * others; those that nothing arrives at share half of all places. Whoever has fewer places comes first, so that an account with
+ * many slow receivers holds up itself alone.
  */
 export function startDispatcher(database: Database, getServices: () => Services, platform: Services['platform']): Dispatcher {
   const stopping = new AbortController()
   setMaxListeners(OVERALL + 1, stopping.signal)
   const sending = new Set<Promise<void>>()
+  /** Places taken by each webhook, and by each account on each of its sides. */
   const busy = new Map<string, number>()
   /** Places taken by webhooks that nothing arrives at. */
   let failing = 0
@@ -105,30 +108,38 @@ export function startDispatcher(database: Database, getServices: () => Services,
   function choose(due: readonly Waiting[]): { webhookId: string; places: number; isFailing: boolean }[] {
     let free = OVERALL - sending.size
     let freeFailing = OVERALL_FAILING - failing
+    const taken = new Map<string, number>()
+    const ofAccount = ({ tenant }: Waiting) => (busy.get(tenant ?? '') ?? 0) + (taken.get(tenant ?? '') ?? 0)
     const chosen: { webhookId: string; places: number; isFailing: boolean }[] = []
-    for (const { webhook_id: webhookId, is_failing } of due.toSorted((a, b) => a.is_failing - b.is_failing)) {
+    for (const each of due.map((waiting) => ({ ...waiting, has: ofAccount(waiting) })).sort((a, b) => a.is_failing - b.is_failing || a.has - b.has)) {
+      const { webhook_id: webhookId, is_failing, tenant } = each
       const isFailing = is_failing === 1
       const own = (isFailing ? PER_FAILING : PER_WEBHOOK) - (busy.get(webhookId) ?? 0)
-      const places = Math.min(own, free, isFailing ? freeFailing : free)
+      const places = Math.min(own, PER_ACCOUNT - ofAccount(each), free, isFailing ? freeFailing : free)
       if (places <= 0) continue
       free -= places
       if (isFailing) freeFailing -= places
+      taken.set(tenant ?? '', (taken.get(tenant ?? '') ?? 0) + places)
       chosen.push({ webhookId, places, isFailing })
     }
     return chosen
   }
 
+  function occupy(name: string, places: 1 | -1): void {
+    const now = (busy.get(name) ?? 0) + places
+    if (now > 0) busy.set(name, now)
+    else busy.delete(name)
+  }
+
   function send(job: Job, isFailing: boolean): void {
-    const webhookId = job.webhook.webhook_id
-    busy.set(webhookId, (busy.get(webhookId) ?? 0) + 1)
+    const { webhook_id: webhookId, tenant } = job.webhook
+    for (const name of [webhookId, tenant]) occupy(name, 1)
     if (isFailing) failing++
     const run = sendOne(job)
       .catch((error: unknown) => getServices().log.error({ err: error, webhookId }, 'an attempt at a webhook was not recorded: it is made again'))
       .finally(() => {
         sending.delete(run)
-        const left = (busy.get(webhookId) ?? 1) - 1
-        if (left > 0) busy.set(webhookId, left)
-        else busy.delete(webhookId)
+        for (const name of [webhookId, tenant]) occupy(name, -1)
         if (isFailing) failing--
         wake()
       })

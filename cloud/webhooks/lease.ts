@@ -18,6 +18,8 @@ export async function bringForward(db: Db, nowMs: number): Promise<void> {
 /** A webhook that something waits for. */
 export interface Waiting {
   webhook_id: string
+  /** Whose it is; null: it is gone. */
+  tenant: string | null
   /** The earliest of what waits, ms since 1970. */
   due_ms: number
   /** Nothing arrives there at the moment. */
@@ -33,7 +35,7 @@ export async function readWaiting(db: Db): Promise<Waiting[]> {
       select (select min(d.webhook_id) from webhook_delivery d where d.status = 'pending' and d.webhook_id > waiting.webhook_id)
       from waiting where waiting.webhook_id is not null
     )
-    select waiting.webhook_id,
+    select waiting.webhook_id, w.tenant,
       (select min(d.due_ms) from webhook_delivery d where d.status = 'pending' and d.webhook_id = waiting.webhook_id) as due_ms,
       case when w.failing_since_ms is null then 0 else 1 end as is_failing
     from waiting left join webhook w on w.webhook_id = waiting.webhook_id

@@ -9,8 +9,8 @@ export interface FetchAnswer {
   text(): Promise<string>
 }
 
-/** An answer is read up to this many characters. */
-const ANSWER_LIMIT = 4 * 1024 * 1024
+/** An answer is read up to this many characters, and bytes. */
+export const ANSWER_LIMIT = 4 * 1024 * 1024
 
 export interface HttpClient {
   post(operation: string, body: object, options: { token?: string; timeoutMs: number }): Promise<CloudAnswer>

@@ -69,7 +69,7 @@ export const AssertionClaims = z.strictObject({
 export type AssertionClaims = z.infer<typeof AssertionClaims>
 
 /** `enrol+jwt`: proof that the key which asks to be enrolled is held by who has the code. */
-export const EnrolmentClaims = z.strictObject({ ...Common, codeHash: z.string(), ledger: z.string().max(64) })
+export const EnrolmentClaims = z.strictObject({ ...Common, codeHash: z.string(), ledger: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/) })
 export type EnrolmentClaims = z.infer<typeof EnrolmentClaims>
 
 /** How long the proof of a new key counts, seconds. */

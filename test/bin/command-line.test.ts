@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
@@ -275,6 +275,22 @@ describe('the command line', () => {
     await start(cloudArgs())
     const keys = join(folder, 'cloud/keys')
     for (const name of readdirSync(keys)) expect(statSync(join(keys, name)).mode & 0o077).toBe(0)
+  })
+
+  it('leaves nothing for others to read in a folder that others may enter, also of what is there already', async () => {
+    const [cloudFolder, edge] = [join(folder, 'cloud'), join(folder, 'edge')]
+    for (const each of [cloudFolder, edge]) {
+      mkdirSync(each)
+      chmodSync(each, 0o755)
+    }
+    const modes = (of: string) => readdirSync(of, { withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => [name, statSync(join(of, name)).mode & 0o077])
+    await enrolledAgent()
+    expect(modes(cloudFolder).length).toBeGreaterThan(1)
+    expect(modes(edge).map(([name]) => name)).toContain('ledger.db')
+    for (const [name, mode] of [...modes(cloudFolder), ...modes(edge)]) expect([name, mode]).toEqual([name, 0])
+    chmodSync(join(edge, 'ledger.db'), 0o644)
+    await start(['edge', '--data', edge, '--port', '0'])
+    expect(statSync(join(edge, 'ledger.db')).mode & 0o007).toBe(0)
   })
 
   it('lists every fault of an agent’s configuration and does not start', async () => {

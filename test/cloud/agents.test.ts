@@ -57,6 +57,20 @@ onEveryDatabase('agents', (kind) => {
       expect(await enrol(code, keyOf(3))).toMatchObject({ status: 409, body: { reason: 'code_used' } })
     })
 
+    it('refuses a ledger that another agent tells of, and names that no ledger has', async () => {
+      const ledger = (await enrolTestAgent(shop)).ledgerId
+      const stranger = await shop.cloud.key('secret', 'test', { account: 'Stranger', package: 'PRIME' })
+      const { stores } = await shop.cloud.ok(stranger, 'fetchStores')
+      for (const [i, make] of [() => shop.ok('createEnrolmentCode', { storeId: shop.storeId }), () => shop.cloud.ok(stranger, 'createEnrolmentCode', { storeId: stores[0].storeId })].entries()) {
+        for (const [n, bad] of [ledger, 'led_\0', '', 'led_x.1', 'led \ud800'].entries()) {
+          const { code } = await make()
+          const key = keyOf(9_000 + i * 10 + n)
+          const answer = await enrol(code, key, { proof: proofFor(shop, code, bad, key.signer) })
+          expect([bad, answer.status, answer.body.code]).toEqual([bad, bad === ledger ? 409 : 400, bad === ledger ? 'failed-precondition' : 'invalid-argument'])
+        }
+      }
+    })
+
     it('forgets codes once they have ended', async () => {
       const { database } = shop.cloud.db
       const { code, expiresAt } = await shop.ok('createEnrolmentCode', { storeId: shop.storeId })

@@ -145,6 +145,23 @@ onEveryDatabase('assistance', (kind) => {
     expect((await shop.cloud.call(key, 'fetchAssistanceRequests', { storeId: shop.storeId })).status).toBe(403)
   })
 
+  it('a flood of what shoppers ask takes no room from goods that wait for staff', async () => {
+    const { requestId } = await shop.ok('requestAssistance', { zoneId: zone.zoneId })
+    const { database } = shop.cloud.db
+    const row = await database.reads.selectFrom('assistance_request').selectAll().where('request_id', '=', requestId).executeTakeFirstOrThrow()
+    await database.write(async (db) => {
+      for (let n = 0; n < 500; n++) await db.insertInto('assistance_request').values({ ...row, request_id: `hlp_${String(n).padStart(26, '0')}`, ticket_hash: `flood ${n}` }).execute()
+    })
+    expect(await shop.call('requestAssistance', { zoneId: zone.zoneId })).toMatchObject({ status: 409, body: { reason: 'too_many_requests_open' } })
+    const { products } = await shop.ok('fetchProducts', { storeId: shop.storeId, limit: 500 })
+    const dear = products.find((p: Json) => p.price >= 200)
+    const { epc } = await shop.newItem(dear)
+    const { transactionId } = await shop.buy([{ ean: dear.ean, quantity: 1, epcs: [epc] }])
+    expect(await shop.ok('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc, purchaseId: transactionId })).toMatchObject({ reason: 'manual_assistance_required' })
+    expect((await requests({ limit: 100 })).filter((r) => r.purchaseId === transactionId)).toHaveLength(1)
+    await database.write((db) => db.deleteFrom('assistance_request').where('ticket_hash', 'like', 'flood %').execute())
+  })
+
   it('is gone a month after the last word', async () => {
     const { database } = shop.cloud.db
     const count = (await requests({ limit: 100 })).length

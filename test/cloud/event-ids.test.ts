@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { storeEvent } from '../../cloud/protection/events.ts'
 import { KEPT_MS, pruneDeliveries } from '../../cloud/webhooks/plan.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -126,6 +127,37 @@ onEveryDatabase('an eventId that somebody else has used', (kind) => {
     expect(answer).toMatchObject({ accepted: 0, duplicates: 0, errors: [{ index: 0, code: 'already-exists', message: expect.stringContaining('eventId') }] })
     expect(await listed(own, 'alarm-1')).toHaveLength(1)
     expect(await listed({ ...own, storeId: shop.otherStoreId }, 'alarm-1')).toEqual([])
+  })
+
+  it('is of a form that headers and cursors have room for; one of before that rule holds up no listing', async () => {
+    for (const eventId of ['alarm 1', 'Wächter', 'a\nb', '警報']) {
+      const answer = await shop.cloud.call(own.key, 'reportProtectionEvents', { events: [alarm(eventId, own.storeId)] })
+      expect(answer).toMatchObject({ status: 400, body: { details: [{ path: 'events[0].eventId' }] } })
+    }
+    const third: Reporter = await reporter(await shop.cloud.key('secret', 'test', { account: 'Dritte' }), '/third')
+    const tenant = await tenantOf(third)
+    const ids = ['alarm 1', 'a\nb', 'Wächter', '警報', 'z']
+    const atMs = Math.floor(shop.cloud.platform.clock.wall())
+    await shop.cloud.db.database.write(async (db) => {
+      for (const eventId of ids) await storeEvent({ db, tenant, nowMs: atMs }, { ...alarm(eventId, third.storeId), processedAt: new Date(atMs).toISOString() })
+    })
+    const follow = async (operation: string, body: Json, idsOf: (answer: Json) => string[], field = 'nextCursor') => {
+      const seen: string[] = []
+      for (let cursor: string | undefined, page = 0; page === 0 || cursor !== undefined; page++) {
+        const answer: Json = await shop.cloud.ok(third.key, operation, { ...body, limit: 1, ...(cursor !== undefined && { cursor }) })
+        seen.push(...idsOf(answer))
+        cursor = answer[field]
+      }
+      return seen.sort()
+    }
+    const { storeId } = third
+    // What is reported wakes those who put events into their order.
+    ids.push('alarm-3')
+    await report(third, 'alarm-3')
+    await until('all to have a place', async () => (await shop.cloud.ok(third.key, 'fetchWebhookEvents', { storeId })).events.length === ids.length)
+    expect(await follow('fetchProtectionEvents', { storeId }, ({ events }) => events.map((event: Json) => event.eventId))).toEqual(ids.toSorted())
+    expect(await follow('fetchWebhookEvents', { storeId }, ({ events }) => events.map((event: Json) => event.id))).toEqual(ids.toSorted())
+    expect(await follow('exportEpcisEvents', { storeId, type: 'protection.exception.raised' }, ({ epcisBody }) => epcisBody.eventList.map(() => 'event'), 'untag:nextCursor')).toHaveLength(ids.length)
   })
 
   it('leaves no error in the log', () => expect(shop.cloud.errors).toEqual([]))

@@ -89,6 +89,18 @@ for (const provider of PSP_NAMES) onEveryDatabase(`payments through ${provider}`
     expect([await entries(), await store.statusOf(transactionId)]).toEqual([before, 'PENDING_PAYMENT'])
   })
 
+  it('ask nobody about what a stranger has made up', async () => {
+    const asked = store.psp.requests.length
+    const transmission = { 'paypal-transmission-id': '1', 'paypal-transmission-time': '2', 'paypal-transmission-sig': '3', 'paypal-auth-algo': 'SHA256withRSA', 'paypal-cert-url': 'https://api.paypal.com/v1/x' }
+    for (const id of ['5O190127TN364715T', 'pay_made_up', 'x\u0000']) {
+      for (const event of [{ event_type: 'CHECKOUT.ORDER.APPROVED', resource: { id: 'ABC', purchase_units: [{ custom_id: id }] } }, { event_type: 'PAYMENT.REFUND.FAILED', resource: { id: 'ABC', status: 'FAILED', custom_id: id } }]) {
+        const { status } = await fetch(store.notifyUrl, { method: 'POST', body: JSON.stringify(event), headers: { 'content-type': 'application/json', ...transmission } })
+        expect(status).toBe(provider === 'paypal' ? 200 : 400)
+      }
+    }
+    expect(store.psp.requests.length).toBe(asked)
+  })
+
   it('give back by themselves what is paid after the purchase was cancelled', async () => {
     const { transactionId, session } = await opened()
     await store.ok('markPurchaseCancelled', { purchaseId: transactionId })

@@ -36,7 +36,7 @@ describe.each(PSP_NAMES)('what strangers send in the name of %s', (name) => {
     await fc.assert(
       fc.asyncProperty(headers, bodies, fc.boolean(), async (given, body, isOurs) => {
         const read = await connection
-          .readNotification({ header: (header) => given[header], body, nowMs: 1_700_000_000_000, isOurs: async () => isOurs })
+          .readNotification({ header: (header) => given[header], body, nowMs: 1_700_000_000_000, isOurs: async () => isOurs, isOurRefund: async () => isOurs })
           .catch((error: unknown) => {
             if (!(error instanceof ProviderFault)) throw error
             return undefined
@@ -46,5 +46,35 @@ describe.each(PSP_NAMES)('what strangers send in the name of %s', (name) => {
       { numRuns: 300 },
     )
     for (const url of asked) expect(url.startsWith(psp.baseUrl)).toBe(true)
+  })
+
+  it('leads to no question about what is not ours', async () => {
+    const psp = await simulatedPsp({ dialect: name, notifyUrl: () => '', nowMs: () => 1_700_000_000_000 })
+    const provider = PROVIDERS[name]
+    const config = provider.config.parse(psp.config())
+    await psp.close()
+    const asked: string[] = []
+    const connection = provider.connect(
+      config,
+      async ({ url }) => {
+        asked.push(url)
+        return { status: 404, headers: {}, json: {} }
+      },
+      () => 1_700_000_000_000,
+    )
+    const paypal = { 'paypal-transmission-id': '1', 'paypal-transmission-time': '2', 'paypal-transmission-sig': '3', 'paypal-auth-algo': 'SHA256withRSA', 'paypal-cert-url': 'https://api.paypal.com/v1/notifications/certs/CERT-1' }
+    const order = { id: '5O190127TN364715T', purchase_units: [{ custom_id: 'pay_made_up' }] }
+    const events = [
+      { event_type: 'CHECKOUT.ORDER.APPROVED', resource: order },
+      { event_type: 'PAYMENT.CAPTURE.COMPLETED', resource: { custom_id: 'pay_made_up', supplementary_data: { related_ids: { order_id: order.id } } } },
+      { event_type: 'PAYMENT.CAPTURE.REFUNDED', resource: { id: '1JU08902781691411', status: 'COMPLETED', custom_id: 'ref_made_up' } },
+      { event_type: 'CUSTOMER.DISPUTE.CREATED', resource: {} },
+    ]
+    const bodies = [...events.map((event) => JSON.stringify(event)), 'id=tr_made_up', '{"session":{"session_id":"made-up"}}', '{"id":"made-up"}', '{"payload":{"checkout_id":"made-up"}}']
+    for (const body of bodies) {
+      const notification = { header: (header: string) => (paypal as Record<string, string>)[header], body, nowMs: 1_700_000_000_000, isOurs: async () => false, isOurRefund: async () => false }
+      expect((await connection.readNotification(notification)) ?? []).toEqual([])
+    }
+    expect(asked).toEqual([])
   })
 })

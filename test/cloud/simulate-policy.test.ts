@@ -48,4 +48,27 @@ onEveryDatabase('simulateProtectionPolicy', (kind) => {
     expect((await simulate({})).changed).toMatchObject([{ before: { authorized: false, reason: 'manual_assistance_required' }, after: { authorized: true } }])
     expect(shop.cloud.errors).toEqual([])
   })
+
+  it('lets others work meanwhile, and few at a time', async () => {
+    const { database } = shop.cloud.db
+    const row = await database.reads.selectFrom('protection_decision').selectAll().orderBy('at_ms', 'desc').limit(1).executeTakeFirstOrThrow()
+    const before = (await simulate({})).decisions
+    await database.write(async (db) => {
+      for (let n = 0; n < 1_000; n++) await db.insertInto('protection_decision').values({ ...row, event_id: `evt-${n}`, at_ms: row.at_ms - Math.floor(n / 3) }).execute()
+    })
+    let turns = 0
+    let isOver = false
+    const turn = () => {
+      turns++
+      if (!isOver) setImmediate(turn)
+    }
+    turn()
+    expect((await simulate({ requiresManualOverrideAboveValue: 1 })).decisions).toBe(before + 1_000)
+    isOver = true
+    // With PostgreSQL others have their turn anyway, whenever it is asked.
+    expect(turns).toBeGreaterThan(1_000 / 20)
+    const answers = await Promise.all(Array.from({ length: 4 }, () => shop.call('simulateProtectionPolicy', { storeId: shop.storeId, policy: current })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 503, 503])
+    expect(answers.find(({ status }) => status === 503)?.headers.get('retry-after')).toBe('5')
+  })
 })

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
 import { CsvError, parse, type Info } from 'csv-parse'
 import { Failure, invalid } from '../../operations/failure.ts'
-import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, othersTurn, ROWS_AT_A_TIME, type Sheet, type SheetRow } from './sheet.ts'
+import { othersTurn } from '../../operations/others-turn.ts'
+import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, ROWS_AT_A_TIME, type Sheet, type SheetRow } from './sheet.ts'
 
 /** Comma-separated text as spreadsheet programs save it: in several encodings, and with other separators than commas. */
 

@@ -31,8 +31,3 @@ export const ROWS_AT_A_TIME = 100
 export function isEmptyRow(cells: readonly Cell[]): boolean {
   return cells.every((cell) => cell === null || cell === undefined || (typeof cell === 'string' && cell.trim() === ''))
 }
-
-/** Lets whatever else waits have its turn. */
-export function othersTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}

@@ -1,6 +1,7 @@
 import { streamXlsxRows, XlsxStreamWriter } from 'hucre/xlsx'
 import { Failure, invalid } from '../../operations/failure.ts'
-import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, othersTurn, ROWS_AT_A_TIME, type Cell, type Sheet, type SheetRow } from './sheet.ts'
+import { othersTurn } from '../../operations/others-turn.ts'
+import { COLUMNS_LIMIT, EMPTY_ROWS_LIMIT, isEmptyRow, ROWS_AT_A_TIME, type Cell, type Sheet, type SheetRow } from './sheet.ts'
 import { checkWorkbook } from './zip-preflight.ts'
 
 /** Workbooks (.xlsx), by hucre. Nothing else knows of it. */

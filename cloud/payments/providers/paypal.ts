@@ -120,16 +120,17 @@ export const paypal = paymentProvider({
         const event = Event.safeParse(parseJson(notification.body))
         if (!transmission || !event.success) return undefined
         const order = isRefund(event.data.event_type) ? undefined : orderOf(event.data)
+        const refund = isRefund(event.data.event_type) ? Refund.safeParse(event.data.resource).data : undefined
+        // A webhook tells of all orders of an application, and anybody may make one up: PayPal is asked about ours alone.
+        const isOurs = order ? await notification.isOurs(order.id, order.paymentId) : refund ? await notification.isOurRefund(refund.id, refund.custom_id ?? null) : false
+        if (!isOurs) return []
         // The event goes back letter by letter: its sum is part of what is signed.
         const question = JSON.stringify({ ...transmission, webhook_id: webhookId }).replace(/\}$/, `,"webhook_event":${notification.body}}`)
         if (readAnswer(await call('POST', '/v1/notifications/verify-webhook-signature', question), Verdict).verification_status !== 'SUCCESS') return undefined
-        // A webhook tells of all orders of an application.
-        if (order && !(await notification.isOurs(order.id, order.paymentId))) return []
         if (order) {
           const notice = await find(order.id)
           return notice ? [{ ...notice, paymentId: notice.paymentId ?? order.paymentId }] : []
         }
-        const refund = isRefund(event.data.event_type) ? Refund.safeParse(event.data.resource).data : undefined
         const state = refund && REFUND_STATES[refund.status ?? '']
         return refund && state ? [{ refundRef: refund.id, refundId: refund.custom_id ?? null, state }] : []
       },

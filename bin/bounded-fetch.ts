@@ -1,0 +1,22 @@
+import { ANSWER_LIMIT, type Fetch } from '../edge-agent/link/http-client.ts'
+
+/**
+ * `fetch` for an agent: of an answer it reads so much and no more, also of one that is packed. Whoever answers need not be the
+ * cloud or the home, and an agent that has run out of memory guards no gate.
+ */
+export const boundedFetch: Fetch = async (url, init) => {
+  const { status, body } = await fetch(url, init)
+  return { status, text: () => textOf(body) }
+}
+
+async function textOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
+  const parts: Uint8Array[] = []
+  let size = 0
+  // Leaving the loop ends the connection.
+  for await (const part of body ?? []) {
+    size += part.length
+    if (size > ANSWER_LIMIT) throw new Error(`the answer has over ${ANSWER_LIMIT} bytes`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}

@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { boundedFetch } from '../../bin/bounded-fetch.ts'
+import { httpClient } from '../../edge-agent/link/http-client.ts'
+import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
+
+let server: Server
+let url: string
+let sent = 0
+let ended: Promise<unknown> | undefined
+
+/** Answers for as long as somebody reads. */
+function endless(response: ServerResponse, part: Buffer): void {
+  ended = once(response, 'close')
+  const more = () => {
+    while (!response.destroyed) {
+      sent += part.length
+      if (!response.write(part)) return void response.once('drain', more)
+    }
+  }
+  more()
+}
+
+const PACKED = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '))
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    request.resume()
+    if (request.url === '/good') return void response.end('{"success":true}')
+    if (request.url === '/packed') return void response.writeHead(200, { 'content-encoding': 'gzip' }).end(PACKED)
+    response.writeHead(200, { 'content-type': 'application/json' })
+    endless(response, Buffer.alloc(64 * 1024, ' '))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+/** Nobody's patience ends here: what is not refused would be read for ever. */
+const post = (operation: string) => httpClient(url, boundedFetch, virtualPlatform()).post(operation, {}, { timeoutMs: 1_000 })
+
+it('reads an answer as it is', async () => {
+  expect(await post('good')).toEqual({ kind: 'answered', body: { success: true } })
+})
+
+it('reads no answer that does not end, and hangs up', async () => {
+  expect(await post('endless')).toEqual({ kind: 'unreachable' })
+  await ended
+  expect(sent).toBeLessThan(64 * 1024 * 1024)
+})
+
+it('unpacks no more of an answer than it reads', async () => {
+  const { text } = await boundedFetch(`${url}/packed`, { method: 'GET', headers: {}, signal: new AbortController().signal, redirect: 'error' })
+  await expect(text()).rejects.toThrow('over 4194304 bytes')
+})
