@@ -1,43 +1,39 @@
 import type { TransactionData } from '../scan-and-go/schema.ts'
+import type { Language } from './assistance-texts.ts'
+import { CheckoutEnd } from './checkout-end.tsx'
+import { amountText, CHECKOUT_TEXTS } from './checkout-texts.ts'
 import { Page } from './page.tsx'
-import { WAY_OUT_TEXT, type WayOut } from './way-out.ts'
-
-const euros = new Intl.NumberFormat('de-DE', { style: 'currency', currency: 'EUR' })
+import type { WayOut } from './way-out.ts'
 
 /** The test checkout of the sandbox: pay, decline or cancel, without any payment provider. */
-export function CheckoutPage({ purchase, action, way }: { purchase: TransactionData; action: string; way: WayOut }) {
+export function CheckoutPage({ purchase, action, way, language }: { purchase: TransactionData; action: string; way: WayOut; language: Language }) {
+  const t = CHECKOUT_TEXTS[language]
   const isOpen = purchase.status === 'PENDING_PAYMENT' || purchase.status === 'CREATED'
   const isAwaited = isOpen && purchase.status === 'CREATED'
   const isPaid = purchase.status === 'SUCCESS' || purchase.status === 'UNLOADED'
   return (
-    <Page title="Test-Checkout" sandbox>
-      <h1>{isOpen ? `Bezahlen: ${euros.format(purchase.totalCent / 100)}` : isPaid ? 'Bezahlt' : 'Abgebrochen'}</h1>
+    <Page title={t.testTitle} language={language} sandbox>
+      <h1>{isOpen ? `${t.pay}: ${amountText(purchase.totalCent, language)}` : isPaid ? t.paid : t.cancelled}</h1>
       <p class="soft">
-        {purchase.storeData.name} · {purchase.items.length} Positionen · es fließt kein Geld
+        {purchase.storeData.name} · {t.lines(purchase.items.length)} · {t.noMoney}
       </p>
-      {isAwaited ? <p>Bitte warten: Mitarbeitende prüfen den Einkauf. / Please wait: staff are checking.</p> : null}
+      {isAwaited ? <p>{t.staffCheck}</p> : null}
       {isOpen ? (
         <form class="row" method="post" action={action}>
           {isAwaited ? null : (
             <button class="main" name="result" value="paid">
-              Bezahlen
+              {t.pay}
             </button>
           )}
           <button name="result" value="declined">
-            Ablehnen
+            {t.decline}
           </button>
           <button name="result" value="cancelled">
-            Abbrechen
+            {t.cancel}
           </button>
         </form>
       ) : null}
-      {way ? <p><strong>{WAY_OUT_TEXT[way]}</strong></p> : null}
-      {isPaid && purchase.receiptUrl ? (
-        <p>
-          <a href={new URL(purchase.receiptUrl).pathname}>Zum Beleg</a>
-          {purchase.securityTagHint ? <span> · {purchase.securityTagHint}</span> : null}
-        </p>
-      ) : null}
+      <CheckoutEnd purchase={purchase} way={way} language={language} />
     </Page>
   )
 }

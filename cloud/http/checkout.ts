@@ -11,6 +11,7 @@ import { isTest, toTransactionData } from '../scan-and-go/present.ts'
 import { findPurchaseOfCheckout } from '../scan-and-go/queries.ts'
 import { openPaymentOf } from '../payments/queries.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { languageOf, type Language } from './assistance-texts.ts'
 import { readBytes } from './body.ts'
 import { CheckoutPage } from './checkout-page.tsx'
 import { PaymentPage } from './payment-page.tsx'
@@ -44,7 +45,7 @@ export function checkoutRoutes(app: Hono, database: Database, services: Services
     } catch (error) {
       if (!(error instanceof Failure)) throw error
     }
-    return c.redirect(`/checkout/${id}`, 303)
+    return c.redirect(addressOf(c, id), 303)
   })
 
   async function show(c: Context, call: Call, id: string): Promise<Response> {
@@ -53,7 +54,7 @@ export function checkoutRoutes(app: Hono, database: Database, services: Services
     if (!isTest(purchase.tenant)) return showLive(c, call, purchase)
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     const way = await wayOut(database, services, purchase)
-    return c.html(`<!doctype html>${String(CheckoutPage({ purchase: data, action: `/checkout/${id}`, way }))}`, 200, headers)
+    return c.html(`<!doctype html>${String(CheckoutPage({ purchase: data, action: addressOf(c, id), way, language: languageFor(c) }))}`, 200, headers)
   }
 
   /** Leads to the provider's page while that is open; whoever comes back from there sees how things stand. */
@@ -63,8 +64,17 @@ export function checkoutRoutes(app: Hono, database: Database, services: Services
     const data = toTransactionData(await wholePurchase(call, purchase), call, 'public')
     const isAwaited = purchase.status === 'CREATED' && purchase.approval === 'awaiting'
     const way = await wayOut(database, services, purchase)
-    return c.html(`<!doctype html>${String(PaymentPage({ purchase: data, isAwaited, way }))}`, 200, headers)
+    return c.html(`<!doctype html>${String(PaymentPage({ purchase: data, isAwaited, way, language: languageFor(c) }))}`, 200, headers)
   }
+}
+
+function languageFor(c: Context): Language {
+  return languageOf(c.req.query('lang'), c.req.header('accept-language'))
+}
+
+/** Of the page, in the language that somebody has chosen there. */
+function addressOf(c: Context, id: string): string {
+  return `/checkout/${id}${c.req.query('lang') === undefined ? '' : `?lang=${languageFor(c)}`}`
 }
 
 function refuse(c: Context): Response {

@@ -25,9 +25,3 @@ export async function wayOut(database: Database, { platform }: Services, purchas
     await pause(platform.timers, STEP_MS)
   }
 }
-
-/** As it stands on the page, in both languages. */
-export const WAY_OUT_TEXT: Record<Exclude<WayOut, undefined>, string> = {
-  leave: 'Sie können gehen. / You may leave.',
-  show_receipt: 'Bitte am Ausgang den Beleg zeigen. / Please show your receipt at the exit.',
-}

@@ -35,6 +35,18 @@ describe('receipts and the test checkout', () => {
     expect((await shop.cloud.get(new URL(checkoutUrl).pathname)).text).toContain('Zum Beleg')
   })
 
+  it('speaks the language of the browser, or the one that is chosen there', async () => {
+    const { checkoutUrl } = await checkout()
+    const { pathname } = new URL(checkoutUrl)
+    const texts = async (path: string, headers = {}) => (await shop.cloud.get(path, headers)).text
+    const english = await texts(pathname, { 'accept-language': 'en-GB,en;q=0.9' })
+    for (const said of ['<html lang="en">', 'Pay: €', '2 items', '?lang=de']) expect(english).toContain(said)
+    for (const said of ['<html lang="de">', 'Bezahlen: ', '2 Positionen', '?lang=en']) expect(await texts(`${pathname}?lang=de`, { 'accept-language': 'en' })).toContain(said)
+    const body = { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'result=paid' }
+    expect((await shop.cloud.cloud.app.request(`${pathname}?lang=en`, body)).headers.get('location')).toBe(`${pathname}?lang=en`)
+    expect(await texts(`${pathname}?lang=en`)).toContain('To the receipt')
+  })
+
   it.each(['declined', 'cancelled'])('can be %s', async (result) => {
     const { checkoutUrl, transactionId } = await checkout()
     await press(checkoutUrl, result)

@@ -39,6 +39,7 @@ onEveryDatabase('payments', (kind) => {
     expect(bought).toMatchObject({ status: 'SUCCESS', receipt: { receiptUrl: expect.any(String), tse: null } })
     expect((await store.ok('generateReceiptQR', { purchaseId: transactionId })).url).toBe(bought.receipt.receiptUrl)
     expect((await store.cloud.get(`${page}?returned=1`)).text).toContain('Zum Beleg')
+    expect((await store.cloud.get(`${page}?returned=1&lang=en`)).text).toContain('To the receipt')
     expect(await events('checkout.completed', transactionId)).toHaveLength(1)
     expect(await store.call('processPayment', { purchaseId: transactionId })).toMatchObject({ status: 409, body: { reason: 'already_paid' } })
   })
