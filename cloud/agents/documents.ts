@@ -39,14 +39,19 @@ const entriesBehind = prepared((db, p: { storeId: string; after: number; nowS: n
 
 /** The store's current policy and operators with the hash of what they say; signed by whoever sends them. */
 export async function policyOfStore(db: Db, store: StoreRow, { authority }: Services): Promise<StorePolicy> {
-  const iat = Math.floor(authority.clock.nowMs() / 1_000)
+  const claims = await policyClaims(db, store, { iat: Math.floor(authority.clock.nowMs() / 1_000), epoch: authority.documentEpoch })
+  return { claims, hash: contentHash(claims) }
+}
+
+/** What it says, issued at this time (s); of nothing that is signed the clock need not be sure. */
+export async function policyClaims(db: Db, store: StoreRow, { iat, epoch }: { iat: number; epoch: number }): Promise<PolicyClaims> {
   const operators = await operatorsOf(db, { storeId: store.store_id })
-  const claims: PolicyClaims = {
+  return {
     iss: store.tenant,
     aud: store.store_id,
     iat,
     exp: iat + POLICY_LIFE,
-    epoch: authority.documentEpoch,
+    epoch,
     ver: store.document_version,
     securityTagMode: store.security_tag_mode as SecurityTagMode,
     policy: policyOf(store),
@@ -60,7 +65,6 @@ export async function policyOfStore(db: Db, store: StoreRow, { authority }: Serv
       ...(JSON.parse(row.verifiers) as Pick<OperatorRecord, 'pin' | 'badge' | 'card'>),
     })),
   }
-  return { claims, hash: contentHash(claims) }
 }
 
 export interface StorePolicy {

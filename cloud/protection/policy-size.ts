@@ -1,5 +1,5 @@
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { policyOfStore } from '../agents/documents.ts'
+import { policyClaims } from '../agents/documents.ts'
 import { precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import { findStore } from '../stores/queries.ts'
@@ -13,10 +13,10 @@ const KEPT_FREE = 32 * 1024
  * Throws 409 `policy_too_large` when the store's policy, as this transaction leaves it, is more than agents take in one document: they
  * would refuse it and every one after it, and after 80 hours nothing but staff would be left. For changes that make it longer.
  */
-export async function assertPolicyFits({ db, services }: Pick<Call, 'db' | 'services'>, storeId: string): Promise<void> {
+export async function assertPolicyFits({ db, services, nowMs }: Pick<Call, 'db' | 'services' | 'nowMs'>, storeId: string): Promise<void> {
   const store = await findStore(db, storeId)
   if (!store) return
-  const { claims } = await policyOfStore(db, store, services)
+  const claims = await policyClaims(db, store, { iat: Math.floor(nowMs / 1_000), epoch: services.authority.documentEpoch })
   const bytes = Buffer.byteLength(JSON.stringify(claims))
   const most = ((DOCUMENT_KINDS.policy.maxLength - AROUND - KEPT_FREE) * 3) / 4
   if (bytes <= most) return
