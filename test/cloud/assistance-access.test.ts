@@ -1,33 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listen } from '../../bin/http-server.ts'
 import { violations } from '../support/axe.ts'
-import { NO_CHROMIUM, startChromium, type TestBrowser } from '../support/chromium.ts'
-import { openShop, type Shop } from '../support/shop.ts'
+import { NO_CHROMIUM } from '../support/chromium.ts'
+import { openPageBench, type PageBench } from '../support/page-bench.ts'
 
 /** Who stands in front of a zone's QR code has any phone, and perhaps no script: WCAG 2.2 AA as far as a program can tell. */
 describe.skipIf(NO_CHROMIUM)(`a zone’s page (${NO_CHROMIUM ?? 'in Chromium'})`, () => {
-  let chromium: TestBrowser
-  let shop: Shop
-  let server: Awaited<ReturnType<typeof listen>>
+  let bench: PageBench
   let path: string
 
   beforeAll(async () => {
-    chromium = await startChromium()
-    shop = await openShop('sqlite')
-    server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
-    server.serve(shop.cloud.cloud.app)
+    bench = await openPageBench()
+    const { shop } = bench
     path = new URL((await shop.ok('createZone', { storeId: shop.storeId, name: 'Herren' })).url).pathname
   })
-  afterAll(async () => {
-    await chromium?.close()
-    await server?.close()
-    await shop?.stop()
-  })
+  afterAll(() => bench?.stop())
 
   it.each([
     ['light', 'de', 'Hilfe rufen', 'Senden'],
     ['dark', 'en', 'Call for help', 'Send'],
   ] as const)('%s, %s: asks and goes on asking, without a script', async (colorScheme, lang, call, send) => {
+    const { chromium, shop } = bench
     const context = await chromium.browser.newContext({ colorScheme, viewport: { width: 320, height: 640 } })
     const page = await context.newPage()
     page.setDefaultTimeout(5_000)
@@ -36,7 +28,7 @@ describe.skipIf(NO_CHROMIUM)(`a zone’s page (${NO_CHROMIUM ?? 'in Chromium'})`
       found.push(...(await violations(page)))
       expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
     }
-    await page.goto(`http://127.0.0.1:${server.port}${path}?lang=${lang}`)
+    await page.goto(bench.at(`${path}?lang=${lang}`))
     await look()
     await page.getByRole('textbox').fill('x'.repeat(600))
     await page.getByRole('button', { name: call, exact: true }).click()

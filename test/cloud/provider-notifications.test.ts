@@ -19,24 +19,28 @@ describe.each(PSP_NAMES)('what strangers send in the name of %s', (name) => {
   }))
   const bodies = fc.oneof(fc.string(), value.map((each) => JSON.stringify(each)), fc.string().map((id) => `id=${id}`))
 
-  it('is nothing, or a question', async () => {
-    const psp = await simulatedPsp({ dialect: name, notifyUrl: () => '', nowMs: () => 1_700_000_000_000 })
+  const NOW_MS = 1_700_000_000_000
+
+  /** A connection to a provider that knows of nothing; `asked`: the addresses that it asked. */
+  async function connected() {
+    const psp = await simulatedPsp({ dialect: name, notifyUrl: () => '', nowMs: () => NOW_MS })
     const provider = PROVIDERS[name]
     const config = provider.config.parse(psp.config())
     await psp.close()
     const asked: string[] = []
-    const connection = provider.connect(
-      config,
-      async ({ url }) => {
-        asked.push(url)
-        return { status: 404, headers: {}, json: {} }
-      },
-      () => 1_700_000_000_000,
-    )
+    const answer = async ({ url }: { url: string }) => {
+      asked.push(url)
+      return { status: 404, headers: {}, json: {} }
+    }
+    return { asked, baseUrl: psp.baseUrl, connection: provider.connect(config, answer, () => NOW_MS) }
+  }
+
+  it('is nothing, or a question', async () => {
+    const { asked, baseUrl, connection } = await connected()
     await fc.assert(
       fc.asyncProperty(headers, bodies, fc.boolean(), async (given, body, isOurs) => {
         const read = await connection
-          .readNotification({ header: (header) => given[header], body, nowMs: 1_700_000_000_000, isOurs: async () => isOurs, isOurRefund: async () => isOurs })
+          .readNotification({ header: (header) => given[header], body, nowMs: NOW_MS, isOurs: async () => isOurs, isOurRefund: async () => isOurs })
           .catch((error: unknown) => {
             if (!(error instanceof ProviderFault)) throw error
             return undefined
@@ -45,23 +49,11 @@ describe.each(PSP_NAMES)('what strangers send in the name of %s', (name) => {
       }),
       { numRuns: 300 },
     )
-    for (const url of asked) expect(url.startsWith(psp.baseUrl)).toBe(true)
+    for (const url of asked) expect(url.startsWith(baseUrl)).toBe(true)
   })
 
   it('leads to no question about what is not ours', async () => {
-    const psp = await simulatedPsp({ dialect: name, notifyUrl: () => '', nowMs: () => 1_700_000_000_000 })
-    const provider = PROVIDERS[name]
-    const config = provider.config.parse(psp.config())
-    await psp.close()
-    const asked: string[] = []
-    const connection = provider.connect(
-      config,
-      async ({ url }) => {
-        asked.push(url)
-        return { status: 404, headers: {}, json: {} }
-      },
-      () => 1_700_000_000_000,
-    )
+    const { asked, connection } = await connected()
     const paypal = { 'paypal-transmission-id': '1', 'paypal-transmission-time': '2', 'paypal-transmission-sig': '3', 'paypal-auth-algo': 'SHA256withRSA', 'paypal-cert-url': 'https://api.paypal.com/v1/notifications/certs/CERT-1' }
     const order = { id: '5O190127TN364715T', purchase_units: [{ custom_id: 'pay_made_up' }] }
     const events = [
@@ -72,7 +64,7 @@ describe.each(PSP_NAMES)('what strangers send in the name of %s', (name) => {
     ]
     const bodies = [...events.map((event) => JSON.stringify(event)), 'id=tr_made_up', '{"session":{"session_id":"made-up"}}', '{"id":"made-up"}', '{"payload":{"checkout_id":"made-up"}}']
     for (const body of bodies) {
-      const notification = { header: (header: string) => (paypal as Record<string, string>)[header], body, nowMs: 1_700_000_000_000, isOurs: async () => false, isOurRefund: async () => false }
+      const notification = { header: (header: string) => (paypal as Record<string, string>)[header], body, nowMs: NOW_MS, isOurs: async () => false, isOurRefund: async () => false }
       expect((await connection.readNotification(notification)) ?? []).toEqual([])
     }
     expect(asked).toEqual([])
