@@ -11,6 +11,7 @@ import { WrongUsage, type Values } from '../options.ts'
 import { makeFolder } from '../durable-folder.ts'
 import { realPlatform } from '../platform.ts'
 import type { KEYS_CREATE_OPTIONS, KEYS_LIST_OPTIONS, KEYS_REVOKE_OPTIONS, KEYS_ROLL_OPTIONS } from '../settings.ts'
+import { accountNamed } from './account-named.ts'
 import { revokeSigningKey } from './signing-keys.ts'
 import { assertNoCloudBelow, isKnownDatabase, withDatabase, withKnownDatabase, type Place } from './known-database.ts'
 
@@ -48,7 +49,11 @@ export async function runKeysCreate(settings: Values<typeof KEYS_CREATE_OPTIONS>
 /** Lists the keys of one account, or of all. */
 export async function runKeysList(settings: Values<typeof KEYS_LIST_OPTIONS>): Promise<void> {
   const nowMs = realPlatform().clock.wall()
-  const rows = await withKnownDatabase(settings, (database) => listKeysOfAll(database.reads, settings.account))
+  const { account } = settings
+  const rows = await withKnownDatabase(settings, async ({ reads }) => {
+    if (account !== undefined) await accountNamed(reads, account)
+    return listKeysOfAll(reads, account)
+  })
   const keys = rows.map((row) => ({ account: row.account, accountId: row.account_id, ...toKeyRecord(row, nowMs) }))
   const lines = keys.map((k) => [k.keyId, k.status.padEnd(7), k.mode, k.kind.padEnd(11), k.shown, (k.lastUsedAt ?? 'never used').padEnd(24), `${k.account}: ${k.name}`].join('  '))
   print(settings.json, { keys }, lines.length > 0 ? lines.join('\n') : 'there are no keys: untag keys create makes one')

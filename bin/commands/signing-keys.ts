@@ -9,6 +9,7 @@ import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
 import type { KEYS_REVOKE_OPTIONS, KEYS_ROTATE_OPTIONS } from '../settings.ts'
+import { accountNamed } from './account-named.ts'
 import { assertOwnKeyFiles, withKnownDatabase } from './known-database.ts'
 import { rotateRoot } from './root-key.ts'
 
@@ -45,7 +46,7 @@ async function change(settings: Omit<Settings, 'keyId' | 'kid'>, revoke: boolean
   const files = loadKeyFiles(data, secretFiles, random)
   return withKnownDatabase(settings, (database) =>
     database.write(async (db) => {
-      const accountId = use === 'policy' || use === 'freshness' ? INSTALLATION : await accountNamed(db, settings.account)
+      const accountId = use === 'policy' || use === 'freshness' ? INSTALLATION : await ownerNamed(db, settings.account)
       const issuers = await issuersOf(db, { use, accountId, ...(settings.mode !== 'both' && { mode: settings.mode }) }, revoke)
       const keys = []
       for (const iss of issuers) keys.push({ iss, kid: await rotateOne(db, { iss, use, revoke }, sealer(files.sealingKeys, random), clock.wall()) })
@@ -61,9 +62,7 @@ async function rotateOne(db: Db, rotation: { iss: string; use: RotatedUse; revok
   return kid
 }
 
-async function accountNamed(db: Db, name: string | undefined): Promise<string> {
+async function ownerNamed(db: Db, name: string | undefined): Promise<string> {
   if (name === undefined) throw new WrongUsage(['--account NAME is needed: token and receipt keys are an account’s'])
-  const account = await db.selectFrom('account').select('account_id').where('name', '=', name).executeTakeFirst()
-  if (!account) throw new Error(`there is no account "${name}": untag keys list shows them`)
-  return account.account_id
+  return accountNamed(db, name)
 }

@@ -5,17 +5,23 @@ import type { Package } from '../operations/packages.ts'
 import type { Db } from '../persistence/database.ts'
 import { seedSandbox } from '../sandbox/seed.ts'
 
+/** The id of the account of this name, if there is one. */
+export async function findAccountId(db: Db, name: string): Promise<string | undefined> {
+  const known = await db.selectFrom('account').select('account_id').where('name', '=', name).executeTakeFirst()
+  return known?.account_id
+}
+
 /** The account of this name, made with its sandbox when it is new. An existing one keeps its package. */
 export async function ensureAccount(db: Db, name: string, wanted: Package, platform: Platform): Promise<{ accountId: string; isNew: boolean }> {
-  const known = await db.selectFrom('account').select('account_id').where('name', '=', name).executeTakeFirst()
-  if (known) return { accountId: known.account_id, isNew: false }
+  const known = await findAccountId(db, name)
+  if (known !== undefined) return { accountId: known, isNew: false }
   return { accountId: await addAccount(db, name, wanted, platform), isNew: true }
 }
 
 /** A new account with its sandbox, never one that is there: two companies of one name are told apart by the id behind it. */
 export async function makeAccount(db: Db, companyName: string, wanted: Package, platform: Platform): Promise<string> {
-  const namesake = await db.selectFrom('account').select('account_id').where('name', '=', companyName).executeTakeFirst()
-  return addAccount(db, namesake ? `${companyName} (${newId('no', platform)})` : companyName, wanted, platform)
+  const namesake = await findAccountId(db, companyName)
+  return addAccount(db, namesake !== undefined ? `${companyName} (${newId('no', platform)})` : companyName, wanted, platform)
 }
 
 async function addAccount(db: Db, name: string, wanted: Package, platform: Platform): Promise<string> {

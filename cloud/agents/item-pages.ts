@@ -60,7 +60,9 @@ const itemsWithin = prepared((db, p: { storeId: string; after: number; head: num
   db
     .selectFrom('protected_item as i')
     .leftJoin('product as p', 'p.product_id', 'i.product_id')
-    .select(['i.item_seq as seq', 'i.item_status as status', 'i.epc', 'i.tag_uid', 'i.tag_id', 'i.price_cent', 'i.category', 'p.price_cent as product_price', 'p.category as product_category'])
+    .leftJoin('store_product as s', (join) => join.onRef('s.product_id', '=', 'i.product_id').onRef('s.store_id', '=', 'i.store_id'))
+    .select(['i.item_seq as seq', 'i.item_status as status', 'i.epc', 'i.tag_uid', 'i.tag_id', 'i.price_cent', 'i.category', 'p.category as product_category'])
+    .select((eb) => eb.fn.coalesce('s.price_cent', 'p.price_cent').as('product_price'))
     .select((eb) =>
       // Named in a checkout that is not paid yet.
       eb

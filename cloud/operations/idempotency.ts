@@ -167,13 +167,22 @@ const REVISIONS = {
   purchase: prepared((db, p: { id: string }) => db.selectFrom('purchase').select('rev').where('purchase_id', '=', p.id)),
   item: prepared((db, p: { id: string }) => db.selectFrom('protected_item').select('rev').where('item_id', '=', p.id)),
   items: prepared((db, p: { id: string }) => db.selectFrom('item_head').select('seq as rev').where('store_id', '=', p.id)),
+  product: prepared((db, p: { id: string }) =>
+    db
+      .selectFrom('protected_item as i')
+      .innerJoin('product as p', 'p.product_id', 'i.product_id')
+      .leftJoin('store_product as s', (join) => join.onRef('s.product_id', '=', 'i.product_id').onRef('s.store_id', '=', 'i.store_id'))
+      .select((eb) => eb('p.updated_ms', '+', eb.fn.coalesce('s.updated_ms', eb.lit(0))).as('rev'))
+      .where('i.item_id', '=', p.id),
+  ),
   store: prepared((db, p: { id: string }) => db.selectFrom('store').select('document_version as rev').where('store_id', '=', p.id)),
   authorization: prepared((db, p: { id: string }) => db.selectFrom('protection_authorization').select('rev').where('nonce', '=', p.id)),
 } satisfies Record<Basis['kind'], unknown>
 
-async function revisionOf(db: Db, { kind, id }: Basis): Promise<number | undefined> {
+/** The revision of what an answer may rest on; undefined when it is not there. */
+export async function revisionOf(db: Db, { kind, id }: Pick<Basis, 'kind' | 'id'>): Promise<number | undefined> {
   const [row] = await REVISIONS[kind](db, { id })
-  return row?.rev
+  return row && Number(row.rev)
 }
 
 /** A kept answer that holds a secret is sealed under the key itself: only who sends the key again can have it. */

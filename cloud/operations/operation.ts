@@ -70,8 +70,8 @@ export interface OutgoingEvent {
 
 /** What an answer rests on: a row and its revision. While none has moved on, the answer is still true. */
 export interface Basis {
-  /** `items`: all of the store with this id. */
-  kind: 'purchase' | 'item' | 'items' | 'store' | 'authorization'
+  /** `items`: all of the store with this id. `product`: that of the item with this id, at the price of its store. */
+  kind: 'purchase' | 'item' | 'items' | 'product' | 'store' | 'authorization'
   id: string
   rev: number
 }

@@ -10,6 +10,7 @@ import { describeAuthorization, NO_AUTHORIZATION, recordDenied, recordGranted, t
 import { askHolders } from './ask-void.ts'
 import type { Asked, Metadata } from './asking.ts'
 import { isDoubted, issueAuthorization, redemptionsOf, type GrantedUnit } from './authorizations.ts'
+import { restOnProduct } from './item-product.ts'
 import { readItem } from './item-queries.ts'
 import { take, viewLease, type LeaseView } from './leases.ts'
 import { policyOf } from './policy.ts'
@@ -131,14 +132,15 @@ function baseFacts({ device, store, operatorId }: Asked, action: ProtectionActio
 }
 
 async function unitFacts(
-  { db }: Call,
+  call: Call,
   { unit, right }: Awaited<ReturnType<typeof openUnits>>[number],
   line: PurchaseLineRow | undefined,
   purchase: PurchaseRow | undefined,
 ): Promise<ItemFacts | null> {
   if (!line || !purchase) return null
-  const item = unit.bound === 1 && unit.item_id !== null ? await readItem(db, unit.item_id) : undefined
-  const { technology: _unread, ...known } = item ? await itemFacts(db, item, line.price_cent) : lineFacts(line)
+  const item = unit.bound === 1 && unit.item_id !== null ? await readItem(call.db, unit.item_id) : undefined
+  if (item) await restOnProduct(call, item)
+  const { technology: _unread, ...known } = item ? await itemFacts(call.db, item, line.price_cent) : lineFacts(line)
   const paid = isPaid(purchase)
   const staffReason = purchase.price_origin === 'shopper' ? 'only the shopper’s app vouches for the price' : right.staffReason
   return {

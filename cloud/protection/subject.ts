@@ -10,6 +10,7 @@ import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 import { findPurchase, readUnits } from '../scan-and-go/queries.ts'
 import { findItem, readItem } from './item-queries.ts'
+import { isComplete, productOf } from './item-product.ts'
 import { ownUnitOf } from './own-unit.ts'
 import { findRight, rightsOfPurchase, triesOf, viewRight, type RightView, type Tries, type UnitKey } from './rights.ts'
 import { lowestBy, unitToBind } from './unit-to-bind.ts'
@@ -153,15 +154,10 @@ export function lineFacts(line: PurchaseLineRow): ItemFacts {
   return { status: null, category: line.category ?? undefined, brand: line.brand ?? '', priceCent: line.price_cent }
 }
 
-const productById = prepared((db, p: { productId: string }) =>
-  db.selectFrom('product').select(['category', 'brand', 'price_cent']).where('product_id', '=', p.productId),
-)
-
-/** What is known of an item; its price is what was paid for it, else its own, else the product's. */
+/** What is known of an item; its price is what was paid for it, else its own, else the product's in the store. */
 export async function itemFacts(db: Db, item: ProtectedItemRow, paidCent: number | undefined): Promise<ItemFacts> {
   const price = paidCent ?? item.price_cent
-  const isComplete = item.category !== null && item.brand !== null && price !== null
-  const [product] = item.product_id === null || isComplete ? [] : await productById(db, { productId: item.product_id })
+  const product = isComplete(item, price) ? undefined : await productOf(db, item)
   return {
     status: item.item_status as ItemStatus,
     category: item.category ?? product?.category ?? undefined,

@@ -12,6 +12,7 @@ import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGr
 import { askHolders } from './ask-void.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
 import { issueAuthorization, redemptionsOf } from './authorizations.ts'
+import { restOnProduct } from './item-product.ts'
 import { itemHead } from './item-sequence.ts'
 import { take, viewLease, type LeaseView } from './leases.ts'
 import { policyOf } from './policy.ts'
@@ -184,5 +185,6 @@ async function restOn(call: Call, { store, device }: Asked, subject: Subject | u
   if (subject?.named) call.restsOn({ kind: 'purchase', id: subject.named.purchase_id, rev: subject.named.rev })
   const isByItem = subject?.unit?.key.purchaseId === ''
   if (subject?.item) call.restsOn({ kind: 'item', id: subject.item.item_id, rev: subject.item.rev + (isByItem ? moved : 0) })
+  if (subject?.item) await restOnProduct(call, subject.item)
   if (subject?.purchase) call.restsOn({ kind: 'purchase', id: subject.purchase.purchase_id, rev: subject.purchase.rev + (isByItem ? 0 : moved) })
 }

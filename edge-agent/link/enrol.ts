@@ -16,6 +16,8 @@ import { httpClient, type Fetch } from './http-client.ts'
 export type Enrolled = { ok: true; identity: Identity; documents: string[] } | { ok: false; why: string }
 
 const ENROL_WITHIN_MS = 10_000
+/** What the address of a cloud ends in, unless a proxy has it elsewhere. */
+const API_PATH = '/api/v1'
 const RANDOM_CHARACTERS = 12
 const ROOT_BYTES = 10
 
@@ -39,7 +41,7 @@ export async function enrol(options: { cloud: string; code: string; name?: strin
   const body = { code: options.code, publicJwk: publicJwk(x), proof, ...(replaces && { replaces }), ...(options.name !== undefined && { name: options.name }) }
   const answer = await httpClient(cloud, fetch, platform).post('enrolEdgeAgent', body, { timeoutMs: ENROL_WITHIN_MS })
   if (answer.kind === 'unreachable') return { ok: false, why: `nobody answers at ${cloud}: check the address and the network` }
-  if (answer.kind === 'refused') return { ok: false, why: answer.message }
+  if (answer.kind === 'refused') return { ok: false, why: answer.status === 404 && !cloud.endsWith(API_PATH) ? `${answer.message}: the address of a cloud ends in ${API_PATH}` : answer.message }
 
   const { agentId, storeId, root: rootJwk, documents, mqtt } = answer.body as { agentId: string; storeId: string; root: { x: string }; documents: string[]; mqtt: { url: string } }
   // Not TLS alone says that this is the right cloud: the code carries the thumbprint of its root.

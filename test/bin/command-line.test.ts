@@ -45,6 +45,8 @@ describe('the command line', () => {
     expect(enrolled).toMatchObject({ code: 0 })
     const again = await runProcess(['edge', 'enrol', '--cloud', String(cloud.ready['baseUrl']), '--code', code, '--data', join(folder, 'other')])
     expect(again).toMatchObject({ code: 1, stderr: expect.stringMatching(/enrolment failed/) })
+    const root = await runProcess(['edge', 'enrol', '--cloud', new URL(String(cloud.ready['baseUrl'])).origin, '--code', code, '--data', join(folder, 'other')])
+    expect(root).toMatchObject({ code: 1, stderr: expect.stringContaining('the address of a cloud ends in /api/v1') })
     return join(folder, 'edge')
   }
   const keysCreate = async (...more: string[]): Promise<Json> => {
@@ -256,6 +258,7 @@ describe('the command line', () => {
     expect(await keys('roll', '--key-id', made.keyId)).toMatchObject({ code: 1, stderr: 'the key is revoked: make a new one\n' })
     expect(await keys('revoke', '--key-id', 'key_x')).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no key key_x') })
     expect(await keys('revoke')).toMatchObject({ code: 2, stderr: expect.stringContaining('--key-id ID is needed') })
+    expect(await keys('list', '--account', 'Nobody')).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no account "Nobody"') })
     expect(await runProcess(['keys', 'list', '--data', join(folder, 'nowhere')])).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no ') })
   })
 

@@ -50,6 +50,32 @@ onEveryDatabase('a question that is asked again', (kind) => {
     expect(await verify()).toMatchObject({ deactivationAuthorized: true })
   })
 
+  it('is decided anew once the product has another brand, or another price at the store, also for goods a till sold', async () => {
+    const { storeId } = shop
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
+    const withPolicy = (change: Json) => shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, ...change } })
+    const product = shop.products[0]
+    const { epc } = await shop.newItem(product)
+    await move(epc, 'paid')
+    const refused = { authorized: false, reason: 'manual_assistance_required' }
+    const priced = async (of: string, price: number) => shop.ok('updateProduct', { storeId: of, productId: product.productId, price })
+    await withPolicy({ requiresManualOverrideAboveValue: product.price })
+    expect(await detach({ epc })).toMatchObject(refused)
+    await priced(shop.otherStoreId, product.price + 1)
+    await priced(storeId, product.price - 1)
+    expect(await detach({ epc })).toMatchObject({ authorized: true })
+    await priced(storeId, product.price)
+
+    const { epc: second } = await shop.newItem(product)
+    await move(second, 'paid')
+    await withPolicy({ requiresStaffForBrand: [product.brand] })
+    expect(await detach({ epc: second })).toMatchObject(refused)
+    await shop.ok('updateProduct', { storeId, productId: product.productId, brand: 'Nobody' })
+    expect(await detach({ epc: second })).toMatchObject({ authorized: true })
+    await shop.ok('updateProduct', { storeId, productId: product.productId, brand: product.brand })
+    await withPolicy({})
+  })
+
   it('is decided anew once the device is one at which staff count the goods', async () => {
     const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     const deviceId = shop.devices.self_checkout_detacher
