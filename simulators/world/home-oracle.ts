@@ -11,7 +11,8 @@ import type { LedgerOracle } from './ledger-oracle.ts'
  *   given away ─┘
  *
  * What a home of receipts gives to other agents and what it uses itself, known from outside. Agents that decide alone because they
- * are cut off may let the same goods out twice (not promised); whoever decides as the home, or by its word, must not.
+ * are cut off may let the same goods out twice (not promised), and so may a home that is cut off while the cloud gives a token; whoever
+ * decides about a receipt as the home, or by its word, must not.
  */
 export interface HomeOracle {
   /** A commit of this agent's ledger is on its disk, and its own oracle has seen it. */
@@ -33,6 +34,8 @@ interface Use {
   isGiven: boolean
   /** To whom it was given. */
   agentId: string | undefined
+  /** The cloud gave a token for it, for which no home is asked: one that is cut off may let the same goods out. */
+  isByToken: boolean
   /** As the home of this epoch; undefined when it decided otherwise. */
   homeEpoch: number | undefined
   atMs: number
@@ -81,7 +84,7 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
       if (before.ledger === made.ledger && (before.isGiven || made.isGiven)) {
         core.violate('I1', `${made.ledger} has ${wordOf(before)} the right ${key} under ${before.redemptionId}, and ${wordOf(made)} it again under ${made.redemptionId}`)
       }
-      const isFormer = before.ledger !== made.ledger && before.homeEpoch !== undefined && made.homeEpoch !== undefined && before.homeEpoch < made.homeEpoch
+      const isFormer = !made.isByToken && before.ledger !== made.ledger && before.homeEpoch !== undefined && made.homeEpoch !== undefined && before.homeEpoch < made.homeEpoch
       if (isFormer && isFromBeforeMove(key, node)) {
         core.violate('I1', `${made.ledger} as the home of epoch ${made.homeEpoch} has ${wordOf(made)} the right ${key}, which ${before.ledger} had ${wordOf(before)} as the home of epoch ${before.homeEpoch}`)
       }
@@ -106,7 +109,7 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
     }
     // What was unknown an operator has looked at, and it may be tried again.
     if (!receipt || operatorId !== undefined) return
-    for (const ordinal of receipt.ordinals) use(`${receipt.cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: false, agentId: undefined, homeEpoch: gift ? undefined : homeEpoch, atMs: core.scheduler.nowMs }, node)
+    for (const ordinal of receipt.ordinals) use(`${receipt.cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: false, agentId: undefined, isByToken: claim.source === 'token', homeEpoch: gift ? undefined : homeEpoch, atMs: core.scheduler.nowMs }, node)
   }
 
   return {
@@ -141,7 +144,7 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
         const { ordinals } = JSON.parse(answer) as { ordinals: number[] }
         given.set(redemptionId, { ordinals })
         if (ordinals.length > 0) core.trace.note(name, `gives ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
-        for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId)) use(`${cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: true, agentId, homeEpoch, atMs: core.scheduler.nowMs }, node)
+        for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId)) use(`${cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: true, agentId, isByToken: false, homeEpoch, atMs: core.scheduler.nowMs }, node)
       }
       seen.set(name, now)
     },
