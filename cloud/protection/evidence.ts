@@ -71,7 +71,8 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   if (purchase && isCancelled && !raised.has('redeemed_after_revocation')) await raiseReleased(scope, purchase, claim.deviceId)
   scope.due.subjects.push(...used)
   await tellOthers(scope, witness, purchase, used, claim.receipt !== undefined)
-  if (next.revoked_ms !== null) await freeLeases(scope, next)
+  // One that was only taken back may still be honoured by an agent that has not heard of it.
+  if (next.voided_ms !== null) await freeLeases(scope, next)
   return true
 }
 

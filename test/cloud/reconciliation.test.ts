@@ -59,6 +59,22 @@ onEveryDatabase('reconciliation', (kind) => {
     })
   })
 
+  describe('a lease that was taken back', () => {
+    // Its agent may be cut off, and has not heard yet; what it did with one step says nothing of the others.
+    it('holds the rights of its other steps until its agent has given it up, whatever is told of one', async () => {
+      const [p] = shop.products
+      const epcs = [(await shop.newItem(p)).epc, (await shop.newItem(p)).epc]
+      const purchase = await shop.buy([{ ean: p.ean, quantity: 2, epcs }])
+      const nonce = await grant(purchase)
+      await shop.ok('updateItemStatus', { storeId: shop.storeId, epc: epcs[0], itemStatus: 'returned' })
+      await report(claim(nonce, 'r-taken-back'), outcome('r-taken-back', 'confirmed'))
+      const ask = async () => (await shop.call('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc: epcs[1] })).body
+      expect(await ask()).toMatchObject({ authorized: false, reason: 'authorization_outstanding' })
+      await report({ kind: 'void', nonce })
+      expect(await ask()).toMatchObject({ authorized: true })
+    })
+  })
+
   describe('resolveRedemption', () => {
     it('confirms what nobody knew: the purchase is settled, the exception is done with, an event says who', async () => {
       const purchase = await buy()
