@@ -60,6 +60,7 @@ export async function createCloud({ config, platform, log, database, keyFiles, i
     push,
     keyUsage: keyUsage(),
     offersChanged: signal(),
+    becameKnown: signal(),
     paymentsDue: signal(),
     outgoing,
     webhooks: { wake: () => dispatcher.wake() },

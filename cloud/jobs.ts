@@ -1,7 +1,7 @@
 import type { Cancel } from '../policy/platform.ts'
 import { sealAudit } from './accounts/seal-audit.ts'
 import { pruneCodes } from './agents/enrolment.ts'
-import { retryAllUnapplied } from './agents/retry-unapplied.ts'
+import { startRetrying } from './agents/retry-unapplied.ts'
 import { pruneLogins } from './agents/sessions.ts'
 import { cancelOverdueOrders } from './click-and-collect/expire.ts'
 import { expireEarnings } from './loyalty/expire.ts'
@@ -29,7 +29,6 @@ const SETTLING_MS = 5_000
 /** A key that another process or the command line has revoked is told to agents within so long. */
 const KEYS_MS = 2_000
 const REVOKED_MS = 2_000
-const RETRY_MS = 600_000
 
 export interface Jobs {
   stop(): Promise<void>
@@ -98,18 +97,18 @@ export function startJobs(database: Database, services: Services, { refresh, cut
   everyByTheClock(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
   everyByTheClock(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
   every(REVOKED_MS, 'revoked agents', cutRevoked)
-  every(RETRY_MS, 'unapplied events', () => retryAllUnapplied(database, services))
   every(SEALING_MS, 'audit chain', async () => void (await sealAudit(database, platform.clock.wall())))
   every(HOUSEKEEPING_MS, 'key usage', () => services.keyUsage.flush(database))
 
   const dueOffers = startDueOffers(database, services)
   const duePayments = startDuePayments(database, services)
+  const retrying = startRetrying(database, services)
 
   return {
     async stop() {
       stopped = true
       for (const cancel of cancels) cancel()
-      await Promise.all([...running, dueOffers.stop(), duePayments.stop()])
+      await Promise.all([...running, dueOffers.stop(), duePayments.stop(), retrying.stop()])
     },
   }
 }

@@ -1,5 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../operations/caller.ts'
+import { startDueLoop, type DueLoop } from '../operations/due-loop.ts'
 import { oneByOne } from '../operations/one-by-one.ts'
 import type { Services } from '../operations/operation.ts'
 import { performTask } from '../operations/perform.ts'
@@ -18,12 +19,28 @@ const RETRY_FOR_MS = 30 * 86_400_000
 const PAGE = 500
 /** Transactions for one agent in a round: what cannot be applied must not stand before what can. */
 const PAGES_LIMIT = 20
+/** Looked at so often in any case, ms. */
+const POLL_MS = 600_000
+const NAME = 'unapplied events'
+
+/** Tries what could not be applied when the cloud starts, when something became known that it may be about, and again and again. */
+export function startRetrying(database: Database, services: Services): DueLoop {
+  return startDueLoop(services, {
+    name: NAME,
+    changed: services.becameKnown,
+    pollMs: POLL_MS,
+    async look() {
+      await retryAllUnapplied(database, services)
+      return POLL_MS
+    },
+  })
+}
 
 /** Tries again what agents reported and nobody could apply: a newer release may know what it is about. */
-export function retryAllUnapplied(database: Database, services: Services): Promise<void> {
+function retryAllUnapplied(database: Database, services: Services): Promise<void> {
   const seen = new Set<string>()
   return oneByOne(services, {
-    job: 'unapplied events',
+    job: NAME,
     // What stays unapplied is looked at once in a round.
     async read(limit) {
       const agents = await agentsWithUnapplied(database.reads, services.platform.clock.wall(), [...seen], limit)

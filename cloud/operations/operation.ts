@@ -53,6 +53,8 @@ export interface Services {
   readonly push: PushSender
   /** Given after a commit that changed offers: what is due next may have changed. */
   readonly offersChanged: Signal
+  /** Given after a commit by which something became known that agents had reported on before. */
+  readonly becameKnown: Signal
   /** Given after a commit that leaves payments or refunds to be seen to. */
   readonly paymentsDue: Signal
   /** Requests to merchants' own systems. */

@@ -5,6 +5,7 @@ import type { Call } from '../operations/operation.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { receiptIsKnown } from '../protection/awaited-receipt.ts'
 import { raiseException } from '../protection/exceptions.ts'
 import { readItem, updateItem } from '../protection/item-queries.ts'
 import { renumberItemsOf, tellGates } from '../protection/item-sequence.ts'
@@ -45,6 +46,7 @@ export async function completePurchase(call: Call, purchase: PurchaseRow, store:
     receipt_exp: receipt.exp,
     security_tag_status: purchase.security_tag_mode === 'none' ? null : units.length > 0 ? 'pending' : 'deactivated',
   })
+  await receiptIsKnown(call, store.store_id, receipt.cti)
   // Also an item that somebody else paid faster: it is not being paid here any more.
   if (await renumberItemsOf(db, purchase)) tellGates(call, store.store_id)
   await countCompleted(call, completed, allLines)
