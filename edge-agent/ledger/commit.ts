@@ -60,12 +60,24 @@ export function commits(db: Connection, { onDurable, onUndone, onFailure }: Comm
       value = work()
       commit.run()
     } catch (error) {
-      if (db.inTransaction) rollback.run()
-      onUndone()
-      throw asFailure(error)
+      const fault = undo()
+      const known = asFailure(error)
+      // Not undone for sure, so what is in memory and what is on the disk may differ.
+      throw fault === undefined || failure ? known : fail(fault)
     }
     tell()
     return value
+  }
+
+  /** Answers what went wrong: undoing reads the disk, which may have failed for good. */
+  function undo(): unknown {
+    try {
+      if (db.inTransaction) rollback.run()
+      onUndone()
+      return undefined
+    } catch (error) {
+      return error ?? new Error('it was not undone')
+    }
   }
 
   /** It is on the disk, whatever comes of the word about it: nobody may take it for undone, and do it again. */
@@ -81,7 +93,12 @@ export function commits(db: Connection, { onDurable, onUndone, onFailure }: Comm
     const code = (error as { code?: string }).code ?? ''
     if (code === 'SQLITE_FULL') return new LedgerFull('the disk is full', { cause: error })
     if (!/^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL|READONLY)/.test(code)) return error
-    failure = new LedgerFailure(`the ledger cannot be trusted any more: ${code}`, { cause: error })
+    return fail(error)
+  }
+
+  function fail(error: unknown): LedgerFailure {
+    const { code, message } = error as { code?: string; message?: string }
+    failure = new LedgerFailure(`the ledger cannot be trusted any more: ${code ?? message}`, { cause: error })
     onFailure(failure)
     return failure
   }
