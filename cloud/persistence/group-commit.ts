@@ -38,11 +38,13 @@ export function groupCommit(db: Connection, onFailure: (failure: StorageFailure)
 
   async function runGroup(): Promise<void> {
     const done: { job: Job; value: unknown }[] = []
+    const taken: Job[] = []
     begin?.run()
     try {
       for (let i = 0; i < GROUP_LIMIT; i++) {
         const job = queue.shift()
         if (!job) break
+        taken.push(job)
         save?.run()
         try {
           done.push({ job, value: await job.work() })
@@ -56,18 +58,27 @@ export function groupCommit(db: Connection, onFailure: (failure: StorageFailure)
       }
       commit?.run()
     } catch (error) {
-      if (db.inTransaction) rollback?.run()
       noteFailure(error)
-      for (const { job } of done) job.reject(failure ?? error)
+      rollBack()
+      // The one with which the transaction ended is among them; who was refused already hears nothing new.
+      for (const job of taken) job.reject(failure ?? error)
       return
     }
     for (const { job, value } of done) job.resolve(value)
   }
 
+  function rollBack(): void {
+    try {
+      if (db.inTransaction) rollback?.run()
+    } catch (error) {
+      noteFailure(error)
+    }
+  }
+
   function noteFailure(error: unknown): void {
     const code = (error as { code?: string }).code ?? ''
     // SQLITE_FULL was cleanly rolled back and ends when there is room again; the others leave the disk in doubt.
-    if (!/^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL)/.test(code)) return
+    if (failure || !/^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL)/.test(code)) return
     failure = new StorageFailure(`the disk cannot be trusted any more: ${code}`, { cause: error })
     onFailure(failure)
     for (const job of queue.splice(0)) job.reject(failure)

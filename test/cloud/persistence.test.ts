@@ -183,6 +183,29 @@ describe('SQLite', () => {
     expect(prepare('SELECT COUNT(*) AS n FROM t').get()).toEqual({ n: 100 })
   })
 
+  it.each([['SQLITE_FULL', 0], ['SQLITE_IOERR_WRITE', 1]])('refuses all of a group in the midst of which SQLite ended the transaction (%s), and keeps nobody waiting', async (code, failures) => {
+    const db = new Sqlite(':memory:')
+    db.exec('CREATE TABLE t (n INTEGER)')
+    const insert = db.prepare('INSERT INTO t VALUES (?)')
+    let failed = 0
+    const groups = groupCommit(db, () => void failed++)
+    const results = await Promise.allSettled(
+      [1, 2, 3].map((n) =>
+        groups.run(async () => {
+          insert.run(n)
+          if (n !== 2) return
+          db.exec('ROLLBACK')
+          throw Object.assign(new Error('the disk'), { code })
+        }),
+      ),
+    )
+    expect(results.slice(0, 2).map((r) => r.status)).toEqual(['rejected', 'rejected'])
+    expect(results[2]?.status).toBe(failures > 0 ? 'rejected' : 'fulfilled')
+    expect(db.prepare('SELECT n FROM t').pluck().all()).toEqual(failures > 0 ? [] : [3])
+    expect(failed).toBe(failures)
+    db.close()
+  })
+
   it('keeps exactly the transactions that succeeded, in any mixture', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.boolean(), { maxLength: 150 }), async (successes) => {
