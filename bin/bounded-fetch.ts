@@ -6,14 +6,15 @@ import { ANSWER_LIMIT, type Fetch } from '../edge-agent/link/http-client.ts'
  */
 export const boundedFetch: Fetch = async (url, init) => {
   const { status, body } = await fetch(url, init)
-  return { status, text: () => textOf(body) }
+  return { status, text: (onPart) => textOf(body, onPart) }
 }
 
-async function textOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
+async function textOf(body: ReadableStream<Uint8Array> | null, onPart: () => void): Promise<string> {
   const parts: Uint8Array[] = []
   let size = 0
   // Leaving the loop ends the connection.
   for await (const part of body ?? []) {
+    onPart()
     size += part.length
     if (size > ANSWER_LIMIT) throw new Error(`the answer has over ${ANSWER_LIMIT} bytes`)
     parts.push(part)

@@ -290,7 +290,8 @@ export function connect(parts: ConnectionParts): Connection {
     ask: session.call,
     told: sending.told,
     look: documents.look,
-    catchUp: () => (session.isOnline && looks.spend() ? documents.look().catch(() => undefined) : Promise.resolve()),
+    // Somebody waits for it, however slow the line is.
+    catchUp: () => (session.isOnline && looks.spend() ? Promise.race([documents.look().catch(() => undefined), pause(platform.timers, CALL_MS)]) : Promise.resolve()),
     start: () => void (running ??= run()),
     ready(limitMs) {
       if (session.isOnline || triesFailed > 0) return Promise.resolve(session.isOnline)

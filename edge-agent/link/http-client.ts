@@ -1,4 +1,4 @@
-import { deadline, type Platform } from '../../policy/platform.ts'
+import type { Platform, Timers } from '../../policy/platform.ts'
 import type { CloudAnswer } from './cloud-link.ts'
 
 /** How HTTP is spoken: the real `fetch`, or a simulated network. */
@@ -6,24 +6,32 @@ export type Fetch = (url: string, init: { method: string; headers: Record<string
 
 export interface FetchAnswer {
   status: number
-  text(): Promise<string>
+  /** `onPart` is called whenever something of it has arrived. */
+  text(onPart: () => void): Promise<string>
+}
+
+export interface CallLimits {
+  /** Whoever is silent for so long is out of reach. */
+  timeoutMs: number
+  /** An answer that goes on arriving may take so long as a whole; absent: no longer than `timeoutMs`, for a person waits. */
+  wholeMs?: number
 }
 
 /** An answer is read up to this many characters, and bytes. */
 export const ANSWER_LIMIT = 4 * 1024 * 1024
 
 export interface HttpClient {
-  post(operation: string, body: object, options: { token?: string; timeoutMs: number }): Promise<CloudAnswer>
+  post(operation: string, body: object, options: CallLimits & { token?: string }): Promise<CloudAnswer>
   get(path: string, timeoutMs: number): Promise<CloudAnswer>
 }
 
 /** Calls of the API. Never throws: what is not an answer is `unreachable`. */
 export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platform, 'timers'>): HttpClient {
-  async function call(url: string, init: { method: string; headers: Record<string, string>; body?: string }, timeoutMs: number): Promise<CloudAnswer> {
-    const limit = deadline(platform.timers, timeoutMs)
+  async function call(url: string, init: { method: string; headers: Record<string, string>; body?: string }, limits: CallLimits): Promise<CloudAnswer> {
+    const limit = silenceLimit(platform.timers, limits)
     try {
       const answer = await fetch(url, { ...init, signal: limit.signal, redirect: 'error' })
-      const text = await answer.text()
+      const text = await answer.text(limit.heard)
       if (text.length > ANSWER_LIMIT) return { kind: 'unreachable' }
       const body: unknown = JSON.parse(text)
       if (typeof body !== 'object' || body === null) return { kind: 'unreachable' }
@@ -40,7 +48,7 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
   }
 
   return {
-    post: (operation, body, { token, timeoutMs }) =>
+    post: (operation, body, { token, ...limits }) =>
       call(
         `${baseUrl}/${operation}`,
         {
@@ -48,8 +56,30 @@ export function httpClient(baseUrl: string, fetch: Fetch, platform: Pick<Platfor
           headers: { 'content-type': 'application/json', ...(token !== undefined && { authorization: `Bearer ${token}` }) },
           body: JSON.stringify(body),
         },
-        timeoutMs,
+        limits,
       ),
-    get: (path, timeoutMs) => call(`${baseUrl}/${path}`, { method: 'GET', headers: {} }, timeoutMs),
+    get: (path, timeoutMs) => call(`${baseUrl}/${path}`, { method: 'GET', headers: {} }, { timeoutMs }),
+  }
+}
+
+/** Aborts after a silence, and in any case when the whole has taken too long. */
+function silenceLimit(timers: Timers, { timeoutMs, wholeMs }: CallLimits): { signal: AbortSignal; heard(): void; done(): void } {
+  const controller = new AbortController()
+  const abortAfter = (ms: number) => timers.after(ms, () => controller.abort(new DOMException(`no answer within ${ms} ms`, 'TimeoutError')))
+  let silence = abortAfter(timeoutMs)
+  const whole = wholeMs === undefined ? undefined : abortAfter(wholeMs)
+  let isDone = false
+  return {
+    signal: controller.signal,
+    heard() {
+      if (isDone || !whole) return
+      silence()
+      silence = abortAfter(timeoutMs)
+    },
+    done() {
+      isDone = true
+      silence()
+      whole?.()
+    },
   }
 }

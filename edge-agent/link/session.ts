@@ -3,7 +3,7 @@ import type { Platform } from '../../policy/platform.ts'
 import type { Log } from '../log.ts'
 import type { Identity } from '../trust/identity.ts'
 import type { CloudAnswer } from './cloud-link.ts'
-import type { HttpClient } from './http-client.ts'
+import type { CallLimits, HttpClient } from './http-client.ts'
 import type { Greeting } from './ledger-greeting.ts'
 import type { Messages } from './messages.ts'
 
@@ -40,6 +40,10 @@ export interface SessionParts {
 
 /** How long one call may take: a person waits at the station. */
 export const CALL_MS = 3_000
+/** Whole pages of items may come over a line of 64 kbit/s, and batches of events go the other way: for them nobody waits. */
+const TRANSFER_MS = 120_000
+const SENT_PER_MS = 8
+const TRANSFERS: ReadonlySet<string> = new Set(['fetchSignedDocuments', 'reportProtectionEvents'])
 /** A login ends after 15 minutes; a new one is made well before. */
 const LOGIN_MS = 12 * 60_000
 
@@ -105,10 +109,18 @@ export function openSession(parts: SessionParts): Session {
     },
     async call(operation, body) {
       if (token === undefined) return { kind: 'unreachable' }
-      const answer = await http.post(operation, body, { token, timeoutMs: CALL_MS })
+      const answer = await http.post(operation, body, { token, ...limitsOf(operation, body) })
       if (answer.kind === 'unreachable') goOffline(`${operation} was not answered`)
       if (answer.kind === 'refused' && answer.status === 401) goOffline('the login has ended')
       return answer
     },
   }
+}
+
+/** What is long may take long: to send, before anything can be heard, and to arrive. */
+function limitsOf(operation: string, body: object): CallLimits {
+  if (!TRANSFERS.has(operation)) return { timeoutMs: CALL_MS }
+  const { batch } = body as { batch?: unknown }
+  const sendingMs = typeof batch === 'string' ? Math.ceil(batch.length / SENT_PER_MS) : 0
+  return { timeoutMs: CALL_MS + sendingMs, wholeMs: TRANSFER_MS }
 }
