@@ -96,6 +96,8 @@ const RECEIPT_MEMORY_MS = 2 * 60_000
 interface LaneState {
   receipt?: { text: string; atMs: number }
   operatorSession?: string
+  /** As the last policy had it. */
+  wasGate?: boolean
 }
 
 /** Starts a lane for every device. */
@@ -117,6 +119,12 @@ export function openLanes(parts: LaneParts): Lanes {
 
   function factsOf(deviceId: string): DeviceFacts | undefined {
     return trust.policy?.devices.find((d) => d.deviceId === deviceId)
+  }
+
+  /** Whether tags that are read here are on their way out. A policy that is not believed any more leaves gates gates (P6). */
+  function isGate(deviceId: string): boolean {
+    if (trust.policy) stateOf(deviceId).wasGate = factsOf(deviceId)?.deviceType === 'exit_gate'
+    return stateOf(deviceId).wasGate ?? parts.wiring.looksLikeGate(deviceId)
   }
 
   async function request(asked: AuthorizeRequest): Promise<AuthorizeAnswer> {
@@ -267,9 +275,8 @@ export function openLanes(parts: LaneParts): Lanes {
     onEvent(sourceId, event) {
       const deviceId = parts.wiring.laneOf(sourceId)
       if (staffCards.take(sourceId, deviceId, event)) return
-      const type = factsOf(deviceId)?.deviceType
-      if (event.type === 'tags' && type === 'exit_gate') parts.gates.onReads(deviceId, sourceId, event.reads)
-      else if (event.type === 'tags' && type) presentations.onReads(deviceId, event.reads, { awayMs: parts.wiring.awayMsOf(sourceId), nearDbm: parts.wiring.nearDbmOf(sourceId) })
+      if (event.type === 'tags' && isGate(deviceId)) parts.gates.onReads(deviceId, sourceId, event.reads)
+      else if (event.type === 'tags' && factsOf(deviceId)) presentations.onReads(deviceId, event.reads, { awayMs: parts.wiring.awayMsOf(sourceId), nearDbm: parts.wiring.nearDbmOf(sourceId) })
       if (event.type === 'tag_gone') presentations.onGone(deviceId, event.tag)
       if (event.type === 'passage') {
         gateRequests.passage(deviceId)

@@ -7,6 +7,8 @@ export interface Wiring {
   laneOf(sourceId: string): string
   /** Whether something tells when somebody goes through here: a sensor, or the beams of a people counter. */
   hasPassageSensor(deviceId: string): boolean
+  /** Whether a device is built as a gate is, for when no policy says what it is: its readers look both ways, or it has a siren. */
+  looksLikeGate(deviceId: string): boolean
   /** Undefined: the reader cannot tell where a tag is. */
   antennasOf(sourceId: string): Antennas | undefined
   /** Whether the cards that are held before this reader are those of staff. */
@@ -39,14 +41,17 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
   const releases = devices.map((device) => ({ laneId: laneOf(device.deviceId), deviceId: device.deviceId, does: driverOf(device).releases(device) }))
   const withSensor = new Set(devices.filter(seesPassages).map(({ deviceId }) => laneOf(deviceId)))
 
+  function antennasOf(sourceId: string): Antennas | undefined {
+    const { antennas } = (byId.get(sourceId) ?? {}) as { antennas?: Antennas | readonly number[] }
+    // A plain list of antennas says which are used, not where they look.
+    return antennas && 'inside' in antennas ? antennas : undefined
+  }
+
   return {
     laneOf,
     hasPassageSensor: (deviceId) => withSensor.has(deviceId),
-    antennasOf(sourceId) {
-      const { antennas } = (byId.get(sourceId) ?? {}) as { antennas?: Antennas | readonly number[] }
-      // A plain list of antennas says which are used, not where they look.
-      return antennas && 'inside' in antennas ? antennas : undefined
-    },
+    looksLikeGate: (deviceId) => devices.some((device) => laneOf(device.deviceId) === deviceId && (antennasOf(device.deviceId) !== undefined || ('siren' in device && device.siren !== undefined))),
+    antennasOf,
     readsStaffCards(sourceId) {
       const device = byId.get(sourceId)
       return device !== undefined && 'staffCards' in device && device.staffCards

@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { httpClient } from '../../edge-agent/link/http-client.ts'
+import { messagesOf } from '../../edge-agent/link/messages.ts'
 import { atLanes } from '../support/at-lanes.ts'
 import { openStore, type TestStore } from '../support/store.ts'
+import { fakeReader } from './fake-reader.ts'
 
 describe('the agent at the exit gate', () => {
   let store: TestStore
@@ -32,6 +35,37 @@ describe('the agent at the exit gate', () => {
     const told = await events()
     expect(told.find((e) => e.type === 'protection.authorization.denied' && e.epc === epc)).toMatchObject({ reason: 'item_not_paid' })
     expect(told.find((e) => e.type === 'protection.exception.raised' && e.epc === epc)).toMatchObject({ reason: 'gate_alarm', itemStatus: 'sellable' })
+  })
+
+  it('goes on alarming when the key that signed the policy was stolen, and no other policy has come yet', async () => {
+    const reader = fakeReader()
+    store = await openStore({ reader: { device: reader.device, antennas: { inside: [1], outside: [2] } } })
+    const { epc } = await store.drive(store.shop.newItem(product()))
+    await store.until('the replica', () => store.agent.items.find('epc', epc) !== undefined && store.agent.items.confirmedMs > 0)
+    const admin = await store.shop.cloud.key('admin', 'live')
+    await offline()
+    await store.shop.cloud.ok(admin, 'rotateSigningKey', { use: 'policy', revoke: true })
+    // Of what the cloud answers the key set alone arrives.
+    store.network(true)
+    const { agentId, cloud } = store.identity
+    const [http, messages] = [httpClient(cloud, store.fetch, store.world), messagesOf(store.identity)]
+    const bodyOf = async (operation: string, body: object, token?: string) => {
+      const answer = await http.post(operation, body, { timeoutMs: 3_000, ...(token !== undefined && { token }) })
+      if (answer.kind !== 'answered') throw new Error(answer.kind)
+      return answer.body
+    }
+    const { challenge } = await bodyOf('agentLogin', { agentId })
+    const { accessToken } = await bodyOf('agentLogin', { agentId, assertion: messages.assertion(String(challenge), store.world.clock.wall()) })
+    const { documents } = await bodyOf('fetchSignedDocuments', { have: {} }, String(accessToken))
+    store.network(false)
+    store.agent.trust.accept((documents as string[])[0] ?? '')
+    expect(store.agent.trust.policy).toBeUndefined()
+    const see = (antenna: number) => reader.see([{ tag: { epc }, antenna, rssiDbm: -50, seenAtMs: store.world.clock.elapsed() }])
+    for (const antenna of [1, 2, 2, 2]) {
+      see(antenna)
+      await store.world.advance(260)
+    }
+    await store.until('the siren', () => store.boards.gate.log.some((c) => c.coil === 1 && c.on))
   })
 
   it('lights amber for a refused receipt, and for a tag that nobody can know offline', async () => {
