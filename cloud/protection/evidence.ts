@@ -13,6 +13,7 @@ import { updateRedemption } from './redemptions.ts'
 import { holdReleased, raiseReleased } from './released-late.ts'
 import type { UnitKey } from './rights.ts'
 import { settleRight, unitOf } from './settle-right.ts'
+import { tellOthers } from './tell-others.ts'
 import { viewAuthorization } from './view.ts'
 
 /**
@@ -27,8 +28,6 @@ export interface Witness {
   atMs: number
   eventId: string
 }
-
-const GUARD_SECONDS = 60
 
 export type Claim = Extract<Evidence, { kind: 'claim' }>
 
@@ -61,6 +60,8 @@ async function applyTokenClaim(scope: EvidenceScope, witness: Witness, claim: Cl
   const used: UnitKey[] = []
   for (const unit of units.filter((u) => added.includes(u.ordinal))) {
     const key = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: row.purchase_id ?? '' }
+    // An operator went past this token: the one that was given instead must not release the goods once more.
+    await endLease(scope, key, row.nonce)
     await settleUnit(scope, witness, key, claim)
     used.push(key)
   }
@@ -201,19 +202,6 @@ const EXCEPTION_TEXT = {
 
 async function raise(scope: EvidenceScope, witness: Witness, kind: string, subject: string, detail: string, claim: Claim, purchaseId?: string): Promise<void> {
   await raiseException(scope, { storeId: witness.storeId, kind, subject, detail, deviceId: claim.deviceId, purchaseId: purchaseId === '' ? undefined : purchaseId })
-}
-
-/** Agents of the store that do not know it themselves honour no receipt for these rights any more. `isKnown`: the witness knows which rights of the receipt it used. */
-async function tellOthers({ facts, due }: EvidenceScope, witness: Witness, purchase: ReceiptPurchase | undefined, used: readonly UnitKey[], isKnown: boolean): Promise<void> {
-  const [first] = used
-  if (!first || !purchase?.cti || !purchase.receipt_exp) return
-  if ((await facts.agentsOf(witness.storeId)).every((agentId) => isKnown && agentId === witness.agentId)) return
-  const units = await facts.unitsOf(purchase.purchase_id)
-  const ordinals = used.flatMap(({ lineId, unitNo }) => units.find((unit) => unit.line_id === lineId && unit.unit_no === unitNo)?.receipt_index ?? [])
-  if (ordinals.length === 0) return
-  const denials = due.denials.get(purchase.store_id) ?? []
-  due.denials.set(purchase.store_id, denials)
-  denials.push({ kind: 'right', cti: purchase.cti, rightClass: first.rightClass, ordinals, until: purchase.receipt_exp + GUARD_SECONDS })
 }
 
 /**

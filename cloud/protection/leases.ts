@@ -23,6 +23,8 @@ export interface LeaseView {
   endsAt?: number
   /** One that an agent holds and can be asked to give up. */
   held?: ProtectionAuthorizationRow
+  /** One that an operator goes past (./override-lease.ts). */
+  overridden?: ProtectionAuthorizationRow
 }
 
 const GUARD_SECONDS = 60

@@ -13,6 +13,7 @@ import { isDoubted, issueAuthorization, redemptionsOf, type GrantedUnit } from '
 import { restOnProduct } from './item-product.ts'
 import { readItem } from './item-queries.ts'
 import { take, viewLease, type LeaseView } from './leases.ts'
+import { overrideLease, withOverride } from './override-lease.ts'
 import { policyOf } from './policy.ts'
 import { receiptRights, tellHome } from './receipt-rights.ts'
 import { isPaid, itemFacts, lineFacts, openUnits } from './subject.ts'
@@ -41,12 +42,13 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   const units: GrantedUnit[] = []
   const taken = new Map<string, ProtectionAuthorizationRow>()
   const held = new Map<string, ProtectionAuthorizationRow>()
+  const overridden = new Map<string, ProtectionAuthorizationRow>()
   let own: ProtectionAuthorizationRow | undefined
   let endsAt: number | undefined
   let decision: Decision | undefined
   const lines = new Map(purchase ? (await readLines(call.db, purchase.purchase_id)).map((l) => [l.line_id, l]) : [])
   for (const unit of open) {
-    const lease: LeaseView = device ? await viewLease(call, unit.right, device.row, action, isPurchaseWide) : { right: unit.right.state === 'leased' ? 'leased_elsewhere' : unit.right.state }
+    const lease: LeaseView = device ? withOverride(call, asked, await viewLease(call, unit.right, device.row, action, isPurchaseWide)) : { right: unit.right.state === 'leased' ? 'leased_elsewhere' : unit.right.state }
     if (lease.held) held.set(lease.held.nonce, lease.held)
     const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase)
     const unitFact = { ...facts, item, right: lease.right }
@@ -58,6 +60,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     if (!each.allowed) continue
     if (lease.own) own = lease.own
     if (lease.takeable) taken.set(lease.takeable.nonce, lease.takeable)
+    if (lease.overridden) overridden.set(lease.overridden.nonce, lease.overridden)
     units.push({ key: unit.key, tries: unit.tries })
   }
   if (!decision) {
@@ -76,6 +79,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     return { decision, answer: { authorized: true, ...NO_AUTHORIZATION, eventId: await recordGranted(call, asked, about, undefined) } }
   }
   for (const row of taken.values()) await take(call, row, device.row)
+  for (const row of overridden.values()) await overrideLease(call, row, asked.operatorId)
   if (taken.size > 0) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev + taken.size })
   // What is for one request only is for what that can use: the next unit is asked for by the next request.
   const isForOne = asked.caller.kind === 'agent' && rights === 'release' && (await isDoubted(call, device.row))

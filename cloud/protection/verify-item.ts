@@ -15,6 +15,7 @@ import { issueAuthorization, redemptionsOf } from './authorizations.ts'
 import { restOnProduct } from './item-product.ts'
 import { itemHead } from './item-sequence.ts'
 import { take, viewLease, type LeaseView } from './leases.ts'
+import { overrideLease, withOverride } from './override-lease.ts'
 import { policyOf } from './policy.ts'
 import { readReceipt } from './presented-receipt.ts'
 import { readPresentedToken, type Presented } from './presented-token.ts'
@@ -54,7 +55,8 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     device && store
       ? await findSubject({ db: call.db, tenant: asked.caller.tenant, storeId: device.row.store_id, deviceId: device.row.device_id, device: device.facts, action, identifiers, purchase: here, nowMs: call.nowMs })
       : undefined
-  const lease: LeaseView = device && subject ? await viewLease(call, subject.unit?.right, device.row, action, (row) => row.ith_kind !== null && row.item_id === (subject.item?.item_id ?? null)) : { right: 'free' }
+  const viewed: LeaseView = device && subject ? await viewLease(call, subject.unit?.right, device.row, action, (row) => row.ith_kind !== null && row.item_id === (subject.item?.item_id ?? null)) : { right: 'free' }
+  const lease = withOverride(call, asked, viewed)
   const policy = store ? policyOf(store) : DEFAULT_POLICY
   const facts = factsOf(asked, request, identifiers, subject, lease, token)
   const decision = decide(facts, policy)
@@ -90,6 +92,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     await take(call, lease.takeable, device.row)
     await restOn(call, asked, subject, 1)
   }
+  if (lease.overridden) await overrideLease(call, lease.overridden, asked.operatorId)
   const row = await issueAuthorization(call, asked.caller.tenant, {
     store,
     device: device.row,

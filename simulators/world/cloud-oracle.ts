@@ -88,6 +88,7 @@ export function cloudOracle(core: Core, { onGrant = () => undefined, onPaid = ()
       counts: db.prepare<[string, string, number, number], { nonce: string }>(
         `SELECT nonce FROM protection_authorization o WHERE o.nonce = ? AND o.right_class = ? AND o.exp + 60 > ? AND o.voided_ms IS NULL AND (o.revoked_ms IS NULL OR o.agent_id IS NOT NULL)
            AND o.iat >= (SELECT COALESCE(MAX(CAST(value AS INTEGER)), 0) / 1000 FROM installation WHERE name = 'restored_ms')
+           AND NOT EXISTS (SELECT 1 FROM protection_exception e WHERE e.kind = 'lease_overridden' AND e.subject = o.nonce)
            AND NOT EXISTS (SELECT 1 FROM redemption r WHERE r.nonce = o.nonce AND r.step = ?)`,
       ),
       isBack: db.prepare<[string, number]>(
