@@ -31,19 +31,28 @@ interface Articles<A> {
   byNumber(number: string): Promise<A | undefined> | A
 }
 
+type Found<A> = { fault: PushFault } | { found: { line: TransactionLine; article: A }[] }
+
+const NO_DEPOSIT_ARTICLE = 'a deposit has no EAN: name the article that the system books deposits on in credentials.depositArticle'
+
 /** The articles of all lines, or the first line that has none: a sale is written whole or not at all. */
-export async function articlesOf<A>(lines: readonly TransactionLine[], index: number, settings: DepositArticles, articles: Articles<A>): Promise<{ fault: PushFault } | { found: { line: TransactionLine; article: A }[] }> {
+export async function articlesOf<A>(lines: readonly TransactionLine[], index: number, settings: DepositArticles, articles: Articles<A>): Promise<Found<A>> {
   const found: { line: TransactionLine; article: A }[] = []
   for (const [at, line] of lines.entries()) {
     const number = line.isDeposit ? depositArticle(line, settings) : undefined
     if (line.isDeposit && number === undefined) {
-      return { fault: { index, field: `items.${at}.depositOf`, code: 'deposit_article_missing', message: 'a deposit has no EAN: name the article that the system books deposits on in credentials.depositArticle' } }
+      return { fault: { index, field: `items.${at}.depositOf`, code: 'deposit_article_missing', message: NO_DEPOSIT_ARTICLE } }
     }
-    const article = number !== undefined ? await articles.byNumber(number) : line.ean === undefined ? undefined : await articles.byEan(line.ean)
+    const article = await articleOf(line.ean, number, articles)
     if (article === undefined) return { fault: unknownArticle(index, at, number) }
     found.push({ line, article })
   }
   return { found }
+}
+
+async function articleOf<A>(ean: string | undefined, number: string | undefined, articles: Articles<A>): Promise<A | undefined> {
+  if (number !== undefined) return articles.byNumber(number)
+  return ean === undefined ? undefined : articles.byEan(ean)
 }
 
 function depositArticle({ vat }: TransactionLine, { depositArticle: usual, reducedDepositArticle }: DepositArticles): string | undefined {

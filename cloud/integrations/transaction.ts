@@ -76,6 +76,10 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+function plainItem(item: unknown): unknown {
+  return isFields(item) ? { ...item, priceUnit: item['priceUnit'] ?? item['price'] } : item
+}
+
 /** A purchase under the names of the export, and where in the record its fields stand. */
 function plainForm(record: PushedRecord): { at: string[]; form: Fields } {
   const { receipt } = record
@@ -85,7 +89,7 @@ function plainForm(record: PushedRecord): { at: string[]; form: Fields } {
     ...rest,
     transactionId: rest['transactionId'] ?? rest['purchaseId'] ?? rest['id'],
     completedAt: rest['completedAt'] ?? rest['timestamp'],
-    items: Array.isArray(items) ? items.map((item: unknown) => (isFields(item) ? { ...item, priceUnit: item['priceUnit'] ?? item['price'] } : item)) : items,
+    items: Array.isArray(items) ? items.map(plainItem) : items,
   }
   return { at: isWrapped ? ['receipt'] : [], form }
 }
@@ -117,8 +121,15 @@ function transactionOf({ transactionId, completedAt, currency, totalCent, total,
   }))
   const sum = lines.reduce((all, { quantity, unitCent }) => all + quantity * unitCent, 0)
   const stated = isCents ? totalCent : typeof total === 'number' ? Math.round(total * 100) : sum
-  const completed = typeof completedAt === 'number' || typeof completedAt === 'string' ? new Date(completedAt) : undefined
-  return { id: transactionId, completedAt: completed?.toISOString(), day: completed && dayOf(completed.getTime()), currency: currency ?? 'EUR', totalCent: stated, lines }
+  const completed = completedAt === undefined || completedAt === null ? undefined : new Date(completedAt)
+  return {
+    id: transactionId,
+    completedAt: completed?.toISOString(),
+    day: completed && dayOf(completed.getTime()),
+    currency: currency ?? 'EUR',
+    totalCent: stated,
+    lines,
+  }
 }
 
 /**
