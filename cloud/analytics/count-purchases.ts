@@ -42,7 +42,8 @@ export async function countRefund({ db, nowMs }: Moment, purchase: PurchaseRow, 
   const day = dayOf(nowMs)
   const cent = shares.reduce((sum, share) => sum + share.cent, 0)
   await addToDay(db, purchase, dayOf(purchase.completed_ms ?? nowMs), { revenue_cent: -sign * cent, items_scanned: -sign * units, completed_checkouts: isWhole ? -sign : 0 })
-  await addToDay(db, purchase, day, { refunds: sign })
+  // What its parts had covered already moves no money.
+  if (cent > 0) await addToDay(db, purchase, day, { refunds: sign })
   for (const share of shares) await addToVat(db, purchase, day, share.rate, { refund_cent: sign * share.cent, refund_tax_cent: sign * share.tax })
   if (isWhole) await countInSession(db, purchase, sign === 1 ? -1 : 1)
 }

@@ -49,8 +49,13 @@ export function originColumns(pos: PosOrigin | undefined): Partial<ProductRow> {
   return pos ? { from_pos: 1, pos_product_id: pos.posProductId } : {}
 }
 
+/** What a till may say that it has no more: null. */
+type TakenBack = 'oldPrice' | 'deposit' | 'depositVat'
+/** What a product may be made of. */
+export type NewProduct = Omit<ProductInput, 'barcode' | TakenBack> & Pick<ProductChanges, TakenBack>
+
 /** A product that nobody had before. */
-export function newProductRow(input: Omit<ProductInput, 'barcode'>, made: { productId: string; tenant: string; ean: string; nowMs: number; pos?: PosOrigin | undefined }): ProductRow {
+export function newProductRow(input: NewProduct, made: { productId: string; tenant: string; ean: string; nowMs: number; pos?: PosOrigin | undefined }): ProductRow {
   const { price_cent, old_price_cent } = priceColumns(input)
   const blank = {
     brand: null,

@@ -3,17 +3,16 @@ import type { Platform } from '../../policy/platform.ts'
 import { centsOf } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { ProductRow, StoreRow } from '../persistence/tables/stores.ts'
-import { changedRow, newProductRow, originColumns, priceColumns, sharedColumns, type PosOrigin } from './product-row.ts'
+import { changedRow, newProductRow, originColumns, priceColumns, sharedColumns, type NewProduct, type PosOrigin } from './product-row.ts'
 import { findByEans, listListings } from './queries.ts'
 import type { Listing } from './render.ts'
-import type { ProductInput } from './schema.ts'
 import { writeProducts, type ProductWrite } from './write-products.ts'
 
 /** Products of one transaction: what a bulk call may carry. */
 export const BATCH_LIMIT = 500
 
 export interface Upsert {
-  product: ProductInput & { ean: string }
+  product: NewProduct & { ean: string }
   /** Where it comes from a POS. */
   pos?: PosOrigin
 }
@@ -31,9 +30,9 @@ interface Context {
 }
 
 /**
- * Puts products into a store, or changes them where it has them: the price here, the rest in all stores. What a
- * row does not state stays. At most 500, each EAN once. What is as it was already is not written. `repriced`: how many the store
- * had at another price.
+ * Puts products into a store, or changes them where it has them: the price here, the rest in all stores. What a row does not state
+ * stays, but for a struck-through price that would not be above the price any more. At most 500, each EAN once. What is as it was
+ * already is not written. `repriced`: how many the store had at another price.
  */
 export async function upsertProducts({ db, nowMs, services }: Context, store: StoreRow, upserts: readonly Upsert[]): Promise<Upserted & { repriced: number }> {
   const known = await findByEans(db, store.tenant, upserts.map(({ product }) => product.ean))
@@ -64,16 +63,19 @@ function changeOf(
   before: ProductRow,
   known: readonly Listing[],
   here: Listing | undefined,
-  product: ProductInput,
+  product: NewProduct,
   pos: PosOrigin | undefined,
   store_id: string,
   nowMs: number,
 ): ProductWrite | undefined {
   const prices = priceColumns(product)
   const isSoldElsewhere = known.some((listing) => listing !== here)
-  const columns = { ...sharedColumns(product), ...originColumns(pos), ...(!isSoldElsewhere && prices) }
+  const { price_cent = 0, old_price_cent: stated } = prices
+  const kept = (old: number | null) => (old !== null && old > price_cent ? old : null)
+  const globalPrices = { price_cent, old_price_cent: stated === undefined ? kept(before.old_price_cent) : stated }
+  const columns = { ...sharedColumns(product), ...originColumns(pos), ...(!isSoldElsewhere && globalPrices) }
   const after = changedRow(before, columns, nowMs)
-  const { price_cent = 0, old_price_cent = here?.old_price_cent ?? null } = prices
+  const old_price_cent = stated === undefined ? kept(here?.old_price_cent ?? null) : stated
   const isSamePrice = here?.price_cent === price_cent && here.old_price_cent === old_price_cent
   if (after === before && isSamePrice) return undefined
   const updated_ms = isSamePrice && here ? here.updated_ms : nowMs

@@ -57,20 +57,23 @@ export async function pickItems(call: Call, order: PickupOrderRow, picked: Picke
   if (items.size === 0) return
   const lines = await linesOf(db, [order.order_id])
   const kept = await itemsOf(db, [order.order_id])
-  for (const line of lines) {
-    const named = [...items.values()].filter(({ item }) => item.product_id === line.product_id)
-    if (named.length > line.quantity) throw invalid(named[line.quantity]?.path ?? 'epcs', `is one more than the ${line.quantity} of its product in the order`, 'too_many_items')
-    const keptOfLine = kept.filter((item) => item.line_no === line.line_no)
-    const others = keptOfLine.filter((item) => !items.has(item.item_id))
-    const surplus = others.slice(Math.max(0, line.quantity - named.length)).map((item) => item.item_id)
-    const added = named.map(({ item }) => item.item_id).filter((id) => !keptOfLine.some((item) => item.item_id === id))
+  const products = new Set(lines.map((line) => line.product_id))
+  for (const productId of products) {
+    // A product has several lines where its units differ in price.
+    const own = lines.filter((line) => line.product_id === productId)
+    const quantity = own.reduce((sum, line) => sum + line.quantity, 0)
+    const named = [...items.values()].filter(({ item }) => item.product_id === productId)
+    if (named.length > quantity) throw invalid(named[quantity]?.path ?? 'epcs', `is one more than the ${quantity} of its product in the order`, 'too_many_items')
+    const keptOfProduct = kept.filter((item) => own.some((line) => line.line_no === item.line_no))
+    const others = keptOfProduct.filter((item) => !items.has(item.item_id))
+    const surplus = others.slice(Math.max(0, quantity - named.length)).map((item) => item.item_id)
+    const added = named.map(({ item }) => item.item_id).filter((id) => !keptOfProduct.some((item) => item.item_id === id))
     await moveItems(db, surplus, 'reserved_bopis', 'sellable', nowMs)
     await deleteKept(db, order.order_id, surplus)
     await moveItems(db, added, 'sellable', 'reserved_bopis', nowMs)
-    await insertKept(db, added.map((item_id) => ({ order_id: order.order_id, item_id, line_no: line.line_no })))
+    await insertKept(db, added.map((item_id) => ({ order_id: order.order_id, item_id, line_no: own[0]?.line_no ?? 0 })))
   }
   tellGates(call, order.store_id)
-  const products = new Set(lines.map((line) => line.product_id))
   const stray = [...items.values()].find(({ item }) => item.product_id === null || !products.has(item.product_id))
   if (stray) throw precondition('item_mismatch', `${stray.path}: the item is of no product in the order`)
 }

@@ -79,14 +79,15 @@ async function pricedLines({ db, nowMs }: Call, store: StoreRow, items: Submissi
   return priced.flatMap((line, i) => (line.productId === null || line.ean === null ? [] : [{ ...line, productId: line.productId, ean: line.ean, path: `items[${i}]` }]))
 }
 
-/** One line a product. */
+/** One line a product and price: what a scale labelled has a price of its own. */
 function merged(lines: readonly OrderLine[]): OrderLine[] {
-  const byProduct = new Map<string, OrderLine>()
+  const found = new Map<string, OrderLine>()
   for (const line of lines) {
-    const same = byProduct.get(line.productId)
-    byProduct.set(line.productId, same ? { ...same, quantity: same.quantity + line.quantity } : line)
+    const key = `${line.productId} ${line.priceCent}`
+    const same = found.get(key)
+    found.set(key, same ? { ...same, quantity: same.quantity + line.quantity } : line)
   }
-  return [...byProduct.values()]
+  return [...found.values()]
 }
 
 function rowOf(orderId: string, line: OrderLine, n: number): PickupOrderLineRow {

@@ -1,5 +1,7 @@
 import { iso, present } from '../operations/fields.ts'
 import { addToMonth } from '../loyalty/months.ts'
+import { amountOf } from '../loyalty/program.ts'
+import type { ProgramType } from '../loyalty/schema.ts'
 import type { Db } from '../persistence/database.ts'
 import type { LoyaltyMonthRow } from '../persistence/tables/loyalty.ts'
 import { personalPage, ROWS_AT_ONCE, type Customer, type PersonalTable } from './personal-table.ts'
@@ -19,6 +21,14 @@ function entriesOf(db: Db, { tenant, userId }: Customer, after: string) {
   return rest.orderBy('program_id').orderBy('entry_id').limit(ROWS_AT_ONCE).execute()
 }
 
+/** How amounts of these rows' programs are written: cents of a cashback are EUR in the API. */
+async function amountsFor(db: Db, rows: readonly { program_id: string }[]): Promise<(programId: string, units: number) => number> {
+  const ids = [...new Set(rows.map((row) => row.program_id))]
+  const programs = ids.length === 0 ? [] : await db.selectFrom('loyalty_program').select(['program_id', 'type']).where('program_id', 'in', ids).execute()
+  const types = new Map(programs.map(({ program_id, type }) => [program_id, type as ProgramType]))
+  return (programId, units) => amountOf(types.get(programId) ?? 'points', units)
+}
+
 const ENTRY = ['program_id', 'month', 'kind', 'amount'] as const
 
 /** What is erased no longer counts. */
@@ -32,6 +42,7 @@ export const loyaltyEntries: PersonalTable = {
   name: 'loyaltyEntries',
   async page(db, who, after) {
     const rows = await entriesOf(db, who, after)
+    const amount = await amountsFor(db, rows)
     return personalPage(
       rows,
       (row) => `${row.program_id} ${row.entry_id}`,
@@ -39,8 +50,8 @@ export const loyaltyEntries: PersonalTable = {
         entryId: row.entry_id,
         programId: row.program_id,
         kind: row.kind,
-        amount: row.amount,
-        balance: row.balance,
+        amount: amount(row.program_id, row.amount),
+        balance: amount(row.program_id, row.balance),
         at: iso(row.at_ms),
         ...present({ source: row.source, transactionId: row.transaction_id, rewardId: row.reward_id }),
       }),
@@ -58,7 +69,9 @@ export const loyaltyMemberships: PersonalTable = {
   name: 'loyaltyMemberships',
   async page(db, who, after) {
     const rows = await membershipsOf(db, who, after)
-    return personalPage(rows, (row) => row.program_id, (row) => ({ programId: row.program_id, balance: row.balance, enrolledAt: iso(row.enrolled_ms) }))
+    const amount = await amountsFor(db, rows)
+    const show = (row: (typeof rows)[number]) => ({ programId: row.program_id, balance: amount(row.program_id, row.balance), enrolledAt: iso(row.enrolled_ms) })
+    return personalPage(rows, (row) => row.program_id, show)
   },
   async erase({ db }, who) {
     const rows = await membershipsOf(db, who, '')

@@ -1,10 +1,13 @@
 import { asPrice, asVat } from '../catalogue/import/product-of-row.ts'
 import { checkRow, rowErrors } from '../catalogue/row-errors.ts'
 import type { Upsert } from '../catalogue/upsert-products.ts'
+import { TAKEN_BACK_BY_NULL } from './mapping.ts'
 import { shown, type SyncError } from './sync-error.ts'
 
 /** Fields of a product that are texts; systems send numbers for some of them. */
 const TEXTS = ['ean', 'barcode', 'name', 'category', 'unit', 'brand', 'description', 'imageUrl', 'weight'] as const
+const PRICES = ['price', 'oldPrice', 'deposit'] as const
+const VATS = ['vat', 'depositVat'] as const
 const AS_THEY_ARE = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'flags'] as const
 
 /** An article under our names (mapping.ts) as a product, or what is wrong with it. */
@@ -13,14 +16,18 @@ export function productOfArticle(record: unknown, index: number): { upsert: Upse
   if (!article) return { errors: [{ dataType: 'articles', index, ean: null, externalId: null, field: '', code: 'invalid', message: 'this is no article' }] }
   const raw: Record<string, unknown> = {}
   for (const name of TEXTS) raw[name] = asText(article[name])
-  for (const name of ['price', 'oldPrice'] as const) raw[name] = typeof article[name] === 'string' ? asPrice(article[name].trim()) : article[name]
-  raw['vat'] = typeof article['vat'] === 'string' || typeof article['vat'] === 'number' ? asVat(article['vat']) : article['vat']
+  for (const name of PRICES) raw[name] = typeof article[name] === 'string' ? asPrice(article[name].trim()) : article[name]
+  for (const name of VATS) {
+    const vat = article[name]
+    raw[name] = typeof vat === 'string' || typeof vat === 'number' ? asVat(vat) : vat
+  }
   for (const name of AS_THEY_ARE) raw[name] = article[name]
   for (const name of Object.keys(raw)) if (raw[name] === undefined || raw[name] === null || raw[name] === '') delete raw[name]
   const externalId = shown(article['externalProductId'])
   const errors = rowErrors()
   const product = checkRow(raw, { index }, errors)
-  if (product) return { upsert: { product, pos: { posProductId: externalId } } }
+  const takenBack = Object.fromEntries(TAKEN_BACK_BY_NULL.filter((name) => article[name] === null).map((name) => [name, null]))
+  if (product) return { upsert: { product: { ...product, ...takenBack }, pos: { posProductId: externalId } } }
   return { errors: errors.kept.map(({ ean, field, code, message }) => ({ dataType: 'articles', index, ean, externalId, field, code, message })) }
 }
 

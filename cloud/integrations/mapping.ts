@@ -12,11 +12,14 @@ const DETAILS = ['isOrganic', 'isVegan', 'allergens', 'nutrition', 'tagged', 'fl
 
 /** What a record may become, by what it is. */
 const TARGETS: Readonly<Record<DataType, readonly string[]>> = {
-  articles: ['ean', 'barcode', 'name', 'price', 'oldPrice', 'vat', 'category', 'unit', 'brand', 'description', 'imageUrl', 'weight', ...DETAILS],
+  articles: ['ean', 'barcode', 'name', 'price', 'oldPrice', 'vat', 'deposit', 'depositVat', 'category', 'unit', 'brand', 'description', 'imageUrl', 'weight', ...DETAILS],
   stock: ['ean', 'barcode', 'productId', 'quantity', 'externalProductId'],
   orders: ['externalId', 'number', 'status', 'supplierId', 'orderedAt', 'expectedAt', 'total', 'currency', 'lines'],
   suppliers: ['externalId', 'name', 'email', 'phone', 'address', 'countryCode', 'vatId'],
 }
+
+/** Fields that a null takes back; of all others null says nothing, because systems write it where they know nothing. */
+export const TAKEN_BACK_BY_NULL = ['oldPrice', 'deposit', 'depositVat'] as const
 
 /** Figures that the specification's mapping names as well: ours count themselves, and no system sets them. */
 const FIGURES = ['receiptCount', 'scanAndGo.revenueCent']
@@ -62,12 +65,16 @@ export function mappingOf(dataType: DataType, written: Readonly<Record<string, s
 export function mapRecord(record: Readonly<Record<string, unknown>>, dataType: DataType, mapping: Mapping): Record<string, unknown> {
   const made: Record<string, unknown> = {}
   const wanted = TARGETS[dataType]
-  for (const name of wanted) if (isStated(own(record, name)) && !mapping.has(name)) made[name] = own(record, name)
-  for (const [from, to] of mapping) {
-    const value = valueAt(record, from)
-    if (wanted.includes(to) && isStated(value)) made[to] = value
+  const take = (name: string, value: unknown) => {
+    if (isStated(value) || (value === null && made[name] === undefined && isTakenBackByNull(dataType, name))) made[name] = value
   }
+  for (const name of wanted) if (!mapping.has(name)) take(name, own(record, name))
+  for (const [from, to] of mapping) if (wanted.includes(to)) take(to, valueAt(record, from))
   return made
+}
+
+function isTakenBackByNull(dataType: DataType, name: string): boolean {
+  return dataType === 'articles' && (TAKEN_BACK_BY_NULL as readonly string[]).includes(name)
 }
 
 function isStated(value: unknown): boolean {

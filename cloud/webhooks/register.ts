@@ -10,6 +10,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import { changeWebhook, EVERY_EVENT, findByTarget, findWebhook, listWebhooks, readEvents, writeEvents } from './queries.ts'
+import { URL_LIMIT } from './schema.ts'
 import { newSecret, openSecret, sealSecret } from './secret.ts'
 
 /** Webhooks of one account and mode at most. */
@@ -28,7 +29,9 @@ export function urlKey(call: Call, url: string): string {
   const checked = checkTarget(url, rulesFor(knownCaller(call.caller).tenant, call.services.config))
   if ('refusal' in checked) throw invalid('url', checked.refusal, 'url_refused')
   checked.url.hash = ''
-  return checked.url.href
+  const { href } = checked.url
+  if (href.length > URL_LIMIT) throw invalid('url', `is ${href.length} characters as it is sent (letters beyond ASCII are several); at most ${URL_LIMIT}`, 'too_big')
+  return href
 }
 
 export interface Registration {

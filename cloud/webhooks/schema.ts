@@ -11,7 +11,9 @@ export const Events = z
   .min(1)
   .max(EVENT_TYPES.size + 1)
   .describe('Names of events, or `*` for all.')
-export const TargetUrl = z.string().min(1).max(2_048).describe('Where events are posted to: https, port 443 or 8443, a public address.')
+/** Of a target’s address, also as it is sent: databases have no room for much longer ones in an index. */
+export const URL_LIMIT = 2_048
+export const TargetUrl = z.string().min(1).max(URL_LIMIT).describe('Where events are posted to: https, port 443 or 8443, a public address.')
 export const Secret = z
   .string()
   .min(SECRET_MIN)

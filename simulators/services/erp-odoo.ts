@@ -16,7 +16,7 @@ export function odooSystem(options: VendorOptions & { api?: 'json2' | 'jsonrpc' 
   const orders: Row[] = []
 
   function tableOf(model: string, { goods }: SimulatedVendor): Row[] | undefined {
-    if (model === 'product.product') return goods.products.map((p) => ({ id: Number(p.id), name: p.name, barcode: p.ean ?? false, qty_available: p.stock + 0, sale_ok: true }))
+    if (model === 'product.product') return goods.products.map((p) => ({ id: Number(p.id), default_code: `A${p.id}`, name: p.name, barcode: p.ean ?? false, qty_available: p.stock + 0, sale_ok: true }))
     if (model === 'purchase.order') {
       const name = (id: string) => goods.suppliers.find((s) => s.id === id)?.name ?? ''
       return goods.orders.map((o) => ({ id: Number(o.id), name: `P0${o.id}`, state: 'purchase', partner_id: [Number(o.supplierId), name(o.supplierId)], date_order: `${o.orderedAt} 08:00:00`, date_planned: false, amount_total: o.totalCent / 100, currency_id: [1, 'EUR'] }))

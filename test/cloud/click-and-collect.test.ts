@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { CLICK_AND_COLLECT_EVENTS } from '../../cloud/click-and-collect/events.ts'
 import { cancelOverdueOrders } from '../../cloud/click-and-collect/expire.ts'
+import { checkDigit } from '../../policy/gs1/gtin.ts'
+import { priceCheckDigit } from '../../policy/gs1/price-check-digit.ts'
 import { enrolTestAgent } from '../support/test-agent.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -223,6 +225,29 @@ onEveryDatabase('click and collect', (kind) => {
     const [poor] = await liveStores(shop.cloud, live, { package: 'ASSIST', products: [{ ean: '4017265103243', name: 'Schirm', priceCent: 1999 }] })
     const refused = await shop.cloud.call(live, 'submitClickCollectOrder', { storeId: poor, userId: 'u', items: [{ ean: '4017265103243', quantity: 2 }] })
     expect(refused).toMatchObject({ status: 403, body: { requiredUpgrade: 'GO', currentPackage: 'ASSIST' } })
+  })
+
+  it('charges each label of a scale at its own price', async () => {
+    const { storeId } = shop
+    const cheese = await shop.ok('insertProduct', { storeId, ean: '2810280000007', name: 'Bergkäse am Stück', price: 19.9, vat: 7 })
+    await shop.ok('setStock', { storeId, productId: cheese.productId, quantity: 3 })
+    const label = (cents: number) => {
+      const value = String(cents).padStart(5, '0')
+      const digits = `281028${priceCheckDigit(value)}${value}`
+      return `${digits}${checkDigit(digits)}`
+    }
+    const items = [502, 310, 502].map((cents) => ({ ean: label(cents), quantity: 1 }))
+    const order = await ordered({ items })
+    expect([order.total, order.items.map((item: Json) => [item.productId, item.price, item.quantity])]).toEqual([13.14, [[cheese.productId, 5.02, 2], [cheese.productId, 3.1, 1]]])
+    expect((await shop.ok('fetchStock', { storeId, limit: 500 })).stock.find((s: Json) => s.productId === cheese.productId)).toMatchObject({ quantity: 3, reserved: 3 })
+    const tooMany = await submit({ items: items.slice(0, 1) })
+    expect([tooMany.status, tooMany.body.reason]).toEqual([409, 'out_of_stock'])
+    // Whatever was registered as an item of theirs, it is put to one of the lines.
+    const tag = await shop.newItem(cheese)
+    await walk(order.orderId, 'confirmed')
+    expect((await move(order.orderId, 'ready', { epcs: [tag.epc] })).body.items.map((item: Json) => item.reservedTags)).toEqual([[{ epc: tag.epc }], []])
+    await walk(order.orderId, 'picked_up')
+    expect(await statusOfTag(tag)).toBe('picked_up')
   })
 
   it('refuses what is no order', async () => {

@@ -89,6 +89,16 @@ onEveryDatabase('customers’ rights', (kind) => {
     expect((await shop.ok('fetchAuditLog')).entries.filter((e: Json) => e.operation === 'eraseCustomerData').length).toBe(2)
   })
 
+  it('tells amounts of a cashback in EUR, as everywhere', async () => {
+    const program = (type: string) => shop.ok('createLoyaltyProgram', { storeId: shop.storeId, type, name: type, earningMethods: ['qr_checkin'] })
+    const [cashback, points] = [await program('cashback'), await program('points')]
+    for (const { programId } of [cashback, points]) await shop.ok('addLoyaltyPoints', { programId, userId: 'saver', amount: programId === cashback.programId ? 2.5 : 250 })
+    const { records } = await shop.ok('exportCustomerData', { userId: 'saver' })
+    const of = (rows: Json[], { programId }: Json) => rows.find((row) => row.programId === programId)
+    expect([of(records.loyaltyEntries, cashback), of(records.loyaltyMemberships, cashback)]).toMatchObject([{ amount: 2.5, balance: 2.5 }, { balance: 2.5 }])
+    expect([of(records.loyaltyEntries, points), of(records.loyaltyMemberships, points)]).toMatchObject([{ amount: 250, balance: 250 }, { balance: 250 }])
+  })
+
   it('goes on over pages', async () => {
     const id = await live('many')
     await shop.cloud.db.database.write(async (db) => {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { genericSystem } from '../../simulators/services/generic-system.ts'
+import { shopifySystem } from '../../simulators/services/pos-shopify.ts'
 import { vendorGoods } from '../../simulators/services/vendor-goods.ts'
 import type { SimulatedVendor } from '../../simulators/services/vendor-server.ts'
 import type { Json } from '../support/cloud.ts'
@@ -236,6 +237,62 @@ onEveryDatabase('integrations', (kind) => {
       ['4006381333931', 'Marker', 1.99, 19],
       ['4012345678901', 'Schirm', 9.99, 19],
     ])
+  })
+
+  it('takes deposits, also under names of theirs', async () => {
+    const storeId = await store.newStore()
+    const sync = (record: Json, credentials?: Json) => store.ok('syncPOS', { storeId, system: 'generic', records: [{ ean: '4012345678901', name: 'Cola 1 l', price: '1,19', vat: 7, ...record }], ...(credentials && { credentials }) })
+    const product = async () => (await products(storeId)).find(({ ean }) => ean === '4012345678901')
+    expect((await sync({ deposit: '0,25', depositVat: '19 %' })).errors).toEqual([])
+    expect(await product()).toMatchObject({ price: 1.19, deposit: 0.25, depositVat: 19 })
+    await sync({ pfand: 0.15, tax: { deposit: 0.07 } }, { baseUrl: 'https://till.example', mapping: { pfand: 'deposit', 'tax.deposit': 'depositVat' } })
+    expect(await product()).toMatchObject({ deposit: 0.15, depositVat: 7 })
+    expect((await sync({ deposit: 'viel' })).errors).toMatchObject([{ field: 'deposit' }])
+    await sync({ deposit: '' })
+    expect(await product()).toMatchObject({ deposit: 0.15, depositVat: 7 })
+    await sync({ deposit: null, depositVat: null })
+    expect(Object.keys((await product()) ?? {})).not.toContain('deposit')
+  })
+
+  it('strikes no price out that the till has taken back, or that would not be above the new one', async () => {
+    const storeId = await store.newStore()
+    const sync = (record: Json, mapping?: Json) => store.ok('syncPOS', { storeId, system: 'generic', records: [{ ean: '4012345678918', name: 'Schal', price: 19.95, vat: 19, ...record }], ...(mapping && { credentials: { baseUrl: 'https://till.example', mapping } }) })
+    const prices = async () => {
+      const { price, oldPrice } = (await products(storeId)).find(({ ean }) => ean === '4012345678918') ?? {}
+      return [price, oldPrice]
+    }
+    await sync({ oldPrice: 29.95, brand: 'Deich' })
+    await sync({})
+    await sync({ oldPrice: '', brand: null })
+    expect(await prices()).toEqual([19.95, 29.95])
+    expect((await products(storeId))[0]).toMatchObject({ brand: 'Deich' })
+    await sync({ price: 24.95 })
+    expect(await prices()).toEqual([24.95, 29.95])
+    await sync({ oldPrice: null, was: 29.95 }, { was: 'oldPrice' })
+    expect(await prices()).toEqual([19.95, 29.95])
+    await sync({ oldPrice: null })
+    expect(await prices()).toEqual([19.95, undefined])
+    for (const price of [29.95, 34.95]) {
+      await sync({ oldPrice: 29.95 })
+      await sync({ price })
+      expect(await prices()).toEqual([price, undefined])
+    }
+    const [{ productId }] = (await products(storeId)) as [Json]
+    expect((await store.ok('fetchProduct', { storeId: undefined, productId })).oldPrice).toBeUndefined()
+    // By a file and in bulk as well.
+    await sync({ oldPrice: 29.95 })
+    await store.ok('bulkImportProducts', { storeId, products: [{ ean: '4012345678918', name: 'Schal', price: 30, vat: 19 }] })
+    expect(await prices()).toEqual([30, undefined])
+  })
+
+  it('takes back the struck-through price of a Shopify', async () => {
+    const shop = await shopifySystem({ goods: vendorGoods(1) })
+    const storeId = await store.newStore()
+    const [goods] = shop.goods.products
+    await store.ok('syncPOS', { storeId, system: 'generic', records: [{ ean: goods?.ean, name: 'Artikel 1', price: 1.99, oldPrice: 2.99, vat: 19 }] })
+    await store.ok('syncPOS', { storeId, system: 'shopify', credentials: shop.credentials })
+    expect((await products(storeId)).map(({ price, oldPrice }) => [price, oldPrice])).toEqual([[1.99, undefined]])
+    await shop.close()
   })
 
   it('pushes records once, however often the call is repeated', async () => {

@@ -48,6 +48,19 @@ onEveryDatabase('webhooks', (kind) => {
       for (const secret of [made.secret, 'sixteen-chars-it', Buffer.from('sixteen-chars-it').toString('base64')]) expect(dump).not.toContain(secret)
     })
 
+    it('refuse an address that is too long as it is sent', async () => {
+      const url = (letters: number) => `https://long.example/${'ü'.repeat(letters)}`
+      const fits = Math.floor((2_048 - 'https://long.example/'.length) / 6)
+      expect((await shop.call('registerWebhook', { url: url(fits), events: ['webhook.test'] })).status).toBe(200)
+      const { webhookId } = await register('https://long.example/short')
+      for (const letters of [fits + 1, 2_000]) {
+        const refusal = { status: 400, body: { details: [{ path: 'url' }] } }
+        expect(await shop.call('registerWebhook', { url: url(letters), events: ['webhook.test'] })).toMatchObject(refusal)
+        expect(await shop.call('updateWebhook', { webhookId, url: url(letters) })).toMatchObject(refusal)
+        expect(await shop.call('getLoyaltyWebhookEvents', { storeId: shop.storeId, url: url(letters), events: ['loyalty.enrollment'], secret: 'sixteen-chars-it' })).toMatchObject(refusal)
+      }
+    })
+
     it('merge at either door, and only updateWebhook replaces', async () => {
       const { storeId } = shop
       const first = await register('https://two.example/doors', { storeId, events: ['loyalty.enrollment'] })

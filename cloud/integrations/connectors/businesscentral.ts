@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
+import { articlesOf, DEPOSIT_NEEDS, DEPOSIT_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
 import { odataPage, odataRows, quoted } from '../odata.ts'
-import { PricesSetting, sendTransactions, unitPrice, unknownArticle, type Transaction } from '../transaction.ts'
+import { sendTransactions, type Transaction } from '../transaction.ts'
 import type { VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { BaseUrlSetting, fit, readAnswer, Secret, urlOf } from '../vendor-values.ts'
@@ -23,6 +24,7 @@ const BcCredentials = z.strictObject({
   environment: z.string().regex(/^[A-Za-z0-9-]{1,60}$/, 'is letters, digits and hyphens').optional(),
   companyId: guid,
   customerNumber: z.string().min(1).max(20).optional(),
+  ...DEPOSIT_SETTINGS,
   prices: PricesSetting.optional(),
   baseUrl: BaseUrlSetting,
 })
@@ -69,19 +71,20 @@ function pull<S extends z.ZodType>({ base, get }: Api, list: string, query: Reco
 
 const Numbered = z.looseObject({ number: z.string() })
 
-function pushTo({ base, get, post }: Api, { customerNumber, prices }: BcCredentials): Push {
+function pushTo({ base, get, post }: Api, credentials: BcCredentials): Push {
+  const { customerNumber, prices } = credentials
   const find = async (list: string, filter: string) => odataRows(await get(urlOf(base, list, { $filter: filter, $top: '1', $select: 'number' })), Numbered)
   const send = async (transaction: Transaction, index: number): Promise<PushFault | undefined> => {
     // Of an external document number 35 characters are kept.
     const externalDocumentNumber = transaction.id.slice(0, 35)
     if ((await find('salesOrders', `externalDocumentNumber eq ${quoted(externalDocumentNumber)}`)).length > 0) return undefined
-    const salesOrderLines: object[] = []
-    for (const [at, line] of transaction.lines.entries()) {
-      const [item] = line.ean === undefined ? [] : await find('items', `gtin eq ${quoted(line.ean)}`)
-      if (!item) return unknownArticle(index, at)
-      salesOrderLines.push({ lineType: 'Item', lineObjectNumber: item.number, quantity: line.quantity, unitPrice: unitPrice(line, prices) })
-    }
-    const orderDate = transaction.completedAt?.slice(0, 10)
+    const articles = await articlesOf(transaction.lines, index, credentials, {
+      byEan: async (ean) => (await find('items', `gtin eq ${quoted(ean)}`))[0]?.number,
+      byNumber: (number) => number,
+    })
+    if ('fault' in articles) return articles.fault
+    const salesOrderLines = articles.found.map(({ line, article }) => ({ lineType: 'Item', lineObjectNumber: article, quantity: line.quantity, unitPrice: unitPrice(line, prices) }))
+    const orderDate = transaction.day
     await post('salesOrders', { customerNumber, externalDocumentNumber, ...(orderDate !== undefined && { orderDate }), salesOrderLines })
     return undefined
   }
@@ -99,7 +102,7 @@ export const businesscentral = connector<BcCredentials>({
   name: 'businesscentral',
   sides: ['erp'],
   credentials: BcCredentials,
-  needs: '`tenantId`, `clientId`, `clientSecret`, `companyId`, `environment`? (Production), `customerNumber` (to write sales), `prices`?',
+  needs: `\`tenantId\`, \`clientId\`, \`clientSecret\`, \`companyId\`, \`environment\`? (Production), \`customerNumber\` (to write sales), ${DEPOSIT_NEEDS}, \`prices\`?`,
   addressOf,
   sourceOf: (credentials) => `${addressOf(credentials)} ${credentials.tenantId} ${credentials.environment ?? ''} ${credentials.companyId}`,
   connect(credentials, client) {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import { PricesSetting, sendTransactions, unitPrice, unknownArticle, type Transaction } from '../transaction.ts'
+import { articlesOf, DEPOSIT_NEEDS, DEPOSIT_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
+import { sendTransactions, type Transaction } from '../transaction.ts'
 import type { VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
@@ -18,6 +19,7 @@ const ErpnextCredentials = z.strictObject({
   apiSecret: Secret,
   warehouse: z.string().min(1).max(140),
   customer: z.string().min(1).max(140).optional(),
+  ...DEPOSIT_SETTINGS,
   prices: PricesSetting.optional(),
 })
 type ErpnextCredentials = z.output<typeof ErpnextCredentials>
@@ -75,17 +77,17 @@ async function readStock(api: Frappe, warehouse: string, start: number): Promise
 
 const eanOf = (code: string) => (/^(?:\d{8}|\d{13})$/.test(code) ? code : undefined)
 
-function pushTo(api: Frappe, { customer, prices }: ErpnextCredentials): Push {
-  const send = async ({ id, completedAt, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
+function pushTo(api: Frappe, credentials: ErpnextCredentials): Push {
+  const { customer, prices } = credentials
+  const send = async ({ id, day, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
     if ((await api.list('Sales Order', ['name'], [['po_no', '=', id]], { start: 0, length: 1 })).length > 0) return undefined
-    const items: object[] = []
-    for (const [at, line] of lines.entries()) {
-      const [found] = line.ean === undefined ? [] : await api.barcodes([['barcode', '=', line.ean]])
-      if (!found) return unknownArticle(index, at)
-      items.push({ item_code: found.parent, qty: line.quantity, rate: unitPrice(line, prices) })
-    }
-    const date = completedAt?.slice(0, 10)
-    await api.insert('Sales Order', { customer, po_no: id, ...(date !== undefined && { transaction_date: date, delivery_date: date }), items })
+    const articles = await articlesOf(lines, index, credentials, {
+      byEan: async (ean) => (await api.barcodes([['barcode', '=', ean]]))[0]?.parent,
+      byNumber: (number) => number,
+    })
+    if ('fault' in articles) return articles.fault
+    const items = articles.found.map(({ line, article }) => ({ item_code: article, qty: line.quantity, rate: unitPrice(line, prices) }))
+    await api.insert('Sales Order', { customer, po_no: id, ...(day !== undefined && { transaction_date: day, delivery_date: day }), items })
     return undefined
   }
   return {
@@ -102,7 +104,7 @@ export const erpnext = connector<ErpnextCredentials>({
   name: 'erpnext',
   sides: ['erp'],
   credentials: ErpnextCredentials,
-  needs: '`baseUrl`, `apiKey`, `apiSecret`, `warehouse`, `customer` (to write sales), `prices`?',
+  needs: `\`baseUrl\`, \`apiKey\`, \`apiSecret\`, \`warehouse\`, \`customer\` (to write sales), ${DEPOSIT_NEEDS}, \`prices\`?`,
   addressOf: ({ baseUrl }) => baseUrl,
   sourceOf: ({ baseUrl, warehouse }) => `${baseUrl} ${warehouse}`,
   connect(credentials, client) {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
-import { PricesSetting, sendTransactions, unitPrice, unknownArticle, type Transaction } from '../transaction.ts'
+import { articlesOf, DEPOSIT_NEEDS, DEPOSIT_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
+import { sendTransactions, type Transaction } from '../transaction.ts'
 import type { VendorClient } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { fit, readAnswer, readRecord, Secret, urlOf } from '../vendor-values.ts'
@@ -20,6 +21,7 @@ const OdooCredentials = z
     username: z.string().min(1).max(256).optional(),
     locationId: z.string().regex(/^\d{1,9}$/, 'is the number of a stock location').optional(),
     partnerId: z.string().regex(/^\d{1,9}$/, 'is the number of the contact that sales are written to').optional(),
+    ...DEPOSIT_SETTINGS,
     prices: PricesSetting.optional(),
   })
   .refine((given) => given.api !== 'jsonrpc' || (given.database !== undefined && given.username !== undefined), 'jsonrpc needs database and username')
@@ -85,18 +87,19 @@ const SUPPLIER = z.looseObject({ id: z.int(), name: text, email: text, phone: te
 
 const Ids = z.union([z.int(), z.array(z.int())])
 
-function pushTo(execute: Execute, { partnerId, prices }: OdooCredentials): Push {
+function pushTo(execute: Execute, credentials: OdooCredentials): Push {
+  const { partnerId, prices } = credentials
+  const find = async (field: string, value: string) => {
+    const found = await execute('product.product', 'search_read', { domain: [[field, '=', value]], fields: ['id'], limit: 1 })
+    return readAnswer(Rows, found, 'search_read')[0]?.id
+  }
   const send = async ({ id, completedAt, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
     const before = await execute('sale.order', 'search_count', { domain: [['client_order_ref', '=', id]] })
     if (readAnswer(z.int(), before, 'search_count of sale.order') > 0) return undefined
-    const order_line: unknown[] = []
-    for (const [at, line] of lines.entries()) {
-      const found = line.ean === undefined ? [] : readAnswer(Rows, await execute('product.product', 'search_read', { domain: [['barcode', '=', line.ean]], fields: ['id'], limit: 1 }), 'search_read')
-      const [product] = found
-      if (!product) return unknownArticle(index, at)
-      order_line.push([0, 0, { product_id: product.id, name: line.name, product_uom_qty: line.quantity, price_unit: unitPrice(line, prices) }])
-    }
-    const date_order = completedAt === undefined ? undefined : new Date(completedAt).toISOString().slice(0, 19).replace('T', ' ')
+    const articles = await articlesOf(lines, index, credentials, { byEan: (ean) => find('barcode', ean), byNumber: (number) => find('default_code', number) })
+    if ('fault' in articles) return articles.fault
+    const order_line = articles.found.map(({ line, article }) => [0, 0, { product_id: article, name: line.name, product_uom_qty: line.quantity, price_unit: unitPrice(line, prices) }])
+    const date_order = completedAt?.slice(0, 19).replace('T', ' ')
     const vals = { partner_id: Number(partnerId), client_order_ref: id, origin: 'untag', ...(date_order !== undefined && { date_order }), order_line }
     readAnswer(Ids, await execute('sale.order', 'create', { vals_list: [vals] }, false), 'create of sale.order')
     return undefined
@@ -115,7 +118,7 @@ export const odoo = connector<OdooCredentials>({
   name: 'odoo',
   sides: ['erp'],
   credentials: OdooCredentials,
-  needs: '`baseUrl`, `apiKey`, `database`?, `api`? (json2, jsonrpc with `username`), `locationId`?, `partnerId` (to write sales), `prices`?',
+  needs: `\`baseUrl\`, \`apiKey\`, \`database\`?, \`api\`? (json2, jsonrpc with \`username\`), \`locationId\`?, \`partnerId\` (to write sales), ${DEPOSIT_NEEDS}, \`prices\`?`,
   addressOf: ({ baseUrl }) => baseUrl,
   sourceOf: ({ baseUrl, database, locationId }) => `${baseUrl} ${database ?? ''} ${locationId ?? ''}`,
   connect(credentials, client) {

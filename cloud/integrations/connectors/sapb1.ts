@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { connector, type Page, type Push, type PushFault } from '../connector.ts'
+import { articlesOf, DEPOSIT_NEEDS, DEPOSIT_SETTINGS, PricesSetting, unitPrice } from '../erp-lines.ts'
 import { odataPage, odataRows, quoted } from '../odata.ts'
-import { PricesSetting, sendTransactions, unitPrice, unknownArticle, type Transaction } from '../transaction.ts'
+import { sendTransactions, type Transaction } from '../transaction.ts'
 import type { VendorAnswer, VendorClient, VendorRequest } from '../vendor-client.ts'
 import { VendorFault } from '../vendor-fault.ts'
 import { fit, readAnswer, Secret, urlOf } from '../vendor-values.ts'
@@ -19,6 +20,7 @@ const SapCredentials = z.strictObject({
   password: Secret,
   warehouse: z.string().min(1).max(20).optional(),
   cardCode: z.string().min(1).max(30).optional(),
+  ...DEPOSIT_SETTINGS,
   prices: PricesSetting.optional(),
 })
 type SapCredentials = z.output<typeof SapCredentials>
@@ -78,20 +80,22 @@ function pull<S extends z.ZodType>({ base, ask }: Api, list: string, query: Reco
 /** Their currency sign or code; the code of ISO 4217 where it is one. */
 const currencyOf = (currency: string | null | undefined) => (/^[A-Z]{3}$/.test(currency ?? '') ? currency : undefined)
 
-function pushTo({ base, ask }: Api, { cardCode, warehouse, prices }: SapCredentials): Push {
+function pushTo({ base, ask }: Api, credentials: SapCredentials): Push {
+  const { cardCode, warehouse, prices } = credentials
   const find = async <S extends z.ZodType>(list: string, filter: string, select: string, row: S) =>
     odataRows(await ask({ method: 'GET', url: urlOf(base, list, { $filter: filter, $top: '1', $select: select }) }), row)
-  const send = async ({ id, completedAt, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
+  const send = async ({ id, day, lines }: Transaction, index: number): Promise<PushFault | undefined> => {
     if ((await find('Orders', `NumAtCard eq ${quoted(id)}`, 'DocEntry', z.looseObject({ DocEntry: z.int() }))).length > 0) return undefined
-    const DocumentLines: object[] = []
-    for (const [at, line] of lines.entries()) {
-      const [item] = line.ean === undefined ? [] : await find('Items', `BarCode eq ${quoted(line.ean)}`, 'ItemCode', z.looseObject({ ItemCode: z.string() }))
-      if (!item) return unknownArticle(index, at)
+    const articles = await articlesOf(lines, index, credentials, {
+      byEan: async (ean) => (await find('Items', `BarCode eq ${quoted(ean)}`, 'ItemCode', z.looseObject({ ItemCode: z.string() })))[0]?.ItemCode,
+      byNumber: (number) => number,
+    })
+    if ('fault' in articles) return articles.fault
+    const DocumentLines = articles.found.map(({ line, article }) => {
       const price = prices === 'net' ? { UnitPrice: unitPrice(line, 'net') } : { PriceAfterVAT: unitPrice(line, 'gross') }
-      DocumentLines.push({ ItemCode: item.ItemCode, Quantity: line.quantity, ...price, ...(warehouse !== undefined && { WarehouseCode: warehouse }) })
-    }
-    const date = completedAt?.slice(0, 10)
-    await ask({ method: 'POST', url: `${base}/Orders`, json: { CardCode: cardCode, NumAtCard: id, ...(date !== undefined && { DocDate: date, DocDueDate: date }), DocumentLines } })
+      return { ItemCode: article, Quantity: line.quantity, ...price, ...(warehouse !== undefined && { WarehouseCode: warehouse }) }
+    })
+    await ask({ method: 'POST', url: `${base}/Orders`, json: { CardCode: cardCode, NumAtCard: id, ...(day !== undefined && { DocDate: day, DocDueDate: day }), DocumentLines } })
     return undefined
   }
   return {
@@ -108,7 +112,7 @@ export const sapb1 = connector<SapCredentials>({
   name: 'sapb1',
   sides: ['erp'],
   credentials: SapCredentials,
-  needs: '`baseUrl`, `companyDb`, `username`, `password`, `warehouse`?, `cardCode` (to write sales), `prices`?',
+  needs: `\`baseUrl\`, \`companyDb\`, \`username\`, \`password\`, \`warehouse\`?, \`cardCode\` (to write sales), ${DEPOSIT_NEEDS}, \`prices\`?`,
   addressOf: ({ baseUrl }) => baseUrl,
   sourceOf: ({ baseUrl, companyDb, warehouse }) => `${baseUrl} ${companyDb} ${warehouse ?? ''}`,
   connect(credentials, client) {
