@@ -1,5 +1,3 @@
-import { ProtectionPolicy } from '../../policy/store-policy.ts'
-import type { Randomness } from '../../policy/platform.ts'
 import { CLOCKS_DIFFER_MS } from '../operations/clocks.ts'
 import { precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
@@ -10,6 +8,7 @@ import { extendReservations } from '../stock/queries.ts'
 import { endUnpaid } from './end-unpaid.ts'
 import { isTest } from './present.ts'
 import { updatePurchase } from './queries.ts'
+import { isSpotChecked, noteLooked, type Shopper } from './spot-check.ts'
 
 /** How long a payment is awaited, ms; the clock stands still while staff must look first. */
 export const PAYMENT_MS = 30 * 60_000
@@ -27,11 +26,14 @@ export function stockKeptUntil({ approval }: Pick<PurchaseRow, 'approval'>, nowM
 export type ApprovalReason = NonNullable<PurchaseRow['approval_reason']>
 
 /** Why staff must look before this basket is paid: somebody's age, or the store's random check. */
-export function approvalNeeded(lines: readonly { requiresHumanVerification: boolean }[], store: StoreRow, random: Randomness): ApprovalReason | null {
+export async function approvalNeeded(
+  { db, nowMs, services }: Call,
+  lines: readonly { requiresHumanVerification: boolean }[],
+  store: StoreRow,
+  shopper: Shopper,
+): Promise<ApprovalReason | null> {
   if (lines.some((line) => line.requiresHumanVerification)) return 'age'
-  const { spotCheckRate } = ProtectionPolicy.parse(JSON.parse(store.policy))
-  const [a = 0, b = 0, c = 0] = random.bytes(3)
-  return (a * 65_536 + b * 256 + c) / 16_777_216 < spotCheckRate ? 'spot_check' : null
+  return (await isSpotChecked(db, store, shopper, { random: services.platform.random, nowMs })) ? 'spot_check' : null
 }
 
 /** Where a new purchase stands: at its payment, or before it. In live mode the payment must be opened first. */
@@ -47,6 +49,7 @@ export async function decideApproval(call: Call, purchase: PurchaseRow, operator
     throw precondition('not_awaiting_approval', `a purchase that is ${purchase.status} awaits no approval`)
   }
   if (!isApproved) return endUnpaid(call.db, purchase, { approval: 'refused', approved_by: operatorId, cancel_reason: 'not approved by staff' })
+  await noteLooked(call.db, purchase)
   await extendReservations(call.db, purchase.purchase_id, call.nowMs + STOCK_MS)
   const change = { approval: 'approved', approved_by: operatorId } as const
   // In live mode the payment is opened next, and the purchase moves on with it.
