@@ -1,4 +1,3 @@
-import { CLOCKS_DIFFER_MS } from '../operations/clocks.ts'
 import { precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
@@ -55,13 +54,4 @@ export async function decideApproval(call: Call, purchase: PurchaseRow, operator
   // In live mode the payment is opened next, and the purchase moves on with it.
   if (!isTest(purchase.tenant)) return updatePurchase(call.db, purchase, change)
   return updatePurchase(call.db, purchase, { ...change, status: 'PENDING_PAYMENT', payment_by_ms: call.nowMs + PAYMENT_MS })
-}
-
-/** Ends what nobody paid in time; safe to run twice and in several processes. Answers how many. */
-export async function cancelUnpaid({ db, nowMs }: Pick<Call, 'db' | 'nowMs'>): Promise<number> {
-  // Nobody is given longer than this, but by a clock that was ahead: the shopper may be paying, and has the usual time from now.
-  await db.updateTable('purchase').set({ payment_by_ms: nowMs + PAYMENT_MS }).where('payment_by_ms', '>', nowMs + PAYMENT_MS + CLOCKS_DIFFER_MS).execute()
-  const late = await db.selectFrom('purchase').selectAll().where('payment_by_ms', '<=', nowMs).orderBy('payment_by_ms').limit(200).execute()
-  for (const purchase of late) await endUnpaid(db, purchase, { cancel_reason: 'not paid within 30 minutes' })
-  return late.length
 }
