@@ -17,7 +17,7 @@ import type { AgentMessages } from './messaging/agent-messages.ts'
 import { startDuePayments } from './payments/due-payments.ts'
 import { releaseRefunds } from './payments/release-refunds.ts'
 import type { Database } from './persistence/database.ts'
-import { cancelUnpaid } from './scan-and-go/approval.ts'
+import { cancelUnpaid } from './scan-and-go/cancel-unpaid.ts'
 import { lapseReservations } from './stock/lapse.ts'
 
 /** Work that is due by time. Each kind is safe to run twice, and in several processes. */
@@ -85,7 +85,6 @@ export function startJobs(database: Database, services: Services, { refresh, cut
     await database.write((db) => pruneAnswers(db, nowMs))
     await database.write((db) => pruneLogins(db, nowMs))
     await database.write((db) => pruneCodes(db, nowMs))
-    await database.write((db) => cancelUnpaid({ db, nowMs }))
     await database.write((db) => pruneRequests(db, nowMs))
     await database.write((db) => pruneGone(db, nowMs))
     await database.write((db) => pruneDecisions(db, nowMs))
@@ -93,8 +92,9 @@ export function startJobs(database: Database, services: Services, { refresh, cut
   })
   every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
   everyByTheClock(HOUSEKEEPING_MS, 'moving devices', () => endDueMoves(database, services))
+  everyByTheClock(HOUSEKEEPING_MS, 'unpaid purchases', () => cancelUnpaid(database, services))
   everyByTheClock(HOUSEKEEPING_MS, 'overdue orders', () => cancelOverdueOrders(database, services))
-  everyByTheClock(HOUSEKEEPING_MS, 'stock reservations', () => database.write((db) => lapseReservations(db, platform.clock.wall())))
+  everyByTheClock(HOUSEKEEPING_MS, 'stock reservations', () => lapseReservations(database, services))
   everyByTheClock(HOUSEKEEPING_MS, 'loyalty expiry', () => expireEarnings(database, services))
   every(REVOKED_MS, 'revoked agents', cutRevoked)
   every(SEALING_MS, 'audit chain', async () => void (await sealAudit(database, platform.clock.wall())))

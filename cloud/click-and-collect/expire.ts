@@ -14,7 +14,7 @@ import { findOrder, overdueOrders } from './queries.ts'
 export function cancelOverdueOrders(database: Database, services: Services): Promise<void> {
   return oneByOne(services, {
     job: 'overdue orders',
-    read: (limit) => overdueOrders(database.reads, services.platform.clock.wall(), limit),
+    read: (limit, failed) => overdueOrders(database.reads, services.platform.clock.wall(), { limit, offset: failed }),
     carryOut: ({ order_id, tenant }) => cancelOverdue(database, services, order_id, tenant as Tenant),
   })
 }

@@ -51,8 +51,8 @@ export function orderCodes(db: Db, storeId: string, statuses: readonly OrderStat
 }
 
 /** Orders that nobody fetched in time, the oldest first. */
-export function overdueOrders(db: Db, nowMs: number, limit: number): Promise<Pick<PickupOrderRow, 'order_id' | 'tenant'>[]> {
-  return db.selectFrom('pickup_order').select(['order_id', 'tenant']).where('expires_ms', '<=', nowMs).orderBy('expires_ms').limit(limit).execute()
+export function overdueOrders(db: Db, nowMs: number, { limit, offset }: { limit: number; offset: number }): Promise<Pick<PickupOrderRow, 'order_id' | 'tenant'>[]> {
+  return db.selectFrom('pickup_order').select(['order_id', 'tenant']).where('expires_ms', '<=', nowMs).orderBy('expires_ms').orderBy('order_id').limit(limit).offset(offset).execute()
 }
 
 /** The lines of these orders. */

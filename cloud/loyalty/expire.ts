@@ -14,7 +14,7 @@ import { expiredUnits, findMember, membersToExpire, nextExpiry, setNextExpiry } 
 export function expireEarnings(database: Database, services: Services): Promise<void> {
   return oneByOne(services, {
     job: 'loyalty expiry',
-    read: (limit) => membersToExpire(database.reads, services.platform.clock.wall(), limit),
+    read: (limit, failed) => membersToExpire(database.reads, services.platform.clock.wall(), { limit, offset: failed }),
     carryOut: ({ program_id, user_id }) =>
       database.write(async (db) => {
         const nowMs = services.platform.clock.wall()

@@ -152,8 +152,9 @@ export async function reversedOf(db: Db, earned: LoyaltyEntryRow): Promise<numbe
 }
 
 /** Members with something to expire by now. */
-export function membersToExpire(db: Db, nowMs: number, limit: number): Promise<LoyaltyMemberRow[]> {
-  return db.selectFrom('loyalty_member').selectAll().where('next_expiry_ms', '<=', nowMs).orderBy('next_expiry_ms').limit(limit).execute()
+export function membersToExpire(db: Db, nowMs: number, { limit, offset }: { limit: number; offset: number }): Promise<LoyaltyMemberRow[]> {
+  const due = db.selectFrom('loyalty_member').selectAll().where('next_expiry_ms', '<=', nowMs)
+  return due.orderBy('next_expiry_ms').orderBy('program_id').orderBy('user_id').limit(limit).offset(offset).execute()
 }
 
 /** Notes when the next of a member's earnings expires. */

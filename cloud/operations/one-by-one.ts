@@ -8,17 +8,17 @@ const ROUNDS = 10
 export interface DueWork<T> {
   /** Its name in the log. */
   job: string
-  /** What is due now, the oldest first, at most `limit`; what was done is no longer among it. */
-  read(limit: number): Promise<readonly T[]>
+  /** What is due now, the oldest first, at most `limit`; what was done is no longer among it. `failed`: as many of the oldest have failed in this run, and are not wanted again. */
+  read(limit: number, failed: number): Promise<readonly T[]>
   /** Does one piece; must do no harm when another process has done it meanwhile. */
   carryOut(piece: T): Promise<void>
 }
 
 /** Carries out what is due. A piece that fails is logged, stays due, and keeps no other from its turn. */
 export async function oneByOne<T>({ log }: Pick<Services, 'log'>, { job, read, carryOut }: DueWork<T>): Promise<void> {
+  let failed = 0
   for (let round = 0; round < ROUNDS; round++) {
-    const pieces = await read(READ_LIMIT)
-    let failed = 0
+    const pieces = await read(READ_LIMIT, failed)
     for (const piece of pieces) {
       try {
         await carryOut(piece)
@@ -27,6 +27,6 @@ export async function oneByOne<T>({ log }: Pick<Services, 'log'>, { job, read, c
         log.error({ err: error, job }, 'a job failed')
       }
     }
-    if (pieces.length < READ_LIMIT || failed > 0) return
+    if (pieces.length < READ_LIMIT) return
   }
 }

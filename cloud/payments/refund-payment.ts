@@ -11,7 +11,7 @@ import { ownPurchase, purchaseIdOf } from '../scan-and-go/own-purchase.ts'
 import { toPurchase, type WholePurchase } from '../scan-and-go/present.ts'
 import { Purchase } from '../scan-and-go/schema.ts'
 import { appliedPaymentOf, findRefund, refundsOf } from './queries.ts'
-import { insertRefund, isPending, refundMissing, releaseRefund, remainingCent, returnedLines, reviveRefund } from './refunds.ts'
+import { counts, insertRefund, isPending, refundMissing, releaseRefund, remainingCent, returnedLines, reviveRefund } from './refunds.ts'
 import { returnItems } from './return-items.ts'
 import { emitRefunded } from './refunded.ts'
 import { runnerOf } from './runner.ts'
@@ -121,9 +121,10 @@ async function refundAgain(call: Call, { purchase }: WholePurchase, refunds: rea
   throw precondition('already_refunded', 'nothing of this purchase is left to refund', { allowedNext: [] })
 }
 
-/** Whether another refund has taken the place of this one. */
+/** Whether another refund has taken the place of this one: for one that was refused, also one of which nobody knows. */
 function isRepeated(refund: RefundRow, refunds: readonly RefundRow[]): boolean {
-  return refunds.some((other) => other.refund_id !== refund.refund_id && other.payment_id === refund.payment_id && other.kind === 'late' && other.created_ms >= refund.created_ms && other.state !== 'failed')
+  const others = refunds.filter((other) => other.refund_id !== refund.refund_id && other.payment_id === refund.payment_id && other.kind === 'late')
+  return others.some((other) => (refund.in_doubt === 1 ? other.state !== 'failed' : counts(other)))
 }
 
 async function refundPart(call: Call, { purchase, lines }: WholePurchase, refunds: readonly RefundRow[], input: z.output<typeof Request>): Promise<RefundRow> {

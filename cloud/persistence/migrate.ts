@@ -29,6 +29,7 @@ import { EARNED_ON } from './migrations/0027-earned-on.ts'
 import { RUNNING_REQUESTS } from './migrations/0028-running-requests.ts'
 import { ENDED_DENIALS } from './migrations/0029-ended-denials.ts'
 import { GOODS_BACK } from './migrations/0030-goods-back.ts'
+import { SPOT_CHECKS } from './migrations/0031-spot-checks.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -62,6 +63,7 @@ const MIGRATIONS: readonly Migration[] = [
   RUNNING_REQUESTS,
   ENDED_DENIALS,
   GOODS_BACK,
+  SPOT_CHECKS,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

@@ -14,7 +14,7 @@ export const approveCheckout = operation({
   area: 'scan and go',
   minimumPackage: 'GROW',
   summary: 'Staff have looked at a basket that awaits approval: it may be paid, or not.',
-  description: 'Baskets with age-restricted goods, and those that a spot check picks (`spotCheckRate` of the protection policy), are CREATED with `awaitingApproval: true` until then.',
+  description: 'Baskets with age-restricted goods, and those that a spot check picks (`spotCheckRate` of the protection policy), are CREATED with `awaitingApproval: true` until then. A spot check that has picked a session, or a shopper by `userId`, stays due through every checkout after it until staff approve one.',
   refusals: ['not_awaiting_approval', 'psp_not_configured', 'checkout_ended'],
   emits: ['payment.created'],
   changes: true,

@@ -1,6 +1,3 @@
-import { ProtectionPolicy } from '../../policy/store-policy.ts'
-import type { Randomness } from '../../policy/platform.ts'
-import { CLOCKS_DIFFER_MS } from '../operations/clocks.ts'
 import { precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
@@ -10,6 +7,7 @@ import { extendReservations } from '../stock/queries.ts'
 import { endUnpaid } from './end-unpaid.ts'
 import { isTest } from './present.ts'
 import { updatePurchase } from './queries.ts'
+import { isSpotChecked, noteLooked, type Shopper } from './spot-check.ts'
 
 /** How long a payment is awaited, ms; the clock stands still while staff must look first. */
 export const PAYMENT_MS = 30 * 60_000
@@ -27,11 +25,14 @@ export function stockKeptUntil({ approval }: Pick<PurchaseRow, 'approval'>, nowM
 export type ApprovalReason = NonNullable<PurchaseRow['approval_reason']>
 
 /** Why staff must look before this basket is paid: somebody's age, or the store's random check. */
-export function approvalNeeded(lines: readonly { requiresHumanVerification: boolean }[], store: StoreRow, random: Randomness): ApprovalReason | null {
+export async function approvalNeeded(
+  { db, nowMs, services }: Call,
+  lines: readonly { requiresHumanVerification: boolean }[],
+  store: StoreRow,
+  shopper: Shopper,
+): Promise<ApprovalReason | null> {
   if (lines.some((line) => line.requiresHumanVerification)) return 'age'
-  const { spotCheckRate } = ProtectionPolicy.parse(JSON.parse(store.policy))
-  const [a = 0, b = 0, c = 0] = random.bytes(3)
-  return (a * 65_536 + b * 256 + c) / 16_777_216 < spotCheckRate ? 'spot_check' : null
+  return (await isSpotChecked(db, store, shopper, { random: services.platform.random, nowMs })) ? 'spot_check' : null
 }
 
 /** Where a new purchase stands: at its payment, or before it. In live mode the payment must be opened first. */
@@ -47,18 +48,10 @@ export async function decideApproval(call: Call, purchase: PurchaseRow, operator
     throw precondition('not_awaiting_approval', `a purchase that is ${purchase.status} awaits no approval`)
   }
   if (!isApproved) return endUnpaid(call.db, purchase, { approval: 'refused', approved_by: operatorId, cancel_reason: 'not approved by staff' })
+  await noteLooked(call.db, purchase)
   await extendReservations(call.db, purchase.purchase_id, call.nowMs + STOCK_MS)
   const change = { approval: 'approved', approved_by: operatorId } as const
   // In live mode the payment is opened next, and the purchase moves on with it.
   if (!isTest(purchase.tenant)) return updatePurchase(call.db, purchase, change)
   return updatePurchase(call.db, purchase, { ...change, status: 'PENDING_PAYMENT', payment_by_ms: call.nowMs + PAYMENT_MS })
-}
-
-/** Ends what nobody paid in time; safe to run twice and in several processes. Answers how many. */
-export async function cancelUnpaid({ db, nowMs }: Pick<Call, 'db' | 'nowMs'>): Promise<number> {
-  // Nobody is given longer than this, but by a clock that was ahead: the shopper may be paying, and has the usual time from now.
-  await db.updateTable('purchase').set({ payment_by_ms: nowMs + PAYMENT_MS }).where('payment_by_ms', '>', nowMs + PAYMENT_MS + CLOCKS_DIFFER_MS).execute()
-  const late = await db.selectFrom('purchase').selectAll().where('payment_by_ms', '<=', nowMs).orderBy('payment_by_ms').limit(200).execute()
-  for (const purchase of late) await endUnpaid(db, purchase, { cancel_reason: 'not paid within 30 minutes' })
-  return late.length
 }

@@ -41,7 +41,7 @@ export function isTest(tenant: string): boolean {
   return tenant.endsWith('.test')
 }
 
-/** Who reads: `public` is not told who bought, a `list` carries no QR codes, which take milliseconds to draw. */
+/** Who reads: `public` is not told who bought, nor the session, with which an app's key reads the purchase; a `list` carries no QR codes, which take milliseconds to draw. */
 export type Audience = 'merchant' | 'public' | 'list'
 
 /** The transaction data form. */
@@ -51,8 +51,8 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
   const address = purchase.receipt_token === null ? null : receiptAddress(originOf(call.services.config), purchase.receipt_token)
   return {
     id: purchase.purchase_id,
-    sessionId: purchase.session_id,
     ...present({
+      sessionId: audience === 'public' ? null : purchase.session_id,
       userId: audience === 'public' ? null : purchase.user_id,
       checkoutSessionId: audience === 'public' ? null : purchase.checkout_session_id,
     }),

@@ -58,7 +58,7 @@ const RefundStatus = z
 /** Transaction data form: amounts in cents. */
 export const TransactionData = z.strictObject({
   id: z.string(),
-  sessionId: z.string(),
+  sessionId: z.string().optional().describe('Not told to whoever reads a receipt by its token: with it a publishable key reads the purchase.'),
   userId: z.string().optional(),
   checkoutSessionId: z.string().optional(),
   storeData: z.strictObject({ id: z.string(), name: z.string(), mode: z.enum(['demo', 'live']), address: z.string(), logo: z.string().optional() }),

@@ -15,6 +15,7 @@ export async function openSession(call: Call, storeId: string, userId: string | 
     user_id: userId ?? null,
     created_ms: call.nowMs,
     completed: 0,
+    spot_check_due: 0,
   }
   await call.db.insertInto('shopping_session').values(session).execute()
   await countSession(call, session)

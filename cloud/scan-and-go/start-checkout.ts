@@ -25,14 +25,16 @@ export async function startPurchase(
   assertPricesKnown(priced, caller)
   const units = priced.reduce((sum, line) => sum + line.quantity, 0)
   if (units > UNITS_LIMIT) throw invalid('items', `hold ${units} units; at most ${UNITS_LIMIT}`, 'too_many_units')
+  const shopper = { session, userId: userId ?? session.user_id }
+  const reason = await approvalNeeded(call, priced, store, shopper)
   const purchase: PurchaseRow = {
     purchase_id: newId('pur', services.platform),
     tenant: caller.tenant,
     store_id: store.store_id,
     session_id: session.session_id,
-    user_id: userId ?? session.user_id,
+    user_id: shopper.userId,
     checkout_session_id: newId('chk', services.platform),
-    ...firstState(approvalNeeded(priced, store, services.platform.random), caller.mode === 'live', nowMs),
+    ...firstState(reason, caller.mode === 'live', nowMs),
     currency: 'EUR',
     total_cent: priced.reduce((sum, line) => sum + (line.priceCent + (line.deposit?.cent ?? 0)) * line.quantity, 0),
     security_tag_mode: store.security_tag_mode,

@@ -1,15 +1,21 @@
-import type { Db } from '../persistence/database.ts'
+import { oneByOne } from '../operations/one-by-one.ts'
+import type { Services } from '../operations/operation.ts'
+import type { Database } from '../persistence/database.ts'
 import { endReservation, forgetLapsed, markLapsed, overdueReservations } from './queries.ts'
 
-const AT_ONCE = 200
 /** A lapsed reservation is remembered for as long as its checkout might still be paid. */
 const REMEMBERED_MS = 7 * 86_400_000
 
-/** Frees what was reserved for too long. Safe to run twice and in several processes: each row lapses once. */
-export async function lapseReservations(db: Db, nowMs: number): Promise<void> {
-  for (const row of await overdueReservations(db, nowMs, AT_ONCE)) {
-    if (!(await markLapsed(db, row))) continue
-    await endReservation(db, { storeId: row.store_id, productId: row.product_id, quantity: row.quantity }, false)
-  }
-  await forgetLapsed(db, nowMs - REMEMBERED_MS)
+/** Frees what was reserved for too long, each in a transaction of its own. Safe to run twice and in several processes: each row lapses once. */
+export async function lapseReservations(database: Database, services: Services): Promise<void> {
+  const nowMs = services.platform.clock.wall()
+  await oneByOne(services, {
+    job: 'stock reservations',
+    read: (limit, failed) => overdueReservations(database.reads, nowMs, { limit, offset: failed }),
+    carryOut: (row) =>
+      database.write(async (db) => {
+        if (await markLapsed(db, row)) await endReservation(db, { storeId: row.store_id, productId: row.product_id, quantity: row.quantity }, false)
+      }),
+  })
+  await database.write((db) => forgetLapsed(db, nowMs - REMEMBERED_MS))
 }

@@ -112,8 +112,9 @@ export async function extendReservations(db: Db, ownerId: string, expires_ms: nu
 }
 
 /** Reservations whose time is over, the oldest first. */
-export function overdueReservations(db: Db, nowMs: number, limit: number): Promise<StockReservationRow[]> {
-  return db.selectFrom('stock_reservation').selectAll().where('state', '=', 'held').where('expires_ms', '<=', nowMs).orderBy('expires_ms').limit(limit).execute()
+export function overdueReservations(db: Db, nowMs: number, { limit, offset }: { limit: number; offset: number }): Promise<StockReservationRow[]> {
+  const overdue = db.selectFrom('stock_reservation').selectAll().where('state', '=', 'held').where('expires_ms', '<=', nowMs)
+  return overdue.orderBy('expires_ms').orderBy('owner_id').orderBy('product_id').limit(limit).offset(offset).execute()
 }
 
 /** Marks a reservation as lapsed; false when it is held no more. */

@@ -9,6 +9,7 @@ import { normaliseIdentifiers } from '../../policy/identifiers.ts'
 import { PROTECTION_ACTIONS, SCAN_SOURCES } from '../../policy/vocabulary.ts'
 import { classify } from '../decisions/scan.ts'
 import { metricsText } from '../health/metrics.ts'
+import type { Asker } from '../lanes/lane-state.ts'
 import { LedgerFailure, LedgerFull } from '../ledger/commit.ts'
 import { askingLimit } from '../link/asking-limit.ts'
 import type { Log } from '../log.ts'
@@ -62,6 +63,7 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   const app = new Hono()
   // Browsers keep one jar for all ports of a machine, and there may be several agents on it.
   const cookieName = `untag_${agent.identity.agentId}`
+  const browserCookie = `${cookieName}_browser`
   const strangers = askingLimit(agent.platform.clock, REFUSED_QUESTIONS)
 
   app.use('*', async (c, next) => {
@@ -126,7 +128,10 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     const body = await read(c, ScanBody)
     if (body instanceof Response) return body
     const { deviceId, text, byHand } = body
-    return c.json(await agent.lanes.scan(deviceId, text, { operatorId: agent.operators.find(sessionOf(c))?.operatorId, byHand }))
+    const from = askerOf(c)
+    const result = await agent.lanes.scan(deviceId, text, { operatorId: agent.operators.find(sessionOf(c))?.operatorId, byHand, from })
+    if (result.kind === 'operator') remember(c, from)
+    return c.json(result)
   })
 
   /** The browser of a page keeps the credential where no script reads it. */
@@ -142,7 +147,9 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     const body = await read(c, OperatorBody)
     if (body instanceof Response) return body
     const { deviceId, ...proof } = body
-    const opened = deviceId === undefined ? agent.operators.open(proof) : agent.lanes.signIn(deviceId, proof)
+    const from = askerOf(c)
+    const opened = deviceId === undefined ? agent.operators.open(proof) : agent.lanes.signIn(deviceId, proof, from)
+    if (opened.ok && deviceId !== undefined) remember(c, from)
     if (opened.ok) return c.json({ session: opened.session, operatorId: opened.operatorId, name: opened.name, idleSeconds: 900 })
     if (opened.reason === 'wrong') return fail(c, 401, 'wrong_credentials', 'badge or PIN is wrong')
     c.header('retry-after', String(opened.retryAfterSeconds))
@@ -195,6 +202,18 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
   function mayUse(c: Context): boolean {
     const isOpen = isLoopback(c) && (!agent.config.requirePairing || agent.operators.look(sessionOf(c)) !== undefined)
     return isOpen || isPaired(c)
+  }
+
+  /** A program of another user on this machine may ask what a page asks, but does not know what the page's browser was given. */
+  function askerOf(c: Context): Asker {
+    if (isPaired(c)) return 'paired'
+    const given = getCookie(c, browserCookie)
+    return { browser: given !== undefined && /^[\w-]{32}$/.test(given) ? given : Buffer.from(agent.platform.random.bytes(24)).toString('base64url') }
+  }
+
+  /** Somebody has signed in here: by this the browser is known again, until it is closed. */
+  function remember(c: Context, from: Asker): void {
+    if (from !== 'paired') setCookie(c, browserCookie, from.browser, { path: '/', httpOnly: true, sameSite: 'Strict' })
   }
 
   function isPaired(c: Context): boolean {

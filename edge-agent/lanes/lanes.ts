@@ -12,6 +12,7 @@ import { openGateRequests, type GateRequestsParts } from './gate/gate-requests.t
 import type { OpenedSession, Operators, Proof } from './operators.ts'
 import type { DoorAlarm, Doors } from './doors.ts'
 import { openPresentations } from './presentations.ts'
+import { sessionFor, type Asker, type LaneState } from './lane-state.ts'
 import { openStaffCards } from './staff-cards.ts'
 import type { ReleaseTrouble } from './release-watch.ts'
 import { unusedRights } from './unused-rights.ts'
@@ -33,7 +34,7 @@ export interface Lanes {
   /** The operator who stands at a station, by badge or card. */
   operatorAt(deviceId: string): string | undefined
   /** Somebody signs in at a device, and stands behind what is asked there until they leave or 15 idle minutes. */
-  signIn(deviceId: string, proof: Proof): OpenedSession
+  signIn(deviceId: string, proof: Proof, from?: Asker): OpenedSession
   leave(deviceId: string): void
   stop(): void
   /** Resolves when what was being decided is written down with its outcome. */
@@ -46,6 +47,8 @@ export interface ScannedBy {
   operatorId?: string | undefined
   /** Somebody typed or pressed a button: whoever has signed in at the device is still there. What is scanned, shoppers scan too. */
   byHand?: boolean | undefined
+  /** Over HTTP; the device's own scanner needs to be nobody. */
+  from?: Asker | undefined
 }
 
 export type ScanResult =
@@ -92,13 +95,6 @@ const OF_A_RECEIPT: ReadonlySet<DenyReason> = new Set(['item_not_paid', 'token_i
 
 /** A receipt shown at a device serves for the tags that follow, ms. */
 const RECEIPT_MEMORY_MS = 2 * 60_000
-
-interface LaneState {
-  receipt?: { text: string; atMs: number }
-  operatorSession?: string
-  /** As the last policy had it. */
-  wasGate?: boolean
-}
 
 /** Starts a lane for every device. */
 export function openLanes(parts: LaneParts): Lanes {
@@ -170,12 +166,13 @@ export function openLanes(parts: LaneParts): Lanes {
     return result
   }
 
-  async function take(deviceId: string, text: string, { operatorId, byHand }: ScannedBy): Promise<ScanResult> {
+  async function take(deviceId: string, text: string, { operatorId, byHand, from }: ScannedBy): Promise<ScanResult> {
     const scanned = classify(text)
     const device = factsOf(deviceId)
     const state = stateOf(deviceId)
-    if (byHand || (device && BY_STAFF.has(device.workflowType))) operators.find(state.operatorSession)
-    if (scanned.kind === 'badge') return takeProof(deviceId, { badge: scanned.text })
+    const session = sessionFor(state, from)
+    if (byHand || (device && BY_STAFF.has(device.workflowType))) operators.find(session)
+    if (scanned.kind === 'badge') return takeProof(deviceId, { badge: scanned.text }, from)
     if (device?.deviceType === 'handheld_reader' && scanned.kind !== 'receipt' && looksLikePickupCode(text)) {
       const verified = await parts.verifyPickupCode(text)
       if (verified.kind === 'order') return verified
@@ -185,7 +182,7 @@ export function openLanes(parts: LaneParts): Lanes {
     if (scanned.kind === 'ean') return { kind: 'not_understood', why: 'product_code' }
     const tagId = scanned.kind === 'unknown' && device && TAKES_TAG_NUMBERS.has(device.deviceType) ? tagIdIn(text) : undefined
     if (scanned.kind === 'unknown' && tagId === undefined) return { kind: 'not_understood', why: 'unknown_code' }
-    const operator = operatorId ?? operators.look(state.operatorSession)?.operatorId
+    const operator = operatorId ?? operators.look(session)?.operatorId
     const base = baseOf(deviceId, device, operator)
     if (scanned.kind === 'receipt') {
       state.receipt = { text: scanned.text, atMs: platform.clock.elapsed() }
@@ -249,19 +246,20 @@ export function openLanes(parts: LaneParts): Lanes {
     return status === 'paid' || status === 'picked_up' ? decide(alone) : first
   }
 
-  function takeProof(deviceId: string, proof: Proof): ScanResult {
-    const opened = signIn(deviceId, proof)
+  function takeProof(deviceId: string, proof: Proof, from?: Asker): ScanResult {
+    const opened = signIn(deviceId, proof, from)
     if (!opened.ok) return { kind: 'not_understood', why: opened.reason === 'locked' ? 'locked' : 'wrong_badge' }
     return { kind: 'operator', name: opened.name }
   }
 
-  function signIn(deviceId: string, proof: Proof): OpenedSession {
+  function signIn(deviceId: string, proof: Proof, from?: Asker): OpenedSession {
     const opened = operators.open(proof)
     if (!opened.ok || !factsOf(deviceId)) return opened
     // Whoever stood here before does not any more.
     const state = stateOf(deviceId)
     if (state.operatorSession !== undefined) operators.close(state.operatorSession)
     state.operatorSession = opened.session
+    state.openedBy = from
     parts.onOperator(deviceId, opened.name)
     presentations.again(deviceId)
     return opened

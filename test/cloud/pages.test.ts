@@ -95,6 +95,9 @@ describe('receipts and the test checkout', () => {
     const vat = Object.values(body.vatBreakdown) as Json[]
     expect(vat.reduce((sum: number, { net, tax }) => sum + net + tax, 0)).toBe(body.totalCent)
     expect(JSON.stringify(body)).not.toContain('shopper-')
+    // With its session an app's key would read the whole purchase, and with it who bought.
+    expect(body).not.toHaveProperty('sessionId')
+    expect(JSON.stringify(body)).not.toContain((await shop.ok('fetchPurchase', { transactionId })).receipt.sessionId)
     const page = await shop.cloud.get(`/R/${token}`)
     expect(page.text).toContain('&lt;b&gt;Tüte')
     expect(page.text).not.toContain('<b>Tüte')

@@ -150,6 +150,29 @@ onEveryDatabase('payments', (kind) => {
     }
   })
 
+  it('a late refund of which nobody knows is asked for again by its own id alone, though one before it was refused', async () => {
+    const { transactionId } = await store.start()
+    const session = await store.sessionOf(transactionId)
+    await store.psp.end(session, 'cancelled')
+    store.psp.switches.status = 403
+    await store.psp.end(session, 'paid')
+    const states = async () => (await store.ok('fetchPurchase', { transactionId })).refunds.map((refund: Json) => [refund.status, refund.inDoubt ?? false])
+    await store.wait('the refusal', async () => (await states())[0]?.[0] === 'failed')
+    Object.assign(store.psp.switches, { status: undefined, hangAfterwards: true })
+    let isAnswered = false
+    const asked = store.ok('refundPayment', { transactionId }).finally(() => (isAnswered = true))
+    await store.wait('an answer', () => isAnswered)
+    expect(await asked).toMatchObject({ refund: { status: 'pending' } })
+    store.psp.release()
+    Object.assign(store.psp.switches, { status: 500, hangAfterwards: false })
+    await store.wait('the end of the tries', async () => (await states())[1]?.[0] === 'failed', 20 * 60_000)
+    expect(await states()).toEqual([['failed', false], ['failed', true]])
+    store.psp.switches.status = undefined
+    expect(await store.ok('refundPayment', { transactionId })).toMatchObject({ refund: { status: 'done' } })
+    expect([await states(), refundsOf(session).length]).toEqual([[['failed', false], ['done', false]], 1])
+    expect(await store.call('refundPayment', { transactionId })).toMatchObject({ status: 409, body: { reason: 'already_refunded' } })
+  })
+
   it('asks the provider when no notification comes, so that no payment is lost', async () => {
     const { transactionId } = await store.start()
     const session = await store.sessionOf(transactionId)

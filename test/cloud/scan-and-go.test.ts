@@ -59,6 +59,55 @@ onEveryDatabase('scan and go', (kind) => {
     expect((await start([shirt()])).status).toBe('PENDING_PAYMENT')
   })
 
+  it('a spot check is due until staff have looked, however often the shopper begins again', async () => {
+    const { storeId } = shop
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
+    const setRate = (spotCheckRate: number) => shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, spotCheckRate } })
+    const visit = async (userId?: string): Promise<string> => (await shop.ok('checkIn', { storeId, ...(userId && { userId }) })).sessionId
+    const checkout = (sessionId: string, more: Json = {}) => shop.ok('startCheckout', { sessionId, items: [shirt()], ...more })
+    const isChecked = async (sessionId: string, more?: Json) => (await checkout(sessionId, more)).approvalReason === 'spot_check'
+
+    const passed = await visit('shopper-81')
+    expect((await checkout(passed)).status).toBe('PENDING_PAYMENT')
+    await setRate(1)
+    const session = await visit('shopper-82')
+    const nobodys = await visit()
+    const first = await checkout(session)
+    expect([first.approvalReason, await isChecked(nobodys)]).toEqual(['spot_check', true])
+    // By the draw alone nobody would be picked from now on.
+    await setRate(1e-7)
+    expect(await isChecked(session)).toBe(true)
+    expect(await isChecked(session, { items: [{ ...shirt(), quantity: 2 }] })).toBe(true)
+    await shop.ok('completeTestCheckout', { transactionId: first.transactionId, result: 'cancelled' })
+    expect(await Promise.all([isChecked(session), isChecked(session), isChecked(nobodys)])).toEqual([true, true, true])
+    const refused = await checkout(session)
+    await shop.ok('approveCheckout', { transactionId: refused.transactionId, operatorId, approved: false })
+    const again = await visit('shopper-82')
+    expect([await isChecked(session), await isChecked(again), await isChecked(await visit(), { userId: 'shopper-82' })]).toEqual([true, true, true])
+    expect([await isChecked(passed), await isChecked(await visit('shopper-83')), await isChecked(await visit())]).toEqual([false, false, false])
+
+    const { transactionId } = await checkout(again)
+    expect(await shop.ok('approveCheckout', { transactionId, operatorId })).toMatchObject({ status: 'PENDING_PAYMENT' })
+    // They lose the page and begin again, or pay and go on: staff have looked.
+    expect([await isChecked(again), await isChecked(session), await isChecked(await visit('shopper-82')), await isChecked(nobodys)]).toEqual([false, false, false, true])
+    expect(await shop.ok('completeTestCheckout', { transactionId })).toMatchObject({ status: 'SUCCESS' })
+    expect(await isChecked(again)).toBe(false)
+    await setRate(0)
+    expect(await isChecked(nobodys)).toBe(false)
+  })
+
+  it('a spot check that was missed is not held against whoever comes back another day', async () => {
+    const { storeId } = shop
+    const { policy } = await shop.ok('fetchProtectionPolicy', { storeId })
+    await shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, spotCheckRate: 1 } })
+    expect(await start([shirt()], 'shopper-84')).toMatchObject({ approvalReason: 'spot_check' })
+    await shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, spotCheckRate: 1e-7 } })
+    expect(await start([shirt()], 'shopper-84')).toMatchObject({ approvalReason: 'spot_check' })
+    platform.sleep(49 * 3_600_000)
+    expect((await start([shirt()], 'shopper-84')).status).toBe('PENDING_PAYMENT')
+    await shop.ok('updateProtectionPolicy', { storeId, policy: { ...policy, spotCheckRate: 0 } })
+  })
+
   it('ends a payment that does not come within 30 minutes, and no other', async () => {
     const early = await start([shirt()])
     const paid = await start([shirt()])

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cancelOverdueOrders } from '../../cloud/click-and-collect/expire.ts'
-import { cancelUnpaid } from '../../cloud/scan-and-go/approval.ts'
+import { cancelUnpaid } from '../../cloud/scan-and-go/cancel-unpaid.ts'
 import { lapseReservations } from '../../cloud/stock/lapse.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -33,9 +33,7 @@ onEveryDatabase('stock', (kind) => {
   /** What the jobs do when time has passed. */
   const endLate = async () => {
     const { database } = shop.cloud.db
-    await database.write((db) => cancelUnpaid({ db, nowMs: platform.clock.wall() }))
-    await database.write((db) => lapseReservations(db, platform.clock.wall()))
-    await cancelOverdueOrders(database, shop.cloud.cloud.services)
+    for (const job of [cancelUnpaid, lapseReservations, cancelOverdueOrders]) await job(database, shop.cloud.cloud.services)
   }
 
   it('changes nothing where nobody counts', async () => {

@@ -130,6 +130,24 @@ describe('the agent’s local HTTP', () => {
     await store.local(`/v1/operator?deviceId=${deviceId}`, { method: 'DELETE' })
     expect(await name()).toBeNull()
     expect((await post('/v1/scan', { deviceId, text: receipt })).body).toMatchObject({ answer: { reason: 'manual_assistance_required' } })
+    // What a program beside the page asks is not the operator's; what the page asks is, and so is what a session vouches for.
+    const { cookie, body } = await post('/v1/operator', { operatorId: operator.operatorId, pin: '4711', deviceId })
+    expect(cookie).toMatch(/^untag_\w+_browser=[\w-]{32}$/)
+    const typed = { deviceId, text: receipt, byHand: true }
+    const beside = [{}, { cookie: cookie.replace(/.{4}$/, 'AAAA') }, { cookie: cookie.replace(/=.*/, '=paired') }, { 'x-untag-operator': 'made up' }, { authorization: 'Bearer untag_pair_yyyyyyyyyyyyyyyyyyyyyyyy' }]
+    for (const headers of beside) expect((await post('/v1/scan', typed, headers as unknown as Record<string, string>)).body).toMatchObject({ answer: { reason: 'manual_assistance_required' } })
+    expect((await post('/v1/scan', typed, { cookie })).body).toMatchObject({ answer: { authorized: true } })
+    const { receipt: second } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
+    expect((await post('/v1/scan', { ...typed, text: second }, { 'x-untag-operator': body.session })).body).toMatchObject({ answer: { authorized: true } })
+    // With the badge at a scanner that types into the page, too; at the device's own it is no browser's, and any page may.
+    const { receipt: third } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 2 }])
+    const wedge = await post('/v1/scan', { deviceId, text: operator.badge })
+    expect((await post('/v1/scan', { ...typed, text: third }, { cookie })).body).toMatchObject({ answer: { reason: 'manual_assistance_required' } })
+    expect((await post('/v1/scan', { ...typed, text: third }, { cookie: wedge.cookie })).body).toMatchObject({ answer: { authorized: true } })
+    await store.drive(store.scanners.station.scan(operator.badge))
+    await store.drive(store.agent.lanes.settled())
+    expect((await post('/v1/scan', { ...typed, text: third }, { cookie })).body).toMatchObject({ answer: { authorized: true } })
+    await store.local(`/v1/operator?deviceId=${deviceId}`, { method: 'DELETE' })
     // A page that only looks keeps nobody signed in.
     await post('/v1/operator', { operatorId: operator.operatorId, pin: '4711', deviceId })
     for (let minutes = 0; minutes < 16; minutes += 4) {
@@ -235,37 +253,37 @@ describe('who stays signed in', () => {
   let store: TestStore
   afterEach(() => store.stop())
 
-  async function signedIn(at: 'pos_deactivator' | 'self_checkout_detacher' = 'pos_deactivator'): Promise<{ deviceId: string; session: string; receipt: string; name: () => string | undefined }> {
+  async function signedIn(at: 'pos_deactivator' | 'self_checkout_detacher' = 'pos_deactivator'): Promise<{ deviceId: string; session: string; page: Record<string, string>; receipt: string; name: () => string | undefined }> {
     store = await openStore()
     const { operatorId } = await store.drive(store.shop.ok('registerOperator', { storeId: store.shop.storeId, name: 'Frau Petersen', pin: '4711' }))
     await store.until('the operator', () => (store.agent.trust.policy?.operators.length ?? 0) === 1)
     const deviceId = store.shop.devices[at]
-    const { body } = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '4711', deviceId } })
+    const { body, cookie } = await store.local('/v1/operator', { method: 'POST', body: { operatorId, pin: '4711', deviceId } })
     const { receipt } = await store.buy([{ ean: store.shop.products[0].ean, quantity: 1 }])
-    return { deviceId, session: body.session, receipt, name: () => store.agent.lanes.operatorAt(deviceId) }
+    return { deviceId, session: body.session, page: { cookie }, receipt, name: () => store.agent.lanes.operatorAt(deviceId) }
   }
 
   it('nobody by what shoppers scan, or by who looks, for over 15 minutes', async () => {
-    const { deviceId, session, receipt, name } = await signedIn('self_checkout_detacher')
+    const { deviceId, session, page, receipt, name } = await signedIn('self_checkout_detacher')
     for (let minutes = 0; minutes < 20; minutes += 4) {
       expect(name()).toBe(minutes < 16 ? 'Frau Petersen' : undefined)
       store.world.sleep(4 * 60_000)
       await store.local('/v1/operator', { headers: { 'x-untag-operator': session } })
-      await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' } })
-      await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: receipt } })
+      await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' }, headers: page })
+      await store.local('/v1/scan', { method: 'POST', body: { deviceId, text: receipt }, headers: page })
     }
     expect(name()).toBeUndefined()
   })
 
-  it.each<[string, (deviceId: string, session: string) => [string, Json]]>([
-    ['presses a button at the page', (deviceId) => ['/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF', byHand: true } }]],
-    ['scans where only staff scan', (deviceId) => ['/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' } }]],
+  it.each<[string, (deviceId: string, session: string, page: Record<string, string>) => [string, Json]]>([
+    ['presses a button at the page', (deviceId, _session, headers) => ['/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF', byHand: true }, headers }]],
+    ['scans where only staff scan', (deviceId, _session, headers) => ['/v1/scan', { method: 'POST', body: { deviceId, text: 'E280FFFFFFFFFFFFFFFFFFFF' }, headers }]],
     ['asks under the session', (deviceId, session) => ['/v1/authorize', { method: 'POST', body: { deviceId, protectionAction: 'deactivate_label', epc: 'AAAA' }, headers: { 'x-untag-operator': session } }]],
   ])('whoever %s', async (_name, act) => {
-    const { deviceId, session, name } = await signedIn()
+    const { deviceId, session, page, name } = await signedIn()
     for (let minutes = 0; minutes < 40; minutes += 10) {
       store.world.sleep(10 * 60_000)
-      expect((await store.local(...act(deviceId, session))).status).toBe(200)
+      expect((await store.local(...act(deviceId, session, page))).status).toBe(200)
       expect(name()).toBe('Frau Petersen')
     }
   })

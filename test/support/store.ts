@@ -48,7 +48,7 @@ export interface TestStore {
   /** Lets virtual time pass until the condition holds. */
   until(what: string, condition: () => boolean | Promise<boolean>, limitMs?: number): Promise<void>
   /** A request to the agent's local HTTP. */
-  local(path: string, init?: { method?: string; body?: Json; headers?: Record<string, string> }): Promise<{ status: number; body: Json }>
+  local(path: string, init?: { method?: string; body?: Json; headers?: Record<string, string> }): Promise<{ status: number; body: Json; cookie: string }>
   authorize(body: Json, headers?: Record<string, string>): Promise<Json>
   /** How often the release output of a lane was switched on. */
   pulses(lane: LaneName): number
@@ -199,7 +199,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
       const init = { method, headers: { host: HOST, ...(text !== undefined && { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) }), ...headers }, ...(text !== undefined && { body: text }) }
       const answer = await drive(Promise.resolve(app.request(`http://${HOST}${path}`, init)))
       const read = await answer.text()
-      return { status: answer.status, body: read.startsWith('{') ? JSON.parse(read) : read }
+      return { status: answer.status, body: read.startsWith('{') ? JSON.parse(read) : read, cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' }
     },
     async authorize(body, headers) {
       const answer = await store.local('/v1/authorize', { method: 'POST', body, ...(headers && { headers }) })

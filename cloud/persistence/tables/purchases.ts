@@ -8,6 +8,8 @@ export interface ShoppingSessionRow {
   created_ms: number
   /** Its purchases that are paid and not taken back. */
   completed: number
+  /** 1: a spot check has picked it, and staff have not looked yet. */
+  spot_check_due: number
 }
 
 export interface PurchaseRow {

@@ -1,0 +1,33 @@
+import { CLOCKS_DIFFER_MS } from '../operations/clocks.ts'
+import { oneByOne } from '../operations/one-by-one.ts'
+import type { Services } from '../operations/operation.ts'
+import type { Database, Db } from '../persistence/database.ts'
+import { PAYMENT_MS } from './approval.ts'
+import { endUnpaid } from './end-unpaid.ts'
+
+/** Ends what nobody paid in time, each in a transaction of its own. Safe to run twice and in several processes. */
+export async function cancelUnpaid(database: Database, services: Services): Promise<void> {
+  const nowMs = services.platform.clock.wall()
+  await database.write((db) => shortenWaits(db, nowMs))
+  await oneByOne(services, {
+    job: 'unpaid purchases',
+    read: (limit, failed) => unpaidPurchases(database.reads, nowMs, { limit, offset: failed }),
+    carryOut: ({ purchase_id: purchaseId }) => database.write((db) => cancelLate(db, purchaseId, nowMs)),
+  })
+}
+
+/** Nobody is given longer than this, but by a clock that was ahead: the shopper may be paying, and has the usual time from now. */
+async function shortenWaits(db: Db, nowMs: number): Promise<void> {
+  await db.updateTable('purchase').set({ payment_by_ms: nowMs + PAYMENT_MS }).where('payment_by_ms', '>', nowMs + PAYMENT_MS + CLOCKS_DIFFER_MS).execute()
+}
+
+function unpaidPurchases(db: Db, nowMs: number, { limit, offset }: { limit: number; offset: number }) {
+  const late = db.selectFrom('purchase').select('purchase_id').where('payment_by_ms', '<=', nowMs)
+  return late.orderBy('payment_by_ms').orderBy('purchase_id').limit(limit).offset(offset).execute()
+}
+
+async function cancelLate(db: Db, purchaseId: string, nowMs: number): Promise<void> {
+  const late = db.selectFrom('purchase').selectAll().where('purchase_id', '=', purchaseId).where('payment_by_ms', '<=', nowMs)
+  const purchase = await late.executeTakeFirst()
+  if (purchase) await endUnpaid(db, purchase, { cancel_reason: 'not paid within 30 minutes' })
+}
