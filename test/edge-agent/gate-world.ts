@@ -153,6 +153,9 @@ export const lies = (forMs: number, ...epcs: string[]): Walker => ({ epcs, seen:
 /** Is carried away from where it lay: seen outside only, then gone. */
 export const isCarriedOut = (...epcs: string[]): Walker => ({ epcs, seen: (ms) => (ms >= 2_500 ? undefined : { inside: 0, outside: 0.4, none: 0 }) })
 
+/** Is put down for so long near a gate that cannot tell where a tag is. */
+export const isNear = (forMs: number, ...epcs: string[]): Walker => ({ epcs, seen: (ms) => (ms >= forMs ? undefined : { inside: 0, outside: 0, none: 0.3 }) })
+
 /** Passes a gate that cannot tell where a tag is. */
 export const approaches = (...epcs: string[]): Walker => ({ epcs, seen: (ms) => (ms >= 1_500 ? undefined : { inside: 0, outside: 0, none: 0.4 }) })
 
