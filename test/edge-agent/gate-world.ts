@@ -47,7 +47,7 @@ export function newTag(): string {
   return `3034007D00011C40${(++serial).toString(16).padStart(8, '0')}`.toUpperCase()
 }
 
-export function gateWorld(options: { policy?: Partial<ProtectionPolicy>; gate?: Parameters<typeof GatePolicy.parse>[0]; isNew?: boolean; seed?: number } = {}): GateWorld {
+export function gateWorld(options: { policy?: Partial<ProtectionPolicy>; gate?: Parameters<typeof GatePolicy.parse>[0]; isNew?: boolean; sirenSeconds?: number; seed?: number } = {}): GateWorld {
   const world = virtualPlatform({ seed: options.seed ?? 3 })
   const policy: ProtectionPolicy = { ...DEFAULT_POLICY, ...options.policy, gate: GatePolicy.parse(options.gate ?? {}) }
   const items = new Map<string, KnownItem>()
@@ -79,6 +79,7 @@ export function gateWorld(options: { policy?: Partial<ProtectionPolicy>; gate?: 
         return cloud.answer()
       },
       signal: (command) => void commands.push({ atMs: world.clock.elapsed(), command }),
+      sirenSeconds: options.sirenSeconds ?? 5,
       record: (event) => void events.push(event),
       strays,
       onGone: (tag, leftMs) => void gone.push({ tag, leftMs }),
