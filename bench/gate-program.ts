@@ -57,6 +57,7 @@ const gates = openGates({
   isOnline: () => false,
   ask: () => Promise.resolve(),
   execute: () => Promise.resolve(),
+  sirenSecondsOf: () => 5,
   antennasOf: () => ({ inside: [1], outside: [2] }),
   onAlarm: (_gate, epc) => void alarms.set(epc, process.hrtime.bigint()),
   log,

@@ -212,6 +212,7 @@ export function startAgent(parts: AgentParts): Agent {
     execute,
     claimExit: exitClaimer(deciding),
     antennasOf: wiring.antennasOf,
+    sirenSecondsOf: wiring.sirenSecondsOf,
     onAlarm: (deviceId, tag, judgement) => show(deviceId, alarmShown(tag, judgement, !link.isOnline)),
     log,
   })

@@ -62,7 +62,15 @@ type Line = Exchange<ThingMagicFrame>
 const QUIET_MS = 2_500
 /** Heat is told once, and again when it had been over for so long. */
 const HEAT_OVER_MS = 60_000
+const MOST_OFF_TRIES = 3
 const NOT_CONNECTED: SwitchAnswer = { kind: 'lost', handed: false, detail: 'the reader is not connected' }
+
+/** One that reads. */
+interface Reader {
+  readonly reading: KeptReading
+  ask(frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>>
+  end(reason: string): void
+}
 
 function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
   const { clock, timers } = platform
@@ -71,7 +79,7 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
   const presence = tagPresence({ platform, repeatMs: settings.repeatMs, goneMs: settings.goneMs, tell: queue.put })
   const offTimers = new Map<Signal, Cancel>()
   let hotMs = -HEAT_OVER_MS
-  let current: { reading: KeptReading; ask(frame: ThingMagicFrame): Promise<ExchangeAnswer<ThingMagicFrame>> } | null = null
+  let current: Reader | null = null
 
   function onStray(frame: ThingMagicFrame) {
     current?.reading.heard()
@@ -95,20 +103,33 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
 
   const protocol = readerLine({ name: 'ThingMagic reader', codec: () => thingMagicCodec('host'), onStray, noise, platform })
 
-  /** The pin as it shall be; reading is stopped for it, as the modules take no other command while they read. */
+  /** Reading is stopped for it, as the modules take no other command while they read. */
+  async function put({ reading, ask }: Reader, pin: number, on: boolean): Promise<SwitchAnswer> {
+    const answer = (await reading.hold()) ? await ask(setOutput(pin, on)) : NOT_CONNECTED
+    if (answer.kind !== 'answered') return answer.kind === 'lost' ? answer : NOT_CONNECTED
+    if (answer.frame.status === 0) return { kind: 'done' }
+    return { kind: 'refused', detail: statusText(answer.frame.status ?? 0), undecided: false }
+  }
+
+  /** The pin as it shall be. */
   async function write(signal: Signal, ms: number): Promise<SwitchAnswer> {
     offTimers.get(signal)?.()
     offTimers.delete(signal)
     if (ms > 0) offTimers.set(signal, timers.after(ms, () => void write(signal, 0)))
     const pin = settings[signal]?.output
-    const session = current
-    if (!session || pin === undefined) return NOT_CONNECTED
-    const held = await session.reading.hold()
-    const answer = held ? await session.ask(setOutput(pin, ms > 0)) : NOT_CONNECTED
-    await session.reading.go()
-    if (answer.kind !== 'answered') return answer.kind === 'lost' ? answer : NOT_CONNECTED
-    if (answer.frame.status === 0) return { kind: 'done' }
-    return { kind: 'refused', detail: statusText(answer.frame.status ?? 0), undecided: false }
+    const reader = current
+    if (!reader || pin === undefined) return NOT_CONNECTED
+    const answer = await put(reader, pin, ms > 0)
+    // How the pin is nobody knows, or it stays on: a new session writes all of them again.
+    if (answer.kind === 'lost' || (answer.kind === 'refused' && ms === 0)) reader.end(`pin ${pin}: ${answer.detail}`)
+    await reader.reading.go()
+    return answer
+  }
+
+  /** For the last time: nobody writes it again. */
+  async function putOff(reader: Reader, pin: number | undefined): Promise<void> {
+    if (pin === undefined) return
+    for (let tries = 0; tries < MOST_OFF_TRIES; tries++) if ((await put(reader, pin, false)).kind === 'done') return
   }
 
   const configured = new Set(SIGNALS.filter((signal) => settings[signal]))
@@ -148,9 +169,12 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
     await asked(setAntennas(settings.antennas), `antennas ${settings.antennas.join(', ')}`)
     if (settings.powerDbm !== undefined) await asked(setReadPower(settings.powerDbm), `a power of ${settings.powerDbm} dBm`)
     await asked(TELL_EVERY_READ, 'to tell every read')
+    const written = new Map<Signal, boolean>()
     for (const [name, ms] of signals.due()) {
       const pin = settings[name]?.output
-      if (pin !== undefined) await asked(setOutput(pin, ms > 0), `pin ${pin}`)
+      if (pin === undefined) continue
+      await asked(setOutput(pin, ms > 0), `pin ${pin}`)
+      written.set(name, ms > 0)
     }
     await asked(START_READING, 'to read')
     async function start(): Promise<void> {
@@ -164,7 +188,9 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
       platform, quietMs: QUIET_MS, reads: true, over: session.over, stop: () => ask(STOP_READING), start,
       onSilent: session.silent,
     })
-    current = { reading, ask }
+    current = { reading, ask, end: session.end }
+    // What has changed meanwhile found nobody to write it.
+    for (const [name, ms] of signals.due()) if (written.get(name) !== ms > 0) void write(name, ms)
     return { description: `ThingMagic reader ${version.hardware} at ${linkKey(settings.link)}`, firmwareVersion: version.firmware }
   }
 
@@ -181,9 +207,10 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
       signals.allOff()
       for (const cancel of offTimers.values()) cancel()
       offTimers.clear()
-      if (!session) return
-      for (const name of configured) await write(name, 0)
-      await current?.reading.hold()
+      const reader = current
+      if (!session || !reader) return
+      for (const name of configured) await putOff(reader, settings[name]?.output)
+      await reader.reading.hold()
     },
     stopped() {
       noise.stop()

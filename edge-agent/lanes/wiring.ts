@@ -1,5 +1,6 @@
 import { driverOf, type DeviceEntry } from '../../device-drivers/drivers/registry.ts'
 import type { Antennas } from './gate/gates.ts'
+import { SIREN_SECONDS } from './gate-signals.ts'
 
 /** Which piece of hardware serves which lane, as the configuration says. */
 export interface Wiring {
@@ -22,6 +23,8 @@ export interface Wiring {
    * here is taken for one with an output, for its entry is missing.
    */
   canRelease(deviceId: string, isTagNamed: boolean): boolean
+  /** How long an alarm sounds at a device, s. */
+  sirenSecondsOf(deviceId: string): number
   /** The input that shows a release of the device; undefined: none does. */
   confirmInputOf(deviceId: string): number | undefined
 }
@@ -69,6 +72,10 @@ export function wiringOf(devices: readonly DeviceEntry[]): Wiring {
       if (!byId.has(deviceId)) return true
       const serving = releases.filter(({ laneId }) => laneId === deviceId)
       return serving.some(({ does, ...by }) => does === 'output' || (does === 'tag' && isTagNamed && by.deviceId === deviceId))
+    },
+    sirenSecondsOf(deviceId) {
+      const { siren } = (byId.get(deviceId) ?? {}) as { siren?: { readonly seconds?: number } }
+      return siren?.seconds ?? SIREN_SECONDS
     },
     confirmInputOf(deviceId) {
       const device = byId.get(deviceId)

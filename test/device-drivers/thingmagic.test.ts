@@ -8,6 +8,7 @@ import {
 } from '../../device-drivers/protocols/thingmagic/messages.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
+import type { Fault } from '../../simulators/devices/faults.ts'
 import { thingMagicReader } from '../../simulators/devices/thingmagic-reader.ts'
 import { virtualPlatform } from '../../simulators/world/virtual-platform.ts'
 import { describeCodec } from './codec-conformance.ts'
@@ -159,8 +160,60 @@ describe('a ThingMagic reader', () => {
     expect([reader.outputs.get(2), reader.reading]).toEqual([false, true])
   })
 
+  const faulty = [
+    ['its stop is lost', { kind: 'dead', functions: [THINGMAGIC.tagOperation], times: 1 }],
+    ['it is lost', { kind: 'dead', functions: [THINGMAGIC.setOutput], times: 1 }],
+    ['its answer is lost', { kind: 'mute', functions: [THINGMAGIC.setOutput], times: 1 }],
+    ['its answer is garbled', { kind: 'garble', functions: [THINGMAGIC.setOutput], times: 1 }],
+    ['it is lost five times', { kind: 'dead', functions: [THINGMAGIC.setOutput], times: 5 }],
+  ] satisfies [string, Fault][]
+
+  test.each(faulty)('a lamp goes on although %s', async (_, fault) => {
+    const { world, reader, signal } = await ready({ green: { output: 1 } })
+    reader.faults.on(fault)
+    expect((await signal(30)).outcome).not.toBe('confirmed')
+    await world.advance(20_000)
+    expect([reader.outputs.get(1), reader.reading]).toEqual([true, true])
+    await world.advance(12_000)
+    expect([reader.outputs.get(1), reader.reading]).toEqual([false, true])
+  })
+
+  test.each([...faulty, ['the module refuses it once', { kind: 'exception', code: 0x0101, functions: [THINGMAGIC.setOutput], times: 1 }] satisfies [string, Fault]])(
+    'a lamp goes off although %s', async (_, fault) => {
+      const { world, reader, signal } = await ready({ green: { output: 1 } })
+      await signal(5)
+      reader.faults.on(fault)
+      await world.advance(25_000)
+      expect([reader.outputs.get(1), reader.reading]).toEqual([false, true])
+    },
+  )
+
+  test('a lamp goes on, or off, that is to do so while the module is being set up', async () => {
+    for (const atMs of Array.from({ length: 75 }, (_, n) => n * 20)) {
+      const { world, reader, port, signal, supervisor } = await ready({ green: { output: 1 } })
+      reader.faults.on({ kind: 'delay', ms: 60 })
+      port.cut()
+      await world.advance(atMs)
+      void supervisor.execute('reader', { kind: 'signal', signal: 'green', seconds: 5 }, forEver())
+      await world.advance(3_000)
+      expect([atMs, reader.outputs.get(1)]).toEqual([atMs, true])
+      await signal((atMs + 20) / 1_000)
+      port.cut()
+      await world.advance(10_000)
+      expect([atMs, reader.outputs.get(1), reader.reading]).toEqual([atMs, false, true])
+    }
+  })
+
+  test('closing puts a lamp off although that is lost once', async () => {
+    const { world, reader, supervisor, signal } = await ready({ green: { output: 1 }, requestTimeoutMs: 300 })
+    await signal(60)
+    reader.faults.on({ kind: 'dead', functions: [THINGMAGIC.setOutput], times: 1 })
+    await world.settle(supervisor.stop())
+    expect([reader.outputs.get(1), reader.reading]).toEqual([false, false])
+  })
+
   test('has nothing to release; closing ends the reading', async () => {
-    const { world, reader, supervisor } = await ready()
+    const { world, reader, supervisor } = await ready({ green: { output: 1 } })
     expect(await world.settle(supervisor.execute('reader', RELEASE, forEver()))).toMatchObject({ outcome: 'failed', commanded: false })
     await world.settle(supervisor.stop())
     expect(reader.reading).toBe(false)

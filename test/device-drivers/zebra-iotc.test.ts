@@ -75,6 +75,51 @@ function bench(settings: Record<string, unknown> = {}, others: Record<string, un
   return { world, broker, reader, port, events, states, supervisor, status, reads, until, ready: () => until(() => status()?.state === 'ready') }
 }
 
+/** aedes, and a reader that is a client of its own (mqtt.js). */
+async function realBroker(options: { clean?: boolean; clientId?: string } = {}) {
+  const aedes = await Aedes.createBroker()
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    aedes.handle(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const client = connectMqtt(`mqtt://127.0.0.1:${port}`, options)
+  await new Promise<void>((resolve) => client.once('connect', () => resolve()))
+  const listeners = new Map<string, (text: string) => void>()
+  client.on('message', (topic, payload) => listeners.get(topic)?.(payload.toString()))
+  const reader = zebraReader({
+    platform: realPlatform,
+    bus: {
+      publish: (topic, payload) => void client.publish(topic, Buffer.from(payload), { qos: 1 }),
+      subscribe(topic, listener) {
+        listeners.set(topic, listener)
+        client.subscribe(topic, { qos: 1 })
+      },
+    },
+  })
+  const onceConnected = () => new Promise<void>((resolve) => client.once('connect', () => resolve()))
+  const end = () => new Promise<void>((resolve) => client.end(true, () => resolve()))
+  return {
+    port,
+    sockets,
+    reader,
+    away: end,
+    back() {
+      const connected = onceConnected()
+      client.reconnect()
+      return connected
+    },
+    async close() {
+      await end()
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await new Promise<void>((resolve) => aedes.close(() => resolve()))
+    },
+  }
+}
+
 describe('zebra-iotc', () => {
   test('who the reader is; one tag in a message, many in a message', async () => {
     const b = bench()
@@ -151,28 +196,7 @@ describe('zebra-iotc', () => {
   })
 
   test('over a real broker (aedes), with a reader that is a client of its own (mqtt.js)', async () => {
-    const aedes = await Aedes.createBroker()
-    const sockets = new Set<Socket>()
-    const server = createServer((socket) => {
-      sockets.add(socket)
-      aedes.handle(socket)
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
-    const client = connectMqtt(`mqtt://127.0.0.1:${port}`)
-    await new Promise<void>((resolve) => client.once('connect', () => resolve()))
-    const listeners = new Map<string, (text: string) => void>()
-    client.on('message', (topic, payload) => listeners.get(topic)?.(payload.toString()))
-    const reader = zebraReader({
-      platform: realPlatform,
-      bus: {
-        publish: (topic, payload) => void client.publish(topic, Buffer.from(payload), { qos: 1 }),
-        subscribe(topic, listener) {
-          listeners.set(topic, listener)
-          client.subscribe(topic, { qos: 1 })
-        },
-      },
-    })
+    const { port, sockets, reader, close } = await realBroker()
     const b = realBench([{ deviceId: 'gate', ...ENTRY, link: { mqtt: `127.0.0.1:${port}` } }])
     await b.untilState('gate', 'ready')
     reader.see(EPC)
@@ -184,10 +208,21 @@ describe('zebra-iotc', () => {
     await b.untilState('gate', 'degraded')
     await b.untilState('gate', 'ready')
     await b.supervisor.stop()
-    await new Promise<void>((resolve) => client.end(true, () => resolve()))
-    for (const socket of sockets) socket.destroy()
-    server.close()
-    await new Promise<void>((resolve) => aedes.close(() => resolve()))
+    await close()
+  })
+
+  test('a release that a reader did not hear is not carried out when it is back, though the broker keeps its session', async () => {
+    const { port, reader, away, back, close } = await realBroker({ clean: false, clientId: 'fx9600' })
+    const b = realBench([{ deviceId: 'gate', ...ENTRY, requestTimeoutMs: 500, link: { mqtt: `127.0.0.1:${port}` } }])
+    await b.untilState('gate', 'ready')
+    await away()
+    expect(await b.supervisor.execute('gate', RELEASE, forEver())).toMatchObject({ outcome: 'unknown', detail: expect.stringContaining('no answer to set_gpo') })
+    await back()
+    await b.untilState('gate', 'ready')
+    expect(reader.writes.filter(({ on }) => on)).toEqual([])
+    expect(await b.supervisor.execute('gate', RELEASE, forEver())).toMatchObject({ outcome: 'confirmed' })
+    await b.supervisor.stop()
+    await close()
   })
 })
 

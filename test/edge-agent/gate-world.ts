@@ -47,7 +47,7 @@ export function newTag(): string {
   return `3034007D00011C40${(++serial).toString(16).padStart(8, '0')}`.toUpperCase()
 }
 
-export function gateWorld(options: { policy?: Partial<ProtectionPolicy>; gate?: Parameters<typeof GatePolicy.parse>[0]; isNew?: boolean; seed?: number } = {}): GateWorld {
+export function gateWorld(options: { policy?: Partial<ProtectionPolicy>; gate?: Parameters<typeof GatePolicy.parse>[0]; isNew?: boolean; sirenSeconds?: number; seed?: number } = {}): GateWorld {
   const world = virtualPlatform({ seed: options.seed ?? 3 })
   const policy: ProtectionPolicy = { ...DEFAULT_POLICY, ...options.policy, gate: GatePolicy.parse(options.gate ?? {}) }
   const items = new Map<string, KnownItem>()
@@ -79,6 +79,7 @@ export function gateWorld(options: { policy?: Partial<ProtectionPolicy>; gate?: 
         return cloud.answer()
       },
       signal: (command) => void commands.push({ atMs: world.clock.elapsed(), command }),
+      sirenSeconds: options.sirenSeconds ?? 5,
       record: (event) => void events.push(event),
       strays,
       onGone: (tag, leftMs) => void gone.push({ tag, leftMs }),
@@ -152,6 +153,9 @@ export const lies = (forMs: number, ...epcs: string[]): Walker => ({ epcs, seen:
 
 /** Is carried away from where it lay: seen outside only, then gone. */
 export const isCarriedOut = (...epcs: string[]): Walker => ({ epcs, seen: (ms) => (ms >= 2_500 ? undefined : { inside: 0, outside: 0.4, none: 0 }) })
+
+/** Is put down for so long near a gate that cannot tell where a tag is. */
+export const isNear = (forMs: number, ...epcs: string[]): Walker => ({ epcs, seen: (ms) => (ms >= forMs ? undefined : { inside: 0, outside: 0, none: 0.3 }) })
 
 /** Passes a gate that cannot tell where a tag is. */
 export const approaches = (...epcs: string[]): Walker => ({ epcs, seen: (ms) => (ms >= 1_500 ? undefined : { inside: 0, outside: 0, none: 0.4 }) })

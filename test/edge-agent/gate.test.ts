@@ -8,7 +8,7 @@ import { wiringOf } from '../../edge-agent/lanes/wiring.ts'
 import { DEFAULT_GATE_POLICY, GatePolicy, ownerOf, severityOf } from '../../policy/gate-policy.ts'
 import { receiptEntry, type ReceiptClaims } from '../../policy/receipts/claims.ts'
 import type { ItemStatus } from '../../policy/vocabulary.ts'
-import { approaches, comesIn, gateWorld, goesOut, isCarriedOut, lies, lingers, newTag, nobody } from './gate-world.ts'
+import { approaches, comesIn, gateWorld, goesOut, isCarriedOut, isNear, lies, lingers, newTag, nobody } from './gate-world.ts'
 
 const at = (gate: ReturnType<typeof gateWorld>, reason: string) => gate.events.filter((event) => event.reason === reason)
 
@@ -66,6 +66,74 @@ describe('the exit gate', () => {
     await gate.walk(nobody(20_000))
     await gate.walk(approaches(epc))
     expect([gate.sirens(), gate.alarms.length]).toEqual([2, 2])
+  })
+
+  it.each([1_000, 4_900, 6_000, 30_000, 55_000])('sounds for one that was not read for %i ms between inside and outside', async (unreadMs) => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    await gate.walk(lingers(1_500, epc))
+    await gate.walk(nobody(unreadMs))
+    await gate.walk(isCarriedOut(epc))
+    expect([gate.sirens(), gate.alarms.length]).toEqual([1, 1])
+  })
+
+  it('does not sound for who comes in, wherever on the way the tag is not read; but for who has been inside and goes out again', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    await gate.walk(isCarriedOut(epc))
+    await gate.walk(nobody(8_000))
+    await gate.walk(isCarriedOut(epc))
+    await gate.walk(nobody(8_000))
+    await gate.walk(lingers(800, epc))
+    expect(gate.alarms).toEqual([])
+    await gate.walk(nobody(8_000))
+    await gate.walk(isCarriedOut(epc))
+    expect(gate.alarms).toHaveLength(1)
+  })
+
+  it('alarms twice, not for ever, for what lies between its antennas and is read once in ten seconds; and when that is carried out', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    for (let n = 0; n < 60; n++) {
+      gate.lane.see(epc, n % 3 === 1 ? 'outside' : 'inside', gate.world.clock.elapsed())
+      await gate.walk(nobody(10_000))
+    }
+    expect(gate.alarms).toHaveLength(2)
+    await gate.walk(isCarriedOut(epc))
+    expect(gate.alarms).toHaveLength(3)
+  })
+
+  it('counts an approach as leaving where it has no antennas also for what lay there before, and after a restart', async () => {
+    for (const awayMs of [6_000, 30_000, 55_000, 70_000]) {
+      const gate = gateWorld()
+      const epc = gate.item('sellable')
+      await gate.walk(isNear(25_000, epc))
+      expect(gate.alarms).toHaveLength(1)
+      await gate.walk(nobody(awayMs))
+      await gate.walk(approaches(epc))
+      expect([awayMs, gate.alarms.length]).toEqual([awayMs, 2])
+    }
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    await gate.walk(isNear(25_000, epc))
+    gate.restart()
+    await gate.walk(nobody(40_000))
+    await gate.walk(approaches(epc))
+    expect(gate.alarms).toHaveLength(2)
+  })
+
+  it('alarms three times, not for ever, for what lies near a gate without antennas and is not read for six seconds again and again', async () => {
+    const gate = gateWorld()
+    const epc = gate.item('sellable')
+    for (let n = 0; n < 20; n++) {
+      await gate.walk(isNear(25_000, epc))
+      await gate.walk(nobody(6_000))
+    }
+    expect(gate.alarms).toHaveLength(3)
+    // Away for longer than a minute: it was taken away, and comes near once more.
+    await gate.walk(nobody(61_000))
+    await gate.walk(approaches(epc))
+    expect(gate.alarms).toHaveLength(4)
   })
 
   it('learns what lies around a new gate with few alarms, remembers it over a restart, and sounds for what is carried out of it', async () => {

@@ -277,6 +277,28 @@ describe('a gate with an LLRP reader, over its real protocol', () => {
     return (await store.drive(store.shop.ok('fetchProtectionEvents', { storeId: store.shop.storeId, type, limit: 500 }))).events as Json[]
   }
 
+  it('sounds for as long as `siren.seconds` says, for what its reader sees and for what it is asked about', async () => {
+    await openWithoutBarrier({ siren: { gpo: 1, seconds: 12 } })
+    const { epc } = await store.drive(store.shop.newItem(store.shop.products[0]))
+    await store.drive(store.agent.link.look())
+    const siren = () => reader.writes.findLast(({ gpo }) => gpo === 1)?.on
+    const isHeardFor12s = async () => {
+      expect(siren()).toBe(true)
+      await store.world.advance(10_000)
+      expect(siren()).toBe(true)
+      await store.world.advance(3_000)
+      expect(siren()).toBe(false)
+    }
+    for (const antenna of [1, 1, 1, 1, 2, 2, 2, 2]) {
+      reader.see(epc, { antenna, rssiDbm: -50 })
+      await store.world.advance(150)
+    }
+    await isHeardFor12s()
+    expect(await store.authorize({ deviceId: gate(), protectionAction: 'authorize_exit', epc })).toMatchObject({ authorized: false })
+    await store.world.advance(100)
+    await isHeardFor12s()
+  })
+
   it.each([['online', true], ['offline', false]] as const)('honours a receipt where there is nothing to open: green, and its goods pass in silence; %s', async (_name, isOnline) => {
     await openWithoutBarrier({ passageInput: 1 })
     const [product] = store.shop.products

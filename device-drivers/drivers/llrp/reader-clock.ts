@@ -14,41 +14,78 @@ export interface ReaderClock {
   seenAt(stamp: ReaderStamp): number
 }
 
-/** For so long, and so many, all stamps must be late by the same before the reader's clock is taken to be behind. */
-const WINDOW_MS = 10_000
-/** What is replayed after a network failure comes ever less late; what a wrong clock stamps is late by the same. */
-const SAME_WITHIN_MS = 1_000
+/**
+ * When stamps show that the reader's clock is behind. What is replayed after a network failure comes ever less late, far faster
+ * than these bounds, and what waits in a reader ever later; what a wrong clock stamps stays late by the same. Readers that send
+ * in batches tell of some reads later than of others: only the freshest of each window count.
+ */
+interface Rule {
+  /** A window lasts so long at least from its first read on, ms. */
+  readonly windowMs: number
+  /** So many windows in a row whose least lateness is the same, within so many ms. */
+  readonly windows: number
+  readonly withinMs: number
+  /** Or one in which all are late by the same, within so many ms. */
+  readonly allWithinMs: number
+}
+const RULES: readonly Rule[] = [
+  { windowMs: 750, windows: 4, withinMs: 100, allWithinMs: 0 },
+  { windowMs: 10_000, windows: 2, withinMs: 500, allWithinMs: 1_000 },
+]
 /** Not worth a correction. */
 const SMALL_MS = 50
+/** A window has so many reads at least. */
 const FEWEST_IN_WINDOW = 5
 
-interface Scale {
-  /** What makes reader's ms the agent's elapsed ms. */
-  offsetMs: number
+interface Watch {
+  readonly rule: Rule
+  /** When its first read came. */
   from: number
   count: number
   least: number
   most: number
+  /** The least lateness in each of the windows before. */
+  leasts: readonly number[]
+}
+
+interface Scale {
+  /** What makes reader's ms the agent's elapsed ms. */
+  offsetMs: number
+  watches: readonly Watch[]
+}
+
+const beginWatch = (rule: Rule, leasts: readonly number[] = []): Watch => ({ rule, from: 0, count: 0, least: Infinity, most: -Infinity, leasts })
+
+/** By how much the reader's clock is behind, as this stamp shows, ms; 0: it does not show. */
+function behindMs(watch: Watch, lateMs: number, now: number): number {
+  const { windowMs, windows, withinMs, allWithinMs } = watch.rule
+  if (watch.count++ === 0) watch.from = now
+  watch.least = Math.min(watch.least, lateMs)
+  watch.most = Math.max(watch.most, lateMs)
+  if (now - watch.from < windowMs || watch.count < FEWEST_IN_WINDOW) return 0
+  const { least, most } = watch
+  const leasts = [...watch.leasts, least].slice(-windows)
+  Object.assign(watch, beginWatch(watch.rule, leasts))
+  const smallest = Math.min(...leasts)
+  const isSteady = leasts.length === windows && Math.max(...leasts) - smallest < withinMs
+  const behind = isSteady ? smallest : most - least < allWithinMs ? least : 0
+  return behind > SMALL_MS ? behind : 0
 }
 
 /**
  * A reader's clock may be wrong by hours, be set while it runs, and drift by seconds a day. Right is what never
  * lets a stamp lie in the future, so a stamp that would shows that the reader's clock went forward, or that the greeting
- * was slow. One that went back, or is slow, shows in stamps that for 10 s are all late by the same, which reads that were
- * held back never are.
+ * was slow. One that went back, or is slow, shows in stamps that stay late by the same, which reads that were held back
+ * never do.
  */
 export function readerClock(clock: Clock): ReaderClock {
   const scales = new Map<keyof ReaderStamp, Scale>()
 
-  const begin = (offsetMs: number): Scale => ({ offsetMs, from: clock.elapsed(), count: 0, least: Infinity, most: -Infinity })
+  const begin = (offsetMs: number): Scale => ({ offsetMs, watches: RULES.map((rule) => beginWatch(rule)) })
 
   function watch(scale: Scale, lateMs: number, now: number): void {
-    scale.count++
-    scale.least = Math.min(scale.least, lateMs)
-    scale.most = Math.max(scale.most, lateMs)
-    if (now - scale.from < WINDOW_MS || scale.count < FEWEST_IN_WINDOW) return
-    const isBehind = scale.least > SMALL_MS && scale.most - scale.least < SAME_WITHIN_MS
-    Object.assign(scale, begin(scale.offsetMs + (isBehind ? scale.least : 0)))
+    const behind = Math.max(...scale.watches.map((each) => behindMs(each, lateMs, now)))
+    if (behind > 0) Object.assign(scale, begin(scale.offsetMs + behind))
   }
 
   const named = ({ utcUs, uptimeUs }: ReaderStamp): { name: keyof ReaderStamp; ms: number } | null => {
@@ -73,7 +110,7 @@ export function readerClock(clock: Clock): ReaderClock {
       const lateMs = now - (given.ms + scale.offsetMs)
       if (lateMs < 0) scale.offsetMs += lateMs
       watch(scale, Math.max(0, lateMs), now)
-      return now - Math.max(0, lateMs)
+      return Math.min(now, given.ms + scale.offsetMs)
     },
   }
 }

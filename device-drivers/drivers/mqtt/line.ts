@@ -12,7 +12,7 @@ export interface MqttLine extends Speaker {
   readonly accepted: Promise<void>
   /** Hears what is published to exactly these topics. Rejects when the broker refuses or the line is gone. */
   subscribe(topics: readonly string[], listener: (topic: string, payload: Uint8Array) => void): Promise<Cancel>
-  /** True once the message was handed to the link; whoever it is for answers, or not. */
+  /** For those who are there now. True once the message was handed to the link; whoever it is for answers, or not. */
   publish(topic: string, payload: string): Promise<boolean>
 }
 
@@ -132,7 +132,8 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
       await told
       return leave
     },
-    publish: (topic, payload) => send({ kind: 'publish', topic, payload: new TextEncoder().encode(payload), qos: 1, retain: false, id: nextId() }),
+    // QoS 0: with 1 a broker keeps it for a reader that is away, and a barrier would open by itself once that is back.
+    publish: (topic, payload) => send({ kind: 'publish', topic, payload: new TextEncoder().encode(payload), qos: 0, retain: false, id: 0 }),
   }
 }
 

@@ -5,6 +5,7 @@ import { pause, type Cancel, type Platform } from '../../../policy/platform.ts'
 import type { ReceiptClaims } from '../../../policy/receipts/claims.ts'
 import { DEFAULT_POLICY, type ProtectionPolicy } from '../../../policy/store-policy.ts'
 import type { Replica } from '../../items/replica.ts'
+import { AMBER_SECONDS, GREEN_SECONDS } from '../gate-signals.ts'
 import { crowd } from './crowd.ts'
 import { departures } from './departures.ts'
 import { deduplicator, type Zone } from './deduplicate.ts'
@@ -59,6 +60,8 @@ export interface GateParts {
   /** Fetches what is newer of the items. */
   ask(): Promise<void>
   signal(command: DeviceCommand): void
+  /** How long an alarm sounds, s. */
+  sirenSeconds: number
   record(event: GateEvent): void
   /** A paid tag has left and is gone; trusted ms. */
   onGone(tag: string, leftMs: number): void
@@ -79,7 +82,6 @@ const PASSAGE_WAIT_MS = 500
 const TIDY_MS = 5_000
 /** Tags that were seen so shortly before a receipt is shown are here with it, ms. */
 const HERE_MS = 5_000
-const SECONDS: Record<Signal, number> = { siren: 5, amber: 4, green: 4 }
 
 /** Starts a gate. */
 export function openGate(parts: GateParts): GateLane {
@@ -95,6 +97,7 @@ export function openGate(parts: GateParts): GateLane {
   const departed = departures()
   const late = lateReads(timers, (tag) => isUnpaid(tag), (detail) => record('late_reads', { detail }))
   const held = new Set<string>()
+  const secondsOf: Record<Signal, number> = { siren: parts.sirenSeconds, amber: AMBER_SECONDS, green: GREEN_SECONDS }
   const litUntil: Record<Signal, number> = { siren: 0, amber: 0, green: 0 }
   const counts: GateCounts = { reads: 0, late: 0, entering: 0, passed: 0, alarms: 0 }
   const cancels = new Set<Cancel>()
@@ -189,7 +192,7 @@ export function openGate(parts: GateParts): GateLane {
 
   /** Switched on again only when it is about to end. */
   function light(signal: Signal, atMs: number): void {
-    const seconds = SECONDS[signal]
+    const seconds = secondsOf[signal]
     if (atMs < litUntil[signal] - seconds * 500) return
     litUntil[signal] = atMs + seconds * 1_000
     parts.signal({ kind: 'signal', signal, seconds })

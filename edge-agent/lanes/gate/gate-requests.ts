@@ -69,7 +69,7 @@ export function openGateRequests(parts: GateRequestsParts): GateRequests {
 
   async function show(asked: AuthorizeRequest, answer: AuthorizeAnswer): Promise<void> {
     const { deviceId } = asked
-    const shown = gateSignal(answer, namesTag(asked.identifiers), trust.policy?.policy)
+    const shown = gateSignal(answer, namesTag(asked.identifiers), trust.policy?.policy, parts.wiring.sirenSecondsOf(deviceId))
     if (shown) signal(deviceId, { kind: 'signal', signal: shown.signal, seconds: shown.seconds })
     if (!shown?.isAlarm) return
     parts.journal.add({

@@ -44,6 +44,8 @@ export interface GatesParts {
   execute(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<unknown>
   /** Undefined: the reader cannot tell where a tag is. */
   antennasOf(sourceId: string): Antennas | undefined
+  /** How long an alarm sounds at a gate, s. */
+  sirenSecondsOf(deviceId: string): number
   /** Uses up the exit rights of paid tags that are gone. */
   claimExit: ClaimExit
   onAlarm(deviceId: string, tag: string, judgement: Judgement): void
@@ -79,6 +81,7 @@ export function openGates(parts: GatesParts): Gates {
       deviceId,
       strays,
       signal: (command) => signal(deviceId, command),
+      sirenSeconds: parts.sirenSecondsOf(deviceId),
       record: parts.journal.add,
       onGone: (tag, leftMs) => exits.add(deviceId, tagNameOf(tag), leftMs),
       onAlarm: (tag, judgement) => parts.onAlarm(deviceId, tag, judgement),

@@ -2,6 +2,7 @@ import type { Zone } from './deduplicate.ts'
 
 /**
  *   inside ─▶ outside   leaves          outside ─▶ inside, and stays   has entered, may leave again
+ *   inside ─▶ unseen for up to a minute ─▶ outside   leaves
  *   no antennas         every approach leaves
  *   outside alone       leaves when somebody goes through and it is not seen inside
  *
@@ -48,7 +49,7 @@ interface Track {
   longestGapMs: number
   /** How often it was seen inside again after outside: nobody walks like that. */
   flickers: number
-  /** How often it seemed to leave while it lay there, and had not. */
+  /** How often it seemed to leave and had not, never unseen for a minute. */
   returns: number
   hasLeft: boolean
   hasEntered: boolean
@@ -59,6 +60,8 @@ interface Track {
 
 /** A gap after which a tag approaches anew, ms. */
 const APPROACH_MS = 5_000
+/** From where a tag came is known for so long: in the Gen2 sessions 2 and 3 one that was read keeps silent for up to a minute, ms. */
+const REMEMBERED_MS = 60_000
 /** A tag that is there for so long lies there, ms. */
 const STRAY_AFTER_MS = 20_000
 /** A tag that lay there is a new one after so long, ms. */
@@ -77,6 +80,8 @@ const [SHORTEST_GAP_MS, LONGEST_GAP_MS] = [400, 1_500]
 /** Times that say nothing of how it lies: it was covered, or the reader was away. */
 const GAP_LEARNT_MS = 10_000
 const RETURNS_COUNTED = 2
+/** So often in a row one that has returned so often is seen outside before it is believed to leave: what is seldom read, and lies there, is not. */
+const RUN_AFTER_RETURNS = 3
 const TRACK_LIMIT = 20_000
 /** Tags remembered over a restart: written down in a few milliseconds, in which no tag is looked at. */
 const STRAYS_KEPT = 1_000
@@ -95,17 +100,33 @@ export function presence({ strays, calibratingUntilMs, nowMs }: PresenceOptions)
   const tracks = new Map<string, Track>()
   for (const { tag, longestGapMs, wasOutside } of strays.slice(0, TRACK_LIMIT)) {
     const wasInside = longestGapMs !== undefined
+    // Where nobody can tell an approach from a way out, what was taken away meanwhile would come back unheard.
+    if (!wasInside && !wasOutside) continue
     tracks.set(tag, { ...begin(wasInside ? 'inside' : 'none', nowMs), longestGapMs: longestGapMs ?? 0, wasInside, wasOutside, isStray: true })
   }
 
   function trackOf(tag: string, zone: Zone, atMs: number): { track: Track; isNew: boolean } {
     const known = tracks.get(tag)
     const gap = known ? atMs - known.lastMs : Number.POSITIVE_INFINITY
-    if (known && gap < (known.isStray ? STRAY_QUIET_MS : APPROACH_MS)) return { track: known, isNew: false }
+    if (known && gap < approachMs(known, zone)) return { track: known, isNew: false }
     if (!known && tracks.size >= TRACK_LIMIT) dropOne()
-    const track = begin(zone, atMs)
+    const track = known && gap < REMEMBERED_MS ? beginAnew(known, zone, atMs) : begin(zone, atMs)
     tracks.set(tag, track)
     return { track, isNew: true }
+  }
+
+  /** Without antennas a tag that lay there and comes near may be on its way out: only one that has returned again and again is left alone. */
+  function approachMs({ isStray, returns }: Track, zone: Zone): number {
+    const isLeftAlone = isStray && (zone !== 'none' || returns >= RETURNS_COUNTED)
+    return isLeftAlone ? STRAY_QUIET_MS : APPROACH_MS
+  }
+
+  /** What was seen inside last and is outside now has left, wherever between it was not read. */
+  function beginAnew(known: Track, zone: Zone, atMs: number): Track {
+    const hadNotLeft = zone === 'none' ? known.isStray : known.hasLeft
+    const track = { ...begin(zone, atMs), returns: Math.min(known.returns + (hadNotLeft ? 1 : 0), RETURNS_COUNTED) }
+    const comesFromInside = zone === 'outside' && known.wasInside && known.outsideRun === 0
+    return comesFromInside ? { ...track, origin: 'inside', wasInside: true, lastInsideMs: known.lastInsideMs } : track
   }
 
   /** The one that came first makes room. */
@@ -140,6 +161,7 @@ export function presence({ strays, calibratingUntilMs, nowMs }: PresenceOptions)
     track.wasOutside = true
     track.outsideRun++
     if (track.hasLeft || !track.wasInside || (track.origin !== 'inside' && !track.isStray)) return 'present'
+    if (!track.isStray && track.returns >= RETURNS_COUNTED && track.outsideRun < RUN_AFTER_RETURNS) return 'present'
     const needed = neededGapMs(track, isFirst, atMs)
     if (needed > 0 && (track.outsideRun < 2 || atMs - track.lastInsideMs < needed)) return 'present'
     track.hasLeft = true
@@ -179,7 +201,7 @@ export function presence({ strays, calibratingUntilMs, nowMs }: PresenceOptions)
     isStray: (tag) => tracks.get(tag)?.isStray === true,
     near: (withinMs, atMs) => [...tracks].flatMap(([tag, { isStray, lastMs }]) => (!isStray && atMs - lastMs <= withinMs ? [tag] : [])),
     strays() {
-      const lying = [...tracks].filter(([, track]) => track.isStray).slice(-STRAYS_KEPT)
+      const lying = [...tracks].filter(([, track]) => track.isStray && (track.wasInside || track.wasOutside)).slice(-STRAYS_KEPT)
       // In steps, so that what lies still is not written again and again.
       const gapOf = (track: Track) => (track.wasInside ? Math.ceil(track.longestGapMs / GAP_STEP_MS) * GAP_STEP_MS : undefined)
       return lying.map(([tag, track]) => ({ tag, longestGapMs: gapOf(track), wasOutside: track.wasOutside }))
