@@ -101,7 +101,7 @@ export const fetchProtectionEvents = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Lists the protection events of a store, oldest first.',
-  description: 'Ask again with `nextCursor` to follow what happens. An alarm that staff have looked at (disposeAlarm) says in `alarm` what it was, who said so and when.',
+  description: 'Ask again with `nextCursor` to follow what happens; where the cloud runs on PostgreSQL, begin a minute back with `since` to miss nothing that was written at the same moment. An alarm that staff have looked at (disposeAlarm) says in `alarm` what it was, who said so and when.',
   changes: false,
   request: z.strictObject({
     storeId: Id,
