@@ -151,4 +151,26 @@ onEveryDatabase('moves between agents', (kind) => {
     await shop.ok('revokeAgent', { agentId: last.agentId })
     expect(await awaited()).toBe(false)
   })
+
+  it('the home of receipts is who owns exit gates, whichever way they became its own, and the next one when it is revoked', async () => {
+    const storeId = shop.otherStoreId
+    const homeOf = async () => (await shop.ok('fetchProtectionPolicy', { storeId })).policy.home
+    await shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
+    const [a, b, c] = [await enrolTestAgent(shop, storeId), await enrolTestAgent(shop, storeId), await enrolTestAgent(shop, storeId)]
+    const gate = async (agent: TestAgent, deviceType = 'exit_gate') => (await shop.ok('registerDevice', { storeId, deviceType, agentId: agent.agentId })).deviceId
+    await gate(a, 'pos_deactivator')
+    expect(await homeOf()).toBe('cloud')
+    const first = await shop.ok('registerDevice', { storeId, deviceType: 'exit_gate', agentId: a.agentId })
+    expect(first.agentId).toBe(a.agentId)
+    expect(await homeOf()).toBe(a.agentId)
+    // One gate of the next is out of service.
+    await shop.ok('decommissionDevice', { deviceId: await gate(b) })
+    await gate(c)
+    expect(await homeOf()).toBe(a.agentId)
+    await shop.ok('revokeAgent', { agentId: a.agentId })
+    expect(await homeOf()).toBe(c.agentId)
+    expect((await policyOf(c)).homeMove.denySeq).toBe(Number.MAX_SAFE_INTEGER)
+    await shop.ok('revokeAgent', { agentId: c.agentId })
+    expect(await homeOf()).toBe('cloud')
+  })
 })
