@@ -5,29 +5,38 @@ import type { Randomness } from './platform.ts'
 /** A PIN has little to guess, so guessing is made slow; a badge holds 128 random bits and needs no slowness. */
 const PIN_COST = { n: 16_384, r: 8, p: 1 }
 const BADGE_COST = { n: 1_024, r: 8, p: 1 }
-const KEY_BYTES = 32
+/** Of a derived key. */
+export const KEY_BYTES = 32
 const SALT_BYTES = 16
 /** Salts of cards that are tried: those of a store have one. */
 const MOST_SALTS = 2
 /** What a verifier from outside may ask for: about 64 MiB. */
 const MAX_COST = 65_536
 
-/** Verifier of a PIN: slow, because a PIN has few values. */
+/** How the key of a verifier is derived: all of it but the work. */
+export type Derivation = Omit<Verifier, 'key'>
+
+/** Of a PIN: slow, because a PIN has few values. */
+export function pinDerivation(random: Randomness): Derivation {
+  return derivation(PIN_COST, random.bytes(SALT_BYTES))
+}
+
+/**
+ * Of a staff card: slow, because card numbers are short. A card does not say whose it is, so that all cards of a store have one
+ * salt: who holds one is found by deriving its key once.
+ */
+export function cardDerivation(storeId: string): Derivation {
+  return derivation(PIN_COST, hash('sha256', `untag/card/1\0${storeId}`, 'buffer').subarray(0, SALT_BYTES))
+}
+
+/** Verifier of a PIN, made at once: it keeps its caller busy for as long as that takes. */
 export function newPinVerifier(pin: string, random: Randomness): Verifier {
-  return newVerifier(pin, PIN_COST, random)
+  return verifierWith(pin, pinDerivation(random))
 }
 
 /** Verifier of a badge: fast, because its secret cannot be guessed. */
 export function newBadgeVerifier(secret: string, random: Randomness): Verifier {
-  return newVerifier(secret, BADGE_COST, random)
-}
-
-/**
- * Verifier of a staff card: slow, because card numbers are short. A card does not say whose it is, so that all cards of a
- * store have one salt: who holds one is found by deriving its key once.
- */
-export function newCardVerifier(card: string, storeId: string): Verifier {
-  return verifierWith(card, PIN_COST, hash('sha256', `untag/card/1\0${storeId}`, 'buffer').subarray(0, SALT_BYTES))
+  return verifierWith(secret, derivation(BADGE_COST, random.bytes(SALT_BYTES)))
 }
 
 /** A card's number as readers tell it, in upper-case hex; undefined: that is none. Colons, dashes and spaces between are no matter. */
@@ -47,13 +56,14 @@ export function findCard(verifiers: readonly (Verifier | undefined)[], card: str
   return verifiers.findIndex((verifier) => verifier !== undefined && isSame(Buffer.from(verifier.key, 'base64url'), keyBy(verifier)))
 }
 
-function newVerifier(secret: string, cost: { n: number; r: number; p: number }, random: Randomness): Verifier {
-  return verifierWith(secret, cost, Buffer.from(random.bytes(SALT_BYTES)))
+function derivation(cost: { n: number; r: number; p: number }, salt: Uint8Array): Derivation {
+  return { salt: Buffer.from(salt).toString('base64url'), ...cost }
 }
 
-function verifierWith(secret: string, { n, r, p }: { n: number; r: number; p: number }, salt: Buffer): Verifier {
-  const key = scryptSync(secret, salt, KEY_BYTES, { N: n, r, p })
-  return { salt: salt.toString('base64url'), key: key.toString('base64url'), n, r, p }
+function verifierWith(secret: string, how: Derivation): Verifier {
+  const { salt, n, r, p } = how
+  const key = scryptSync(secret, Buffer.from(salt, 'base64url'), KEY_BYTES, { N: n, r, p })
+  return { ...how, key: key.toString('base64url') }
 }
 
 /** Whether this is the secret, in constant time. */
@@ -62,7 +72,7 @@ export function isVerifiedBy({ key, ...how }: Verifier, secret: string): boolean
 }
 
 /** Undefined: it asks for more than anybody would. */
-function derive(secret: string, { salt, n, r, p }: Omit<Verifier, 'key'>): Buffer | undefined {
+function derive(secret: string, { salt, n, r, p }: Derivation): Buffer | undefined {
   if (n > MAX_COST || r > 16 || p > 4) return undefined
   return scryptSync(secret, Buffer.from(salt, 'base64url'), KEY_BYTES, { N: n, r, p, maxmem: 128 * 1024 * 1024 })
 }

@@ -200,7 +200,12 @@ export interface Operation {
   readonly get: OlderForm | undefined
   readonly getOnly: boolean
   readonly multipart: Multipart | undefined
-  run(call: Call, input: unknown): Promise<object>
+  /**
+   * What of `run` takes long to compute, before its transaction and beside those of others. It looks at what is committed, and refuses
+   * what `run` would refuse; a repeated request that has its answer gets that instead.
+   */
+  readonly prepare: ((call: Call, input: unknown) => Promise<unknown>) | undefined
+  run(call: Call, input: unknown, prepared?: unknown): Promise<object>
   /** Instead of `run`: several transactions, with progress as server-sent events for who accepts them. */
   readonly steps: ((work: Work, input: unknown) => Promise<object>) | undefined
   /** Instead of `run`, for what changes nothing: an answer of any length. `response` describes its JSON form. */
@@ -243,13 +248,15 @@ interface Declaration<N extends string, I extends z.ZodType, O extends z.ZodType
   forms?: readonly AnswerForm[]
 }
 
-type Running<I extends z.ZodType, O extends z.ZodType> =
-  | { run(call: Call, input: z.output<I>): Promise<Answerable<z.input<O>>> }
+type Running<I extends z.ZodType, O extends z.ZodType, P> =
+  | { prepare?(call: Call, input: z.output<I>): Promise<P>; run(call: Call, input: z.output<I>, prepared: P): Promise<Answerable<z.input<O>>> }
   | { steps(work: Work, input: z.output<I>): Promise<Answerable<z.input<O>>> }
   | { stream(reading: Reading, input: z.output<I>): Promise<StreamedAnswer> }
 
 /** Declares an operation. Routes, checks, documentation and tests all come from this. */
-export function operation<const N extends string, I extends z.ZodType, O extends z.ZodType>(declaration: Declaration<N, I, O> & Running<I, O>): TypedOperation<N, I, O> {
+export function operation<const N extends string, I extends z.ZodType, O extends z.ZodType, P = undefined>(
+  declaration: Declaration<N, I, O> & Running<I, O, P>,
+): TypedOperation<N, I, O> {
   return {
     answer: undefined,
     refusals: [],
@@ -266,6 +273,7 @@ export function operation<const N extends string, I extends z.ZodType, O extends
     multipart: undefined,
     forms: [],
     ...declaration,
+    prepare: 'prepare' in declaration ? (declaration.prepare as Operation['prepare']) : undefined,
     run: 'run' in declaration ? (declaration.run as Operation['run']) : otherwise,
     steps: 'steps' in declaration ? (declaration.steps as Operation['steps']) : undefined,
     stream: 'stream' in declaration ? (declaration.stream as Operation['stream']) : undefined,

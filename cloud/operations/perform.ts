@@ -11,7 +11,7 @@ import { performSteps, type Report } from './perform-steps.ts'
 import { validate } from './validation.ts'
 
 /**
- *   input ─ validate ─ package ─ [ transaction: kept answer? ─ run ─ audit ─ outbox ─ keep answer ] ─ after commit
+ *   input ─ validate ─ package ─ (prepare) ─ [ transaction: kept answer? ─ run ─ audit ─ outbox ─ keep answer ] ─ after commit
  *
  * How every operation is carried out, whoever asks and over whatever wire (decisions §2).
  * What takes several transactions goes through `perform-steps.ts`.
@@ -59,18 +59,22 @@ async function performChange(request: Request, input: unknown, database: Databas
   const { operation } = request
   const identity = identityOf(request)
   const { random } = services.platform
+  const replay = (kept: KeptAnswer): Performed => {
+    const open = operation.secretAnswer && request.idempotencyKey !== undefined
+    return { replayed: true, ...(open ? openAnswer(kept, request.idempotencyKey ?? '', random) : kept) }
+  }
   let after: (() => void | Promise<void>)[] = []
   try {
+    const known = operation.prepare && identity && (await findKept(database.reads, identity, request, services.platform.clock.wall()))
+    if (known) return replay(known)
+    const prepared = await operation.prepare?.(openCall(request, database.reads, services).call, input)
     const performed = await database.write(async (db) => {
       const nowMs = services.platform.clock.wall()
       const kept = identity && (await findKept(db, identity, request, nowMs))
       after = []
-      if (kept) {
-        const open = operation.secretAnswer && request.idempotencyKey !== undefined
-        return { replayed: true, ...(open ? openAnswer(kept, request.idempotencyKey ?? '', random) : kept) }
-      }
+      if (kept) return replay(kept)
       const opened = openCall(request, db, services, mayAsk)
-      const answer: KeptAnswer = { status: 200, body: answerOf(operation, await operation.run(opened.call, input), services) }
+      const answer: KeptAnswer = { status: 200, body: answerOf(operation, await operation.run(opened.call, input, prepared), services) }
       if (operation.audited) await writeAudit(db, request, opened.entity(), nowMs, services)
       await writeOutbox(db, request.caller, opened.events, nowMs, services)
       if (identity) {

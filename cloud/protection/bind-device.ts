@@ -44,11 +44,28 @@ export async function takeHomeFrom(call: Call, storeId: string, agentId: string)
 }
 
 /**
- * An agent is gone: where it was the home, receipts are redeemed at the cloud until another reports an exit gate, which waits for what
- * others have used with rights that the former gave them. `goesOn`: its ledger does, in which all of them stand.
+ * An agent is gone: where it was the home, the next that owns an exit gate is, else the cloud until one reports such a gate. It waits for
+ * what others have used with rights that the former gave them. `goesOn`: its ledger does, in which all of them stand; the cloud is home
+ * until the one who has that takes it.
  */
 export async function homeGoneFrom(call: Call, store: StoreRow, agentId: string, goesOn: boolean): Promise<void> {
   if (policyOf(store).home !== agentId) return
-  if (!goesOn) await beginHomeMove(call, store, 'cloud')
-  await makeHome(call, store, 'cloud')
+  const home = goesOn ? 'cloud' : ((await ownerOfGates(call, store.store_id)) ?? 'cloud')
+  if (!goesOn) await beginHomeMove(call, store, home)
+  await makeHome(call, store, home)
+}
+
+/** The agent of the store's first exit gate in service that has one. */
+async function ownerOfGates({ db }: Call, storeId: string): Promise<string | undefined> {
+  const gate = await db
+    .selectFrom('device')
+    .innerJoin('agent', 'agent.agent_id', 'device.agent_id')
+    .select('agent.agent_id')
+    .where('device.store_id', '=', storeId)
+    .where('device.device_type', '=', 'exit_gate')
+    .where('device.revoked_ms', 'is', null)
+    .where('agent.revoked_ms', 'is', null)
+    .orderBy('device.device_id')
+    .executeTakeFirst()
+  return gate?.agent_id
 }

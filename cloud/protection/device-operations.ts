@@ -12,7 +12,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore, ownStoreOf, ownStoreOrOnly } from '../stores/own-store.ts'
 import { raiseDocumentVersion } from '../stores/queries.ts'
 import { deviceFacts, findDevice } from './device-queries.ts'
-import { bindToAgent } from './bind-device.ts'
+import { bindToAgent, placeAt } from './bind-device.ts'
 import { revoke } from './leases.ts'
 import { assertPolicyFits } from './policy-size.ts'
 
@@ -105,7 +105,7 @@ export const registerDevice = operation({
       device_id: newId('dev', call.services.platform),
       tenant: store.tenant,
       store_id: storeId,
-      agent_id: agentId ?? null,
+      agent_id: null,
       device_type: deviceType,
       name: name ?? null,
       zone_id: zoneId ?? null,
@@ -121,10 +121,11 @@ export const registerDevice = operation({
       moving_to: null,
     }
     await call.db.insertInto('device').values(row).execute()
+    if (agentId === undefined) await storeDocumentChanged(call, storeId)
+    else await placeAt(call, row, store, agentId)
     await assertPolicyFits(call, storeId)
-    await storeDocumentChanged(call, storeId)
     call.changed(row.device_id)
-    return { success: true as const, ...toDevice(row, store) }
+    return { success: true as const, ...toDevice({ ...row, agent_id: agentId ?? null }, store) }
   },
 })
 

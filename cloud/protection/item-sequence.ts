@@ -44,20 +44,36 @@ const NAMES = ['epc', 'tag_uid', 'tag_id'] as const
 
 /** The number of a change of this item; the names that it gives up are told before it. */
 export async function numberOfChange(db: Db, item: ProtectedItemRow, change: Partial<ProtectedItemRow>, nowMs: number): Promise<number> {
-  const given = NAMES.flatMap((kind) => {
-    const name = item[kind]
-    return name !== null && change[kind] !== undefined && change[kind] !== name ? [{ kind, name }] : []
-  })
+  const given = namesOf(item).filter(({ kind, name }) => change[kind] !== undefined && change[kind] !== name)
   const first = await nextItemSeq(db, item.store_id, given.length + 1)
-  for (const [i, { kind, name }] of given.entries()) {
-    const row = { store_id: item.store_id, kind, name, seq: first + i, gone_ms: nowMs }
+  await tellGone(db, item.store_id, given, first, nowMs)
+  return first + given.length
+}
+
+/** The item leaves its store: its gates are told that none of its names is here any more. */
+export async function tellItemGone(db: Db, item: ProtectedItemRow, nowMs: number): Promise<void> {
+  const names = namesOf(item)
+  await tellGone(db, item.store_id, names, await nextItemSeq(db, item.store_id, names.length), nowMs)
+}
+
+interface NameOfItem {
+  kind: (typeof NAMES)[number]
+  name: string
+}
+
+function namesOf(item: ProtectedItemRow): NameOfItem[] {
+  return NAMES.flatMap((kind) => (item[kind] === null ? [] : [{ kind, name: item[kind] }]))
+}
+
+async function tellGone(db: Db, storeId: string, names: readonly NameOfItem[], first: number, nowMs: number): Promise<void> {
+  for (const [i, { kind, name }] of names.entries()) {
+    const row = { store_id: storeId, kind, name, seq: first + i, gone_ms: nowMs }
     await db
       .insertInto('item_gone')
       .values(row)
       .onConflict((c) => c.columns(['store_id', 'kind', 'name']).doUpdateSet({ seq: row.seq, gone_ms: nowMs }))
       .execute()
   }
-  return first + given.length
 }
 
 /** Gives these items of one store new numbers: something that gates are told of them has changed. */
@@ -69,6 +85,8 @@ export async function renumberItems(db: Db, storeId: string, itemIds: readonly s
       .updateTable('protected_item')
       .set({ item_seq: first + i })
       .where('item_id', '=', itemId)
+      // One that was sent to another store meanwhile has its numbers there.
+      .where('store_id', '=', storeId)
       .execute()
   }
 }

@@ -19,13 +19,26 @@ const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'se
  */
 export async function moveByHand(call: Call, item: ProtectedItemRow, itemStatus: ItemStatus): Promise<ProtectedItemRow> {
   const { db, nowMs } = call
+  if (itemStatus === 'sellable') return updateItem(db, item, { item_status: itemStatus, ...(await becomeNobodys(call, item)) }, nowMs)
   if (CAME_BACK.has(itemStatus)) await returnItem(call, item)
-  // What its purchase was answered as a whole rests on it, too.
-  if (item.purchase_id !== null) await touchSubjects(db, [{ purchaseId: item.purchase_id, lineId: item.line_id ?? '' }])
-  if (itemStatus !== 'sellable') return updateItem(db, item, { item_status: itemStatus }, nowMs)
-  await forgetKept(db, item.item_id)
+  await touchPurchase(call, item)
+  return updateItem(db, item, { item_status: itemStatus }, nowMs)
+}
+
+const NOBODYS = { purchase_id: null, line_id: null, unit_no: null }
+
+/** Ends all that purchases, orders and tokens have to do with an item; answers what is to be written of it. */
+export async function becomeNobodys(call: Call, item: ProtectedItemRow): Promise<typeof NOBODYS> {
+  await returnItem(call, item)
+  await touchPurchase(call, item)
+  await forgetKept(call.db, item.item_id)
   await endOwnUnit(call, item.item_id, newId('ret', call.services.platform))
-  return updateItem(db, item, { item_status: itemStatus, purchase_id: null, line_id: null, unit_no: null }, nowMs)
+  return NOBODYS
+}
+
+/** What its purchase was answered as a whole rests on it, too. */
+async function touchPurchase({ db }: Call, { purchase_id, line_id }: ProtectedItemRow): Promise<void> {
+  if (purchase_id !== null) await touchSubjects(db, [{ purchaseId: purchase_id, lineId: line_id ?? '' }])
 }
 
 async function returnItem(call: Call, item: ProtectedItemRow): Promise<void> {

@@ -2,13 +2,14 @@ import { z } from 'zod'
 import { base32 } from '../../policy/base32.ts'
 import { newId } from '../../policy/ids.ts'
 import type { Verifier } from '../../policy/documents/store-documents.ts'
-import { badgeText, newBadgeVerifier, newCardVerifier, newPinVerifier, readCard } from '../../policy/verifiers.ts'
+import { badgeText, cardDerivation, newBadgeVerifier, pinDerivation, readCard } from '../../policy/verifiers.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { Failure, invalid, notFound } from '../operations/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
-import { operation } from '../operations/operation.ts'
+import { operation, type Call } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
+import { amongFew, deriveVerifier } from './derive-verifier.ts'
 import { storeDocumentChanged } from './device-operations.ts'
 import { assertPolicyFits } from './policy-size.ts'
 
@@ -38,19 +39,22 @@ export const registerOperator = operation({
   }),
   response: Operator.extend({ ...Success, badge: z.string().describe('Text for a QR code or Code 128.') }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', name: 'Frau Petersen', pin: '4711' },
-  async run(call, { storeId, name, pin, card: given }) {
-    const store = await ownStore(call, storeId)
+  // Deriving takes as long as thousands of other requests: what would be refused is refused before, and none of it is in the transaction.
+  async prepare(call, { storeId, pin, card: given }) {
+    await ownStore(call, storeId)
     const number = given === undefined ? undefined : readCard(given)
     if (given !== undefined && number === undefined) throw invalid('card', 'must be 4 to 16 bytes in hex, as the reader tells them')
-    const card = number === undefined ? undefined : newCardVerifier(number, storeId)
+    await assertRoom(call.db, storeId)
     const { random } = call.services.platform
-    const inStore = call.db.selectFrom('operator').where('store_id', '=', storeId).where('removed_ms', 'is', null)
-    const { count } = await inStore.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-    if (Number(count) >= OPERATORS_LIMIT) throw invalid('storeId', `has ${OPERATORS_LIMIT} operators, which is the most`, 'too_many_operators')
-    if (card && (await isTaken(call.db, storeId, card))) throw new Failure('already-exists', 'another operator of the store has this card')
     const operatorId = newId('op', call.services.platform)
     const secret = base32.encode(random.bytes(16))
-    const verifiers = { ...(pin !== undefined && { pin: newPinVerifier(pin, random) }), badge: newBadgeVerifier(secret, random), ...(card && { card }) }
+    const slow = pin === undefined && number === undefined ? {} : await amongFew(() => slowVerifiers(call, storeId, pin, number))
+    return { operatorId, badge: badgeText(operatorId, secret), verifiers: { ...slow, badge: newBadgeVerifier(secret, random) } }
+  },
+  async run(call, { storeId, name, pin }, { operatorId, badge, verifiers }) {
+    const store = await ownStore(call, storeId)
+    await assertRoom(call.db, storeId)
+    if (verifiers.card) await assertFree(call.db, storeId, verifiers.card)
     await call.db
       .insertInto('operator')
       .values({ operator_id: operatorId, tenant: store.tenant, store_id: storeId, name, verifiers: JSON.stringify(verifiers), created_ms: call.nowMs })
@@ -58,15 +62,28 @@ export const registerOperator = operation({
     await assertPolicyFits(call, storeId)
     await storeDocumentChanged(call, storeId)
     call.changed(operatorId)
-    const badge = badgeText(operatorId, secret)
+    const { card } = verifiers
     return { success: true as const, operatorId, storeId, name, hasPin: pin !== undefined, hasCard: card !== undefined, createdAt: iso(call.nowMs), badge }
   },
 })
 
+async function slowVerifiers({ db, services }: Call, storeId: string, pin: string | undefined, number: string | undefined): Promise<{ pin?: Verifier; card?: Verifier }> {
+  const card = number === undefined ? undefined : await deriveVerifier(number, cardDerivation(storeId))
+  if (card) await assertFree(db, storeId, card)
+  return { ...(pin !== undefined && { pin: await deriveVerifier(pin, pinDerivation(services.platform.random)) }), ...(card && { card }) }
+}
+
+async function assertRoom(db: Db, storeId: string): Promise<void> {
+  const inStore = db.selectFrom('operator').where('store_id', '=', storeId).where('removed_ms', 'is', null)
+  const { count } = await inStore.select((eb) => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+  if (Number(count) >= OPERATORS_LIMIT) throw invalid('storeId', `has ${OPERATORS_LIMIT} operators, which is the most`, 'too_many_operators')
+}
+
 /** Cards of a store have one salt, so that the same card has the same key. */
-async function isTaken(db: Db, storeId: string, card: Verifier): Promise<boolean> {
+async function assertFree(db: Db, storeId: string, card: Verifier): Promise<void> {
   const rows = await db.selectFrom('operator').select('verifiers').where('store_id', '=', storeId).where('removed_ms', 'is', null).execute()
-  return rows.some(({ verifiers }) => (JSON.parse(verifiers) as { card?: Verifier }).card?.key === card.key)
+  const isTaken = rows.some(({ verifiers }) => (JSON.parse(verifiers) as { card?: Verifier }).card?.key === card.key)
+  if (isTaken) throw new Failure('already-exists', 'another operator of the store has this card')
 }
 
 export const fetchOperators = operation({

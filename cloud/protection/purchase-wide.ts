@@ -68,10 +68,10 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     decision = decide(looked[0] as DecisionFacts, policy)
   }
   if (!decision.allowed) {
-    if (decision.reason === 'authorization_outstanding') askHolders(call, [...held.values()])
+    if (decision.reason === 'authorization_outstanding' && !asked.isPast) askHolders(call, [...held.values()])
     return { decision, answer: await denied(call, asked, about, decision.reason, endsAt) }
   }
-  if (own) {
+  if (own && !asked.isPast) {
     const answer = { authorized: true, ...describeAuthorization(call, own, await redemptionsOf(call.db, own.nonce)), eventId: own.event_id }
     return { decision, answer: { ...answer, ...(asked.caller.kind === 'agent' && purchase && (await receiptRights(call.db, purchase, own))) } }
   }

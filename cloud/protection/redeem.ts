@@ -38,7 +38,9 @@ export async function redeem(call: Call, request: RedeemRequest) {
   const redemptions = await redemptionsOf(call.db, row.nonce)
   const known = redemptions.find((r) => r.redemption_id === request.redemptionId && (request.step === undefined || r.step === request.step))
   const eventId = known?.event_id ?? newId('evt', call.services.platform)
-  const witness: Witness = { agentId, storeId: row.store_id, atMs: known?.at_ms ?? asked.occurredMs, eventId }
+  // A device whose clock is ahead redeems now all the same: nothing that is known was redeemed later.
+  const atMs = known?.at_ms ?? Math.min(asked.occurredMs, call.nowMs)
+  const witness: Witness = { agentId, storeId: row.store_id, atMs, eventId }
   if (!known) await assertUnitIsStillFor(call, row)
   if (!known) await claimStep(scope, witness, row, redemptions, request, call.nowMs)
   if (request.outcome !== undefined) {
@@ -88,7 +90,7 @@ async function claimStep(
   nowMs: number,
 ): Promise<void> {
   if (row.revoked_ms !== null) throw precondition('token_revoked', 'the authorization was taken back')
-  if (Math.min(witness.atMs, nowMs) >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000) throw precondition('token_expired', 'the authorization has expired')
+  if (witness.atMs >= row.exp * 1_000 || nowMs >= row.exp * 1_000 + 60_000) throw precondition('token_expired', 'the authorization has expired')
   const used = new Set(redemptions.map((r) => r.step))
   const step = request.step ?? Array.from({ length: row.count }, (_, i) => i + 1).find((n) => !used.has(n))
   if (step !== undefined && step > row.count) throw invalid('step', `is ${step}, but the authorization covers ${row.count}`)

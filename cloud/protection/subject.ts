@@ -124,9 +124,19 @@ async function candidateOf(query: SubjectQuery, unit: PurchaseUnitRow, rights: R
   const item = unit.bound === 1 && unit.item_id !== null ? await readItem(query.db, unit.item_id) : undefined
   const key = rights && { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
   const right = key && viewRight(await findRight(query.db, key), query.nowMs)
-  // What this device was given for it is answered again; what another one holds is only taken when nothing else is left.
-  const rank = right?.state === 'used' ? 3 : right?.state !== 'leased' ? 1 : right.deviceId === query.deviceId ? 0 : 2
-  return { key, item, readable: item !== undefined && readableBy(query.device, item), rank }
+  return { key, item, readable: item !== undefined && readableBy(query.device, item), rank: rankOf(query, right, item) }
+}
+
+/**
+ * What this device was given for it is answered again; what another one holds is only taken when nothing else is left, and what nobody is
+ * given (on hold, returned) is told only when nothing may be released.
+ */
+function rankOf({ deviceId }: SubjectQuery, right: RightView | null, item: ProtectedItemRow | undefined): number {
+  if (right === null) return 0
+  if (right.state === 'used') return 4
+  if (item && item.item_status !== 'paid' && item.item_status !== 'picked_up') return 3
+  if (right.state !== 'leased') return 1
+  return right.deviceId === deviceId ? 0 : 2
 }
 
 function usedUpBy(action: ProtectionAction): RightClass | null {

@@ -73,7 +73,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   }
   const common = { protectionAction: action, itemStatus: about.itemStatus, ...extras(asked, decision, request.explain) }
   if (!decision.allowed) {
-    if (decision.reason === 'authorization_outstanding' && lease.held) askHolders(call, [lease.held])
+    if (decision.reason === 'authorization_outstanding' && lease.held && !asked.isPast) askHolders(call, [lease.held])
     return { ...common, ...(await denied(call, asked, about, decision, lease)) }
   }
   if (action === 'verify_item_status' || asked.isPast || !device || !store || !subject) {

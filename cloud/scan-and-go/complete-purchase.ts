@@ -99,7 +99,8 @@ async function bindItem(
 ): Promise<ProtectedItemRow | undefined> {
   if (itemId === null) return undefined
   const item = await readItem(call.db, itemId)
-  if (item.item_status === 'sellable') {
+  const isHere = item.store_id === purchase.store_id
+  if (isHere && item.item_status === 'sellable') {
     const change = { item_status: 'paid', purchase_id: purchase.purchase_id, line_id: unit.line_id, unit_no: unit.unit_no }
     return updateItem(call.db, item, change, call.nowMs)
   }
@@ -109,7 +110,7 @@ async function bindItem(
     kind: 'item_already_paid',
     subject: `${purchase.purchase_id}/${itemId}`,
     purchaseId: purchase.purchase_id,
-    detail: `an item of this purchase was ${item.item_status} when it was paid`,
+    detail: `an item of this purchase was ${isHere ? item.item_status : 'in another store'} when it was paid`,
   })
   return undefined
 }

@@ -116,6 +116,24 @@ onEveryDatabase('the sequence of the items', (kind) => {
     expect(statusOf(first)?.status).toBe('exception_hold')
   })
 
+  it('forgets goods that went to another store, and knows them again when they come back', async () => {
+    const [product] = shop.products
+    const epc = newEpc()
+    const register = (storeId: string) => shop.ok('registerProtectedItems', { storeId, items: [{ epc, tagId: 'HT-sent' }] })
+    const send = (storeId: string) => shop.ok('updateItemStatus', { storeId, epc, itemStatus: 'transfer_in_transit' })
+    await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ ean: product.ean, epc, tagId: 'HT-sent' }] })
+    await send(shop.storeId)
+    await expectSame()
+    expect(statusOf(epc)?.status).toBe('transfer_in_transit')
+    expect(await register(shop.otherStoreId)).toMatchObject({ registered: 1 })
+    await expectSame()
+    expect([statusOf(epc), replica.find('tagId', 'HT-sent')]).toEqual([undefined, undefined])
+    await send(shop.otherStoreId)
+    expect(await register(shop.storeId)).toMatchObject({ registered: 1 })
+    await expectSame()
+    expect([statusOf(epc)?.status, replica.find('tagId', 'HT-sent')?.status]).toEqual(['sellable', 'sellable'])
+  })
+
   it('makes whoever missed a forgotten word begin anew, and nobody else', async () => {
     const [product] = shop.products
     const epc = newEpc()

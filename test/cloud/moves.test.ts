@@ -108,6 +108,24 @@ onEveryDatabase('moves between agents', (kind) => {
     expect((await tokenFor(theirs, transactionId)).authorizationToken).toBeTypeOf('string')
   })
 
+  it('a record of something past takes no token away, and is given none', async () => {
+    const occurredAt = new Date(platform.clock.wall() - 3_600_000).toISOString()
+    const [mine, theirs, detacher] = [await newDevice(one), await newDevice(two), await newDevice(one, 'self_checkout_detacher')]
+    const { transactionId: purchaseId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
+    const { epc } = await shop.newItem(shop.products[0])
+    await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
+    const detach = (deviceId: string, body: Json = {}) => shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'detach_hard_tag', epc, ...body })
+    const [whole, item] = [await tokenFor(mine, purchaseId), await detach(detacher)]
+    for (const deviceId of [theirs, mine]) {
+      expect(await shop.ok('verifySecurityTagDeactivation', { purchaseId, deviceId, occurredAt })).toMatchObject({ authorizationToken: null })
+    }
+    expect(await detach(await newDevice(two, 'self_checkout_detacher'), { occurredAt })).toMatchObject({ authorizationToken: null })
+    const asked = ((await look(one)).commands ?? []).map((jws: string) => claimsOf(jws).nonce)
+    for (const { replayProtectedNonce } of [whole, item]) expect(asked).not.toContain(replayProtectedNonce)
+    expect((await tokenFor(mine, purchaseId)).replayProtectedNonce).toBe(whole.replayProtectedNonce)
+    expect((await detach(detacher)).replayProtectedNonce).toBe(item.replayProtectedNonce)
+  })
+
   it('a cancelled purchase waits for all agents, unless staff confirm', async () => {
     const { transactionId } = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     expect(await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })).toMatchObject({ refundStatus: 'pending' })
@@ -150,5 +168,27 @@ onEveryDatabase('moves between agents', (kind) => {
     expect(await awaited()).toBe(true)
     await shop.ok('revokeAgent', { agentId: last.agentId })
     expect(await awaited()).toBe(false)
+  })
+
+  it('the home of receipts is who owns exit gates, whichever way they became its own, and the next one when it is revoked', async () => {
+    const storeId = shop.otherStoreId
+    const homeOf = async () => (await shop.ok('fetchProtectionPolicy', { storeId })).policy.home
+    await shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
+    const [a, b, c] = [await enrolTestAgent(shop, storeId), await enrolTestAgent(shop, storeId), await enrolTestAgent(shop, storeId)]
+    const gate = async (agent: TestAgent, deviceType = 'exit_gate') => (await shop.ok('registerDevice', { storeId, deviceType, agentId: agent.agentId })).deviceId
+    await gate(a, 'pos_deactivator')
+    expect(await homeOf()).toBe('cloud')
+    const first = await shop.ok('registerDevice', { storeId, deviceType: 'exit_gate', agentId: a.agentId })
+    expect(first.agentId).toBe(a.agentId)
+    expect(await homeOf()).toBe(a.agentId)
+    // One gate of the next is out of service.
+    await shop.ok('decommissionDevice', { deviceId: await gate(b) })
+    await gate(c)
+    expect(await homeOf()).toBe(a.agentId)
+    await shop.ok('revokeAgent', { agentId: a.agentId })
+    expect(await homeOf()).toBe(c.agentId)
+    expect((await policyOf(c)).homeMove.denySeq).toBe(Number.MAX_SAFE_INTEGER)
+    await shop.ok('revokeAgent', { agentId: c.agentId })
+    expect(await homeOf()).toBe('cloud')
   })
 })

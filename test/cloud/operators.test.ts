@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -33,6 +34,27 @@ onEveryDatabase('operators', (kind) => {
     for (const card of ['04A2B3', '04A2B3C4D', 'keine Karte', '']) expect((await shop.call('registerOperator', { storeId, name: 'Karte', card })).status).toBe(400)
     await shop.ok('removeOperator', { operatorId: first.operatorId })
     await shop.ok('registerOperator', { storeId, name: 'Karte zwei', card: '04 a2 b3 c4 d5 e6 80' })
+  })
+
+  it('are registered two at a time where keys are derived, and answered again without that', async () => {
+    const { storeId } = shop
+    const add = (name: string, fields: Json = { pin: '4711', card: randomBytes(8).toString('hex') }, key = name.replaceAll(' ', '-')) =>
+      shop.call('registerOperator', { storeId, name, ...fields }, { 'idempotency-key': key })
+    const first = await add('Kasse 0', { pin: '4711' })
+    expect(first.status).toBe(200)
+    const names = Array.from({ length: 12 }, (_, i) => `Kasse ${i + 1}`)
+    const all = Promise.all(names.map((name) => add(name)))
+    const again = await add('Kasse 0', { pin: '4711' })
+    expect(again.body).toEqual(first.body)
+    const answers = await all
+    const refused = answers.filter(({ status }) => status !== 200)
+    expect(refused.length).toBeGreaterThan(0)
+    for (const { status, headers } of refused) expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+    const registered = names.filter((_, i) => answers[i]?.status === 200)
+    expect(registered.length).toBeGreaterThanOrEqual(2)
+    expect((await namesIn(storeId)).filter((name: string) => names.includes(name)).sort()).toEqual(registered.sort())
+    // Nothing to derive but a badge: as many as there are.
+    expect((await Promise.all(names.map((name) => add(`${name} b`, {})))).map(({ status }) => status)).toEqual(names.map(() => 200))
   })
 
   it('that were removed approve nothing any more', async () => {

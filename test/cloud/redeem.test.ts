@@ -3,13 +3,15 @@ import { signAuthorization, type AuthorizationClaims } from '../../policy/docume
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { testKey } from '../support/keys.ts'
+import { movablePlatform } from '../support/movable-platform.ts'
 import { openShop, type Shop } from '../support/shop.ts'
 
 onEveryDatabase('redeemProtectionAuthorization', (kind) => {
+  const { platform, forward } = movablePlatform()
   let shop: Shop
   let deviceId: string
   beforeAll(async () => {
-    shop = await openShop(kind)
+    shop = await openShop(kind, { platform })
     deviceId = shop.devices.pos_deactivator
   })
   afterAll(() => shop.stop())
@@ -30,6 +32,17 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
     expect((await redeem({ replayProtectedNonce, redemptionId: 'a' })).text).toBe(first.text)
     expect((await redeem({ replayProtectedNonce, redemptionId: 'a', outcome: 'confirmed' })).text).toBe(first.text)
     expect(await redeem({ replayProtectedNonce, redemptionId: 'c' })).toMatchObject({ status: 409, body: { code: 'failed-precondition', reason: 'already_redeemed' } })
+  })
+
+  it('counts at once for a device whose clock is ahead', async () => {
+    const { replayProtectedNonce } = await grantFor(1)
+    forward(3_000)
+    const occurredAt = new Date(platform.clock.wall() + 299_000).toISOString()
+    const { status, body } = await redeem({ replayProtectedNonce, redemptionId: 'ahead', occurredAt })
+    expect([status, body.authorizationState]).toEqual([200, 'redeemed'])
+    expect(Date.parse(body.redeemedAt)).toBeLessThanOrEqual(platform.clock.wall())
+    const { exceptions } = await shop.ok('fetchExceptions', { storeId: shop.storeId })
+    expect(exceptions.filter((each: Json) => each.kind === 'late_redeem')).toEqual([])
   })
 
   it('takes a named step, once', async () => {

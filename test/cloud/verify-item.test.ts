@@ -52,6 +52,21 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       expect(await detach({ itemLineId })).toMatchObject({ authorized: false, reason: 'already_redeemed' })
     })
 
+    it('a unit by its line although the one before it is on hold', async () => {
+      const [product] = shop.products
+      const [held, good] = [newEpc(), newEpc()].map((epc) => `AM-${epc}`)
+      await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [held, good].map((tagId) => ({ tagId, ean: product.ean, protectionTechnology: 'am' })) })
+      const { items } = await shop.buy([{ ean: product.ean, quantity: 2, tagIds: [held, good] }])
+      await shop.ok('updateItemStatus', { storeId: shop.storeId, tagId: held, itemStatus: 'exception_hold' })
+      const deviceId = shop.devices.pos_deactivator
+      const release = () => shop.ok('verifyProtectedItem', { deviceId, protectionAction: 'deactivate_label', itemLineId: items[0].itemLineId })
+      const granted = await release()
+      expect(granted).toMatchObject({ authorized: true, itemStatus: 'paid' })
+      await shop.ok('redeemProtectionAuthorization', { replayProtectedNonce: granted.replayProtectedNonce, deviceId, redemptionId: `red-${good}` })
+      // Nothing else is left: what stands in the way is told.
+      expect(await release()).toMatchObject({ authorized: false, reason: 'item_not_paid', itemStatus: 'exception_hold' })
+    })
+
     it('binds a sellable item to an unbound unit of its product within the purchase, once', async () => {
       const product = shop.products[2]
       const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
