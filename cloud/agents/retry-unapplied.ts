@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { newId } from '../../policy/ids.ts'
 import { systemCaller, type Tenant } from '../operations/caller.ts'
 import { startDueLoop, type DueLoop } from '../operations/due-loop.ts'
@@ -19,6 +20,8 @@ const RETRY_FOR_MS = 30 * 86_400_000
 const PAGE = 500
 /** Transactions for one agent in a round: what cannot be applied must not stand before what can. */
 const PAGES_LIMIT = 20
+/** Written out: with a parameter SQLite would not see that the index of these rows will do, and read whole journals. */
+const IS_UNAPPLIED = sql<boolean>`applied = 0`
 /** Looked at so often in any case, ms. */
 const POLL_MS = 600_000
 const NAME = 'unapplied events'
@@ -69,7 +72,7 @@ function agentsWithUnapplied(db: Db, nowMs: number, seen: readonly string[], lim
           .selectFrom('journal_row')
           .select('seq')
           .whereRef('journal_row.agent_id', '=', 'agent.agent_id')
-          .where('applied', '=', 0)
+          .where(IS_UNAPPLIED)
           .where('received_ms', '>=', nowMs - RETRY_FOR_MS),
       ),
     )
@@ -137,7 +140,7 @@ function unappliedRows(db: Db, agentId: string, sinceMs: number, { generation, s
     .selectFrom('journal_row')
     .selectAll()
     .where('agent_id', '=', agentId)
-    .where('applied', '=', 0)
+    .where(IS_UNAPPLIED)
     .where('received_ms', '>=', sinceMs)
     .where((eb) => eb.or([eb('generation', '>', generation), eb.and([eb('generation', '=', generation), eb('seq', '>', seq)])]))
     .orderBy('generation')

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { hash } from 'node:crypto'
 import type { Db } from '../persistence/database.ts'
 import type { AssistanceMessageRow, AssistanceRequestRow, ZoneRow } from '../persistence/tables/assistance.ts'
@@ -42,7 +43,7 @@ export async function countOpen(db: Db, storeId: string, reason: AssistanceReque
     .selectFrom('assistance_request')
     .select((eb) => eb.fn.countAll().as('count'))
     .where('store_id', '=', storeId)
-    .where('status', '<>', 'closed')
+    .where('status', '<>', sql.lit('closed'))
     .where('reason', '=', reason)
     .executeTakeFirstOrThrow()
   return Number(count)

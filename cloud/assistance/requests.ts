@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { newId } from '../../policy/ids.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { precondition } from '../operations/failure.ts'
@@ -97,7 +98,7 @@ export async function requestForDenial({ db, platform, nowMs }: Scope, denial: D
     .select('request_id')
     .where('store_id', '=', denial.storeId)
     .where('subject', '=', subject)
-    .where('status', '<>', 'closed')
+    .where('status', '<>', sql.lit('closed'))
     .executeTakeFirst()
   // A gate must not fill the list; what it denies stands among the events all the same.
   if (open || (await countOpen(db, denial.storeId, 'manual_assistance_required')) >= OPEN_LIMIT) return

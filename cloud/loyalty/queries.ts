@@ -15,7 +15,7 @@ const memberOf = prepared((db, p: { programId: string; userId: string }) =>
   db.selectFrom('loyalty_member').selectAll().where('program_id', '=', p.programId).where('user_id', '=', p.userId),
 )
 const earnedEntry = prepared((db, p: { programId: string; transactionId: string }) =>
-  db.selectFrom('loyalty_entry').selectAll().where('program_id', '=', p.programId).where('transaction_id', '=', p.transactionId).where('kind', '=', 'earn'),
+  db.selectFrom('loyalty_entry').selectAll().where('program_id', '=', p.programId).where('transaction_id', '=', p.transactionId).where('kind', '=', sql.lit('earn')),
 )
 
 /** The tenant's program. */

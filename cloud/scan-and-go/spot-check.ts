@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Randomness } from '../../policy/platform.ts'
 import { ProtectionPolicy } from '../../policy/store-policy.ts'
 import type { Db } from '../persistence/database.ts'
@@ -13,6 +14,9 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 
 /** A check that was missed in a session of the same shopper before is due for so long, ms: whoever comes back another day begins anew. */
 const DUE_MS = 24 * 3_600_000
+
+/** Written out: with a parameter SQLite would not see that the index of these rows will do. */
+const IS_DUE = sql<boolean>`spot_check_due = 1`
 
 /** Who is at a checkout. */
 export interface Shopper {
@@ -42,10 +46,10 @@ async function isDueFor(db: Db, { session, userId }: Shopper, nowMs: number): Pr
 export async function noteLooked(db: Db, { tenant, store_id: storeId, session_id: sessionId, user_id: userId }: PurchaseRow): Promise<void> {
   const others = userId === null ? [] : await dueOf(db, tenant, storeId, userId).execute()
   const looked = [sessionId, ...others.map((session) => session.session_id)]
-  await db.updateTable('shopping_session').set({ spot_check_due: 0 }).where('session_id', 'in', looked).where('spot_check_due', '=', 1).execute()
+  await db.updateTable('shopping_session').set({ spot_check_due: 0 }).where('session_id', 'in', looked).where(IS_DUE).execute()
 }
 
 function dueOf(db: Db, tenant: string, storeId: string, userId: string) {
-  const due = db.selectFrom('shopping_session').select('session_id').where('spot_check_due', '=', 1)
+  const due = db.selectFrom('shopping_session').select('session_id').where(IS_DUE)
   return due.where('tenant', '=', tenant).where('user_id', '=', userId).where('store_id', '=', storeId)
 }

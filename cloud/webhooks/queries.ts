@@ -58,7 +58,7 @@ export async function dropPending(db: Db, webhookId: string, nowMs: number): Pro
     .updateTable('webhook_delivery')
     .set({ status: 'failed', due_ms: null, lease_id: null, finished_ms: nowMs })
     .where('webhook_id', '=', webhookId)
-    .where('status', '=', 'pending')
+    .where('status', '=', sql.lit('pending'))
     .execute()
 }
 
