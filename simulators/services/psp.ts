@@ -10,6 +10,8 @@ export interface SimulatedPsp {
   /** Requests that arrived, such as `POST /sessions`. */
   readonly requests: readonly string[]
   readonly switches: PspSwitches
+  /** Requests whose senders wait for an answer that will not come. */
+  readonly unanswered: number
   /** What `configurePSP` is told of it. */
   config(): Record<string, string>
   /** The shopper does this at the provider's page; then the notification goes out. Answers the statuses that came back. */
@@ -62,12 +64,17 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
     const method = incoming.method ?? ''
     if (path.startsWith('/pay/')) return void servePage(path.slice('/pay/'.length), query.get('do'), response)
     requests.push(`${method} ${path}`)
-    if (switches.hang) return void held.add(response)
+    if (switches.hang) return hold(response)
     const asked = { method, path, query, headers: incoming.headers, body }
     const answer = switches.status === undefined ? books.answer(asked) : books.refusal(switches.status)
-    if (switches.hangAfterwards && method !== 'GET' && answer.isQuick !== true) return void held.add(response)
+    if (switches.hangAfterwards && method !== 'GET' && answer.isQuick !== true) return hold(response)
     options.onRequest?.(`${method} ${path} ${answer.status}`)
     send(response, answer)
+  }
+
+  function hold(response: ServerResponse): void {
+    held.add(response)
+    response.once('close', () => held.delete(response))
   }
 
   async function servePage(sessionId: string, wish: string | null, response: ServerResponse): Promise<void> {
@@ -103,6 +110,9 @@ export async function simulatedPsp(options: PspOptions): Promise<SimulatedPsp> {
     refunds,
     requests,
     switches,
+    get unanswered() {
+      return held.size
+    },
     config: () => books.config(),
     async end(sessionId, status, amountCent) {
       const notification = books.end(sessionId, status, amountCent)

@@ -31,8 +31,9 @@ onEveryDatabase('webhooks of a cloud whose clock jumps', (kind) => {
   afterEach(() => stopInVirtualTime(cloud, platform))
 
   const putBack = () => platform.setWall(START + platform.clock.elapsed())
-  const attempts = (count: number) => until(`attempt ${count}`, async () => (await platform.advance(1_000), sent.length >= count))
-  const deliveries = async () => (await cloud.ok(key, 'fetchWebhookDeliveries')).deliveries.map((each: { status: string; attempts: unknown[] }) => `${each.status} ${each.attempts.length}`)
+  /** Made, and noted. */
+  const attempts = (count: number) => until(`attempt ${count}`, async () => (await platform.advance(1_000), sent.length >= count && (await deliveries())[0]?.endsWith(` ${count}`) === true))
+  const deliveries = async (): Promise<string[]> => (await cloud.ok(key, 'fetchWebhookDeliveries')).deliveries.map((each: { status: string; attempts: unknown[] }) => `${each.status} ${each.attempts.length}`)
 
   it('are not forgotten by a year that never was', async () => {
     await cloud.ok(key, 'sendTestWebhook')

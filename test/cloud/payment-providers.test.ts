@@ -191,7 +191,7 @@ for (const provider of PSP_NAMES) onEveryDatabase(`payments through ${provider}`
     store.psp.switches.status = undefined
     for (let n = 0; (await refundStatus()) !== 'done' && n < 5; n++) {
       await inSilence(store.call('refundPayment', { purchaseId: transactionId }))
-      for (let m = 0; m < 10; m++) await store.platform.advance(30_000)
+      await store.pass(5 * 60_000)
     }
     expect([await refundStatus(), givenBack(session), refundsOf(session).length]).toEqual(['done', 9_980, 2])
   })
@@ -210,8 +210,7 @@ for (const provider of PSP_NAMES) onEveryDatabase(`payments through ${provider}`
   it('are refunded once, though the answer was lost and keys are forgotten', async () => {
     const { session, refundStatus } = await refundUnheard()
     store.psp.switches.status = 503
-    const until = store.platform.clock.wall() + 2 * 3_600_000
-    await store.wait('some hours', () => store.platform.clock.wall() > until, 5 * 60_000)
+    await store.pass(2 * 3_600_000, 5 * 60_000)
     store.psp.switches.status = undefined
     await store.wait('the refund', async () => (await refundStatus()) === 'done', 10 * 60_000)
     expect([refundsOf(session).length, givenBack(session)]).toEqual([1, PRODUCT.priceCent])

@@ -1,4 +1,6 @@
 import { listen } from '../../bin/http-server.ts'
+import { outgoingHttp } from '../../bin/outgoing-http.ts'
+import type { OutgoingHttp } from '../../cloud/outgoing/outgoing-http.ts'
 import { simulatedPsp, type SimulatedPsp } from '../../simulators/services/psp.ts'
 import type { PspName } from '../../simulators/services/psp-books.ts'
 import { virtualPlatform, type VirtualPlatform } from '../../simulators/world/virtual-platform.ts'
@@ -24,8 +26,10 @@ export interface PaidStore {
   sessionOf(transactionId: string): Promise<string>
   statusOf(transactionId: string): Promise<string>
   exceptions(kind: string): Promise<Json[]>
-  /** Lets time pass in small pieces until something has happened. */
+  /** Lets time pass in small pieces until something has happened; none while the provider is answering, for that takes real time. */
   wait(what: string, check: () => boolean | Promise<boolean>, stepMs?: number): Promise<void>
+  /** Lets this time pass, as `wait` does. */
+  pass(ms: number, stepMs?: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -33,7 +37,8 @@ export const PRODUCT = { ean: '4012345678901', name: 'Leinenhemd', priceCent: 4_
 
 export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'custom'): Promise<PaidStore> {
   const platform = virtualPlatform({ startMs: Date.parse('2026-11-20T09:00:00Z') })
-  const cloud = await startTestCloud(kind, { platform, config: { allowPrivateTargets: true } })
+  const outgoing = countedHttp()
+  const cloud = await startTestCloud(kind, { platform, outgoing, config: { allowPrivateTargets: true } })
   const server = await listen({ host: '127.0.0.1', port: 0, flag: 'port' })
   server.serve(cloud.cloud.app)
   const key = await cloud.key('secret', 'live')
@@ -44,6 +49,15 @@ export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'cust
   const ok: PaidStore['ok'] = (operation, body, headers) => cloud.ok(key, operation, body, headers)
   const { reads } = cloud.db.database
   await ok('configurePSP', { storeId, provider: dialect, config })
+  const wait: PaidStore['wait'] = (what, check, stepMs = 1_000) =>
+    until(what, async () => {
+      if (await check()) return true
+      if (outgoing.underWay > psp.unanswered) return false
+      // Hours pass without the minutes between: what is due is due all the same.
+      platform.sleep(stepMs - 1_000)
+      await platform.advance(1_000)
+      return false
+    })
   return {
     cloud,
     platform,
@@ -64,19 +78,36 @@ export async function openPaidStore(kind: DatabaseKind, dialect: PspName = 'cust
     },
     statusOf: async (transactionId) => (await ok('fetchPurchase', { transactionId })).status,
     exceptions: (exceptionKind) => reads.selectFrom('protection_exception').selectAll().where('kind', '=', exceptionKind).execute(),
-    wait: (what, check, stepMs = 1_000) =>
-      until(what, async () => {
-        if (await check()) return true
-        // Hours pass without the minutes between: what is due is due all the same.
-        platform.sleep(stepMs - 1_000)
-        await platform.advance(1_000)
-        return false
-      }),
+    wait,
+    pass(ms, stepMs = 30_000) {
+      const endMs = platform.clock.wall() + ms
+      return wait(`${ms} ms`, () => platform.clock.wall() >= endMs, stepMs)
+    },
     async stop() {
       psp.release()
       await server.close()
       await stopInVirtualTime(cloud, platform)
       await psp.close()
+    },
+  }
+}
+
+/** The real client, which knows how many answers it waits for. */
+function countedHttp(): OutgoingHttp & { readonly underWay: number } {
+  const http = outgoingHttp()
+  let underWay = 0
+  return {
+    ...http,
+    get underWay() {
+      return underWay
+    },
+    async send(...request) {
+      underWay++
+      try {
+        return await http.send(...request)
+      } finally {
+        underWay--
+      }
     },
   }
 }
