@@ -57,12 +57,13 @@ export function timeAnswers(kept: (keys: readonly KeyRecord[]) => KeyRecord[]): 
     },
     open(jws, nonce, keys, current) {
       const opened = openWith(jws, nonce, keys)
-      if (opened.ok) return { ...opened, timeEpoch: current }
-      if (!newer) return opened
+      const byOurs: OpenedTime = opened.ok ? { ...opened, timeEpoch: current } : opened
+      // Signed with a key that was published ahead, it may still count time as only the newer set does.
+      if (!newer || (opened.ok && opened.claims.timeEpoch <= current)) return byOurs
       const again = openWith(jws, nonce, keyRing(kept(newer.keys)))
-      if (!again.ok) return opened
+      if (!again.ok) return byOurs
       const seconds = again.claims.timeMs / 1_000
-      if (seconds < newer.iat || seconds >= newer.exp) return opened
+      if (seconds < newer.iat || seconds >= newer.exp) return byOurs
       isAwaited = false
       return { ...again, timeEpoch: newer.timeEpoch ?? 0 }
     },

@@ -49,6 +49,21 @@ describe('fast forward: a time of a stolen freshness key, a year ahead', () => {
     expect(claim('token', 'dd', iat() + 300)).toMatchObject({ ok: true })
   })
 
+  it('ends a real-time clock that is years ahead too, when the key that follows had been published before', () => {
+    t.trust.accept(keySet({ keys: [...records(), { ...next.record, state: 'next' }] }))
+    expect(t.trust.accept(fresh({ keys: { epoch: 0, ver: 1, hash: contentHash(keySetClaims({ keys: [...records(), { ...next.record, state: 'next' }] })) } }))).toMatchObject({ taken: true })
+    t.world.sleep(HOUR)
+    const [now, claims] = [t.world.clock.wall(), revoked()]
+    const [keys, answer] = [keySet(claims), time(claims.timeEpoch ?? 0)]
+    t.world.setWall(now + YEAR)
+    t.world.reboot()
+    reopen()
+    expect(t.trust.accept(keys)).toMatchObject({ detail: expect.stringContaining('expired') })
+    expect(t.trust.acceptTime(answer, 'n')).toEqual({ taken: true, kind: 'time' })
+    expect(t.clock.now()).toEqual({ nowMs: now, trust: 'signed' })
+    expect(t.trust.accept(keys)).toEqual({ taken: true, kind: 'keys' })
+  })
+
   it('moves no clock that it has not reached, and voids nothing there', () => {
     all()
     t.world.sleep(1_000)
