@@ -1,4 +1,4 @@
-import { decide, type Decision, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
+import { decide, restsOnOperator, type Decision, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
 import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
 import { rightClass, type DenyReason, type ItemStatus, type ProtectionAction, type RightClass, type ScanSource } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
@@ -7,6 +7,7 @@ import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchas
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { readLines } from '../scan-and-go/queries.ts'
 import { describeAuthorization, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import { approvalFacts, approvalsOf, noteApproval } from './approvals.ts'
 import { askHolders } from './ask-void.ts'
 import type { Asked, Metadata } from './asking.ts'
 import { isDoubted, issueAuthorization, redemptionsOf, type GrantedUnit } from './authorizations.ts'
@@ -39,7 +40,10 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   const policy = store ? policyOf(store) : DEFAULT_POLICY
   const open = purchase && device && purchase.store_id === device.row.store_id ? await openUnits(call.db, purchase, rights, call.nowMs) : []
   const facts = baseFacts(asked, action, token)
+  const approvals = await approvalsOf(call, asked, action)
   const units: GrantedUnit[] = []
+  /** Those that an operator answers for. */
+  const approved = new Set<GrantedUnit>()
   const taken = new Map<string, ProtectionAuthorizationRow>()
   const held = new Map<string, ProtectionAuthorizationRow>()
   const overridden = new Map<string, ProtectionAuthorizationRow>()
@@ -51,7 +55,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     const lease: LeaseView = device ? withOverride(call, asked, await viewLease(call, unit.right, device.row, action, isPurchaseWide)) : { right: unit.right.state === 'leased' ? 'leased_elsewhere' : unit.right.state }
     if (lease.held) held.set(lease.held.nonce, lease.held)
     const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase)
-    const unitFact = { ...facts, item, right: lease.right }
+    const unitFact = { ...facts, item, right: lease.right, ...approvalFacts(approvals, lease) }
     looked.push(unitFact)
     const each = decide(unitFact, policy)
     if (lease.right === 'leased_elsewhere') endsAt = Math.min(endsAt ?? Infinity, lease.endsAt ?? Infinity)
@@ -61,7 +65,9 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     if (lease.own) own = lease.own
     if (lease.takeable) taken.set(lease.takeable.nonce, lease.takeable)
     if (lease.overridden) overridden.set(lease.overridden.nonce, lease.overridden)
-    units.push({ key: unit.key, tries: unit.tries })
+    const granted = { key: unit.key, tries: unit.tries }
+    units.push(granted)
+    if (restsOnOperator(unitFact, policy)) approved.add(granted)
   }
   if (!decision) {
     looked.push({ ...facts, item: emptyFacts(purchase, device?.row.store_id), right: wasPaid(purchase) ? 'used' : 'free' })
@@ -69,6 +75,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   }
   if (!decision.allowed) {
     if (decision.reason === 'authorization_outstanding' && !asked.isPast) askHolders(call, [...held.values()])
+    if (decision.reason === 'limit_exceeded' && approvals?.endsMs !== undefined) call.trueUntil(approvals.endsMs)
     return { decision, answer: await denied(call, asked, about, decision.reason, endsAt) }
   }
   if (own && !asked.isPast) {
@@ -83,7 +90,9 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   if (taken.size > 0) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev + taken.size })
   // What is for one request only is for what that can use: the next unit is asked for by the next request.
   const isForOne = asked.caller.kind === 'agent' && rights === 'release' && (await isDoubted(call, device.row))
-  const row = await issue(call, asked, { store, action, rights, purchase, units: isForOne ? units.slice(0, 1) : units })
+  const given = isForOne ? units.slice(0, 1) : units
+  const row = await issue(call, asked, { store, action, rights, purchase, units: given })
+  if (approvals && given.some((unit) => approved.has(unit))) await noteApproval(call, row)
   const eventId = await recordGranted(call, asked, about, row)
   return {
     decision,

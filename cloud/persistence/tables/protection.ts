@@ -100,6 +100,14 @@ export interface ProtectionAuthorizationRow {
   rev: number
 }
 
+/** A grant that rested on its operator's word, kept for an hour. */
+export interface OperatorApprovalRow {
+  nonce: string
+  store_id: string
+  operator_id: string
+  at_ms: number
+}
+
 export interface AuthorizationUnitRow {
   nonce: string
   ordinal: number
