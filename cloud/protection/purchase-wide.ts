@@ -1,4 +1,5 @@
 import { decide, restsOnOperator, type Decision, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
+import type { DeviceFacts } from '../../policy/devices.ts'
 import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
 import { rightClass, type DenyReason, type ItemStatus, type ProtectionAction, type RightClass, type ScanSource } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
@@ -17,7 +18,7 @@ import { take, viewLease, type LeaseView } from './leases.ts'
 import { overrideLease, withOverride } from './override-lease.ts'
 import { policyOf } from './policy.ts'
 import { receiptRights, tellHome } from './receipt-rights.ts'
-import { isPaid, itemFacts, lineFacts, openUnits } from './subject.ts'
+import { isPaid, itemFacts, lineFacts, mightRead, openUnits } from './subject.ts'
 
 export interface PurchaseWideRequest {
   purchase: PurchaseRow | undefined
@@ -105,6 +106,8 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   }
 }
 
+type OpenUnits = Awaited<ReturnType<typeof openUnits>>
+
 interface Wide {
   store: StoreRow
   action: ProtectionAction
@@ -146,7 +149,7 @@ function baseFacts({ device, store, operatorId }: Asked, action: ProtectionActio
 
 async function unitFacts(
   call: Call,
-  { unit, right }: Awaited<ReturnType<typeof openUnits>>[number],
+  { unit, right }: OpenUnits[number],
   line: PurchaseLineRow | undefined,
   purchase: PurchaseRow | undefined,
 ): Promise<ItemFacts | null> {
@@ -185,9 +188,19 @@ function isPurchaseWide({ ith_kind }: ProtectionAuthorizationRow): boolean {
   return ith_kind === null
 }
 
-/** Whether a purchase-wide token may be given to this device at all (contracts §3). */
-export function mayHoldPurchaseWide(device: { workflowType: string; capabilities: { canReadUhfRfid: boolean; canReadHfNfc: boolean } }): boolean {
+/**
+ * Whether a purchase-wide token for these units may be given to this device at all (contracts §3): staff compare goods and count, or it can
+ * read none of them. A unit that is not bound yet may be anything.
+ */
+export async function mayHoldPurchaseWide(call: Call, device: DeviceFacts, open: OpenUnits): Promise<boolean> {
   if (device.workflowType === 'staff_assisted' || device.workflowType === 'pos_integrated') return true
-  return !device.capabilities.canReadUhfRfid && !device.capabilities.canReadHfNfc
+  if (!device.capabilities.canReadUhfRfid && !device.capabilities.canReadHfNfc) return true
+  for (const { unit } of open) {
+    if (unit.bound !== 1 || unit.item_id === null) return false
+    const item = await readItem(call.db, unit.item_id)
+    call.restsOn({ kind: 'item', id: item.item_id, rev: item.rev })
+    if (mightRead(device, item)) return false
+  }
+  return true
 }
 
