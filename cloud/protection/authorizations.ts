@@ -1,7 +1,7 @@
 import { CLOUD_LEDGER, itemHash, signAuthorization, type AuthorizationClaims } from '../../policy/documents/authorization.ts'
 import type { IdentifierKind } from '../../policy/identifiers.ts'
 import { newId } from '../../policy/ids.ts'
-import type { ProtectionAction, RightClass } from '../../policy/vocabulary.ts'
+import type { ProtectionAction, RightClass, ScanSource } from '../../policy/vocabulary.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
@@ -35,6 +35,7 @@ export interface Grant {
   units: readonly GrantedUnit[]
   riskClass: number
   operatorId: string | null
+  scanSource: ScanSource | undefined
 }
 
 const authorizationByNonce = prepared((db, p: { nonce: string }) => db.selectFrom('protection_authorization').selectAll().where('nonce', '=', p.nonce))
@@ -52,7 +53,7 @@ const insertAuthorization = prepared((db, p: ProtectionAuthorizationRow) =>
     .values(
       fieldsOf(p, [
         ...(['nonce', 'tenant', 'store_id', 'device_id', 'agent_id', 'ledger', 'action', 'right_class', 'count', 'purchase_id', 'item_id'] as const),
-        ...(['ith_kind', 'ith_id', 'event_id', 'risk_class', 'policy_version', 'key_version', 'iat', 'exp', 'operator_id', 'rev'] as const),
+        ...(['ith_kind', 'ith_id', 'event_id', 'risk_class', 'policy_version', 'key_version', 'iat', 'exp', 'operator_id', 'scan_source', 'rev'] as const),
       ]),
     ),
 )
@@ -107,6 +108,7 @@ export async function issueAuthorization(call: Call, tenant: Tenant, grant: Gran
     voided_ms: null,
     void_asked_ms: null,
     operator_id: grant.operatorId,
+    scan_source: grant.scanSource ?? null,
     rev: 1,
   }
   await insertAuthorization(db, row)

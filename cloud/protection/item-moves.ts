@@ -10,6 +10,6 @@ export async function noteMoves(db: Db, items: readonly ProtectedItemRow[], from
     if (item.item_status === from) continue
     const { item_id, rev, tenant, store_id, item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id } = item
     // One by one: the statement is compiled once, and there is seldom more than one.
-    await insertMoves(db, [{ item_id, rev, tenant, store_id, from_status: from, to_status: item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id, at_ms: nowMs }])
+    await insertMoves(db, [{ item_id, rev, tenant, store_id, from_status: from, to_status: item_status, epc, tag_uid, tag_id, ean, purchase_id, line_id, at_ms: nowMs, reason: null, operator_id: null }])
   }
 }

@@ -92,7 +92,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   // What is for one request only is for what that can use: the next unit is asked for by the next request.
   const isForOne = asked.caller.kind === 'agent' && rights === 'release' && (await isDoubted(call, device.row))
   const given = isForOne ? units.slice(0, 1) : units
-  const row = await issue(call, asked, { store, action, rights, purchase, units: given })
+  const row = await issue(call, asked, { store, action, rights, purchase, units: given, scanSource })
   if (approvals && given.some((unit) => approved.has(unit))) await noteApproval(call, row)
   const eventId = await recordGranted(call, asked, about, row)
   return {
@@ -114,9 +114,10 @@ interface Wide {
   rights: RightClass
   purchase: PurchaseRow
   units: readonly GrantedUnit[]
+  scanSource: ScanSource | undefined
 }
 
-async function issue(call: Call, asked: Asked, { store, action, rights, purchase, units }: Wide): Promise<ProtectionAuthorizationRow> {
+async function issue(call: Call, asked: Asked, { store, action, rights, purchase, units, scanSource }: Wide): Promise<ProtectionAuthorizationRow> {
   const { device } = asked
   if (!device) throw new Error('an authorization needs a device')
   const row = await issueAuthorization(call, asked.caller.tenant, {
@@ -129,6 +130,7 @@ async function issue(call: Call, asked: Asked, { store, action, rights, purchase
     units,
     riskClass: riskClass(purchase.total_cent),
     operatorId: asked.operatorId,
+    scanSource,
   })
   await tellHome(call, store, purchase, row)
   return row

@@ -107,6 +107,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     units: subject.unit ? [subject.unit] : [],
     riskClass: riskClass(subject.purchase?.total_cent ?? subject.facts.priceCent ?? 0),
     operatorId: asked.operatorId,
+    scanSource: request.scanSource,
   })
   if (approvals && restsOnOperator(facts, policy)) await noteApproval(call, row)
   if (subject.purchase) await tellHome(call, store, subject.purchase, row)
