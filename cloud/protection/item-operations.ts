@@ -8,9 +8,10 @@ import { Product } from '../catalogue/schema.ts'
 import { Failure, invalid, notFound, precondition, type ErrorDetail } from '../operations/failure.ts'
 import { eurosOf, Id, iso, present, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
+import type { ItemMoveRow, ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
+import { newestMoves } from './item-moves.ts'
 import { findItem } from './item-queries.ts'
 import { moveByHand } from './move-by-hand.ts'
 import { NewItem, registerItem } from './register-item.ts'
@@ -78,6 +79,18 @@ const Item = z.strictObject({
   updatedAt: z.string(),
 })
 
+/** Moves of an item that it is answered with. */
+const MOVES_LIMIT = 50
+
+const Move = z.strictObject({
+  at: z.string(),
+  from: z.enum(ITEM_STATUSES).optional().describe('Absent: it was registered.'),
+  to: z.enum(ITEM_STATUSES),
+  purchaseId: z.string().optional(),
+  reason: z.string().optional().describe('As updateItemStatus was told.'),
+  operatorId: z.string().optional(),
+})
+
 const ItemNames = { tagId: text(128).optional(), epc: text(200).optional(), tagUid: text(40).optional() }
 
 interface NamesOfItem {
@@ -120,18 +133,29 @@ async function describeItem({ db }: Call, store: StoreRow, item: ProtectedItemRo
   }
 }
 
+function describeMove({ at_ms, from_status, to_status, purchase_id, reason, operator_id }: ItemMoveRow): z.infer<typeof Move> {
+  return {
+    at: iso(at_ms),
+    ...present({ from: from_status as ItemStatus | null }),
+    to: to_status as ItemStatus,
+    ...present({ purchaseId: purchase_id, reason, operatorId: operator_id }),
+  }
+}
+
 export const fetchProtectedItem = operation({
   name: 'fetchProtectedItem',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Answers one tagged item with its status.',
+  summary: 'Answers one tagged item with its status, and how it came to it.',
   changes: false,
   request: z.strictObject({ storeId: Id, ...ItemNames }),
-  response: Item.extend(Success),
+  response: Item.extend({ ...Success, moves: z.array(Move).describe(`The newest ${MOVES_LIMIT} changes of its status in this store, newest first.`) }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B' },
   async run(call, { storeId, ...names }) {
     const store = await ownStore(call, storeId)
-    return { success: true as const, ...(await describeItem(call, store, await namedItem(call, store, names))) }
+    const item = await namedItem(call, store, names)
+    const moves = (await newestMoves(call.db, item, MOVES_LIMIT)).map(describeMove)
+    return { success: true as const, ...(await describeItem(call, store, item)), moves }
   },
 })
 
@@ -140,13 +164,15 @@ export const updateItemStatus = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Moves a tagged item to another status.',
-  description: 'Only listed moves; a refused one tells `allowedNext`. An item that comes back loses its purchase and its used rights.',
+  description:
+    'Only listed moves; a refused one tells `allowedNext`. An item that comes back loses its purchase and its used rights. ' +
+    '`reason` and `operatorId` are kept with the move (fetchProtectedItem); one to the status that the item has already moves nothing.',
   refusals: ['illegal_move'],
   changes: true,
   request: z.strictObject({ storeId: Id, ...ItemNames, itemStatus: z.enum(ITEM_STATUSES), reason: text(300).optional(), operatorId: text(128).optional() }),
   response: Item.extend(Success),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B', itemStatus: 'exception_hold', reason: 'torn label' },
-  async run(call, { storeId, itemStatus, reason: _reason, operatorId: _operatorId, ...names }) {
+  async run(call, { storeId, itemStatus, reason, operatorId, ...names }) {
     const store = await ownStore(call, storeId)
     const item = await namedItem(call, store, names)
     const from = item.item_status as ItemStatus
@@ -154,7 +180,7 @@ export const updateItemStatus = operation({
       throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, { allowedNext: nextItemStatuses(from) })
     }
     call.changed(item.item_id)
-    const moved = from === itemStatus ? item : await moveByHand(call, item, itemStatus)
+    const moved = from === itemStatus ? item : await moveByHand(call, item, itemStatus, { reason, operatorId })
     tellGates(call, storeId)
     return { success: true as const, ...(await describeItem(call, store, moved)) }
   },

@@ -32,6 +32,22 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     return { epc, first, second: await shop.buy([{ ean, quantity: 1, epcs: [epc] }]) }
   }
 
+  it('are told with who moved them and why', async () => {
+    const { epc, purchase } = await bought()
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold', reason: 'torn label', operatorId: 'cashier-7' })
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold', reason: 'once more' })
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable', operatorId: 'cashier-8' })
+    const { moves } = await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })
+    const at = expect.any(String)
+    const { transactionId: purchaseId } = purchase
+    expect(moves).toEqual([
+      { at, from: 'exception_hold', to: 'sellable', operatorId: 'cashier-8' },
+      { at, from: 'paid', to: 'exception_hold', purchaseId, reason: 'torn label', operatorId: 'cashier-7' },
+      { at, from: 'sellable', to: 'paid', purchaseId },
+      { at, to: 'sellable' },
+    ])
+  })
+
   it('a late refund of the former purchase leaves the next buyer’s goods alone', async () => {
     const { epc, first, second } = await soldAgain()
     await shop.ok('refundPayment', { transactionId: first.transactionId, itemLineIds: [first.items[0].itemLineId] })
