@@ -8,11 +8,12 @@ import { Product } from '../catalogue/schema.ts'
 import { Failure, invalid, notFound, precondition, type ErrorDetail } from '../operations/failure.ts'
 import { eurosOf, Id, iso, present, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
+import type { Db } from '../persistence/database.ts'
 import type { ItemMoveRow, ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
 import { newestMoves } from './item-moves.ts'
-import { findItem } from './item-queries.ts'
+import { findItem, itemsOfLine } from './item-queries.ts'
 import { moveByHand } from './move-by-hand.ts'
 import { NewItem, registerItem } from './register-item.ts'
 import { tellGates } from './item-sequence.ts'
@@ -91,20 +92,35 @@ const Move = z.strictObject({
   operatorId: z.string().optional(),
 })
 
-const ItemNames = { tagId: text(128).optional(), epc: text(200).optional(), tagUid: text(40).optional() }
+const ItemNames = {
+  tagId: text(128).optional(),
+  epc: text(200).optional(),
+  tagUid: text(40).optional(),
+  itemLineId: Id.optional().describe('The item that a paid line is bound to, where it is one.'),
+}
 
 interface NamesOfItem {
   tagId?: string | undefined
   epc?: string | undefined
   tagUid?: string | undefined
+  itemLineId?: string | undefined
 }
 
-async function namedItem(call: Call, store: StoreRow, names: NamesOfItem): Promise<ProtectedItemRow> {
-  const normal = normaliseIdentifiers({ epc: names.epc, tagUid: names.tagUid, tagId: names.tagId })
+async function namedItem(call: Call, store: StoreRow, { epc, tagUid, tagId, itemLineId }: NamesOfItem): Promise<ProtectedItemRow> {
+  const normal = normaliseIdentifiers({ epc, tagUid, tagId })
   if (!normal.ok) throw invalid(normal.field, normal.message)
-  if (Object.keys(normal.identifiers).length === 0) throw invalid('epc', 'is missing: name the item by epc, tagUid or tagId', 'missing')
-  const item = await findItem(call.db, store.tenant, normal.identifiers)
+  const namesTag = Object.keys(normal.identifiers).length > 0
+  if (!namesTag && itemLineId === undefined) throw invalid('epc', 'is missing: name the item by epc, tagUid, tagId or itemLineId', 'missing')
+  const item = namesTag ? await findItem(call.db, store.tenant, normal.identifiers) : await itemOfLine(call.db, store.store_id, itemLineId ?? '')
   if (item?.store_id !== store.store_id) throw notFound('item')
+  if (itemLineId !== undefined && item.line_id !== itemLineId) throw invalid('itemLineId', 'names another item than the other identifier')
+  return item
+}
+
+/** The one item of this store that a line is bound to. */
+async function itemOfLine(db: Db, storeId: string, lineId: string): Promise<ProtectedItemRow | undefined> {
+  const [item, another] = (await itemsOfLine(db, lineId)).filter((each) => each.store_id === storeId)
+  if (another) throw precondition('several_items', 'the line is bound to several items: name one by epc, tagUid or tagId')
   return item
 }
 
@@ -147,6 +163,7 @@ export const fetchProtectedItem = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Answers one tagged item with its status, and how it came to it.',
+  refusals: ['several_items'],
   changes: false,
   request: z.strictObject({ storeId: Id, ...ItemNames }),
   response: Item.extend({ ...Success, moves: z.array(Move).describe(`The newest ${MOVES_LIMIT} changes of its status in this store, newest first.`) }),
@@ -167,7 +184,7 @@ export const updateItemStatus = operation({
   description:
     'Only listed moves; a refused one tells `allowedNext`. An item that comes back loses its purchase and its used rights. ' +
     '`reason` and `operatorId` are kept with the move (fetchProtectedItem); one to the status that the item has already moves nothing.',
-  refusals: ['illegal_move'],
+  refusals: ['illegal_move', 'several_items'],
   changes: true,
   request: z.strictObject({ storeId: Id, ...ItemNames, itemStatus: z.enum(ITEM_STATUSES), reason: text(300).optional(), operatorId: text(128).optional() }),
   response: Item.extend(Success),

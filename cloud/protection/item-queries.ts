@@ -35,6 +35,23 @@ export async function findItem(db: Db, tenant: string, { epc, tagUid, tagId }: I
   return found
 }
 
+const boundTo = prepared((db, p: { lineId: string }) =>
+  db
+    .selectFrom('purchase_unit as u')
+    .innerJoin('protected_item as i', 'i.item_id', 'u.item_id')
+    .selectAll('i')
+    .where('u.line_id', '=', p.lineId)
+    // One that came back and was sold again is another line's, though its former unit still names it.
+    .whereRef('i.line_id', '=', 'u.line_id')
+    .whereRef('i.unit_no', '=', 'u.unit_no')
+    .orderBy('u.unit_no'),
+)
+
+/** The items that a paid line is bound to. */
+export function itemsOfLine(db: Db, lineId: string): Promise<ProtectedItemRow[]> {
+  return boundTo(db, { lineId })
+}
+
 /** The item, which must exist. */
 export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow> {
   const [row] = await byItemId(db, { itemId })
