@@ -1,6 +1,5 @@
 import { CLOUD_LEDGER, itemHash, signAuthorization, type AuthorizationClaims } from '../../policy/documents/authorization.ts'
 import type { IdentifierKind } from '../../policy/identifiers.ts'
-import { newId } from '../../policy/ids.ts'
 import type { ProtectionAction, RightClass, ScanSource } from '../../policy/vocabulary.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Call, Services } from '../operations/operation.ts'
@@ -34,6 +33,8 @@ export interface Grant {
   /** The units whose rights are leased, in the order of the token's steps; none for fixtures. */
   units: readonly GrantedUnit[]
   riskClass: number
+  /** Of the event that tells that it was granted. */
+  eventId: string
   operatorId: string | null
   scanSource: ScanSource | undefined
 }
@@ -98,7 +99,7 @@ export async function issueAuthorization(call: Call, tenant: Tenant, grant: Gran
     item_id: grant.itemId,
     ith_kind: grant.item?.kind ?? null,
     ith_id: grant.item?.id ?? null,
-    event_id: newId('evt', platform),
+    event_id: grant.eventId,
     risk_class: grant.riskClass,
     policy_version: grant.store.document_version,
     key_version: authority.keysOf(tenant).keySet.ver,

@@ -7,7 +7,7 @@ import type { ProtectionAuthorizationRow } from '../persistence/tables/protectio
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { readLines } from '../scan-and-go/queries.ts'
-import { describeAuthorization, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import { describeAuthorization, newEventIds, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
 import { approvalFacts, approvalsOf, noteApproval } from './approvals.ts'
 import { askHolders } from './ask-void.ts'
 import type { Asked, Metadata } from './asking.ts'
@@ -34,7 +34,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   const { device, store } = asked
   const rights = rightClass(action) as RightClass
   const looked: DecisionFacts[] = []
-  const about: AskedAbout = { action, identifiers: {}, itemStatus: null, purchaseId: purchase?.purchase_id ?? null, itemLineId: null, scanSource, metadata, facts: looked }
+  const about: AskedAbout = { eventIds: newEventIds(call), action, identifiers: {}, itemStatus: null, purchaseId: purchase?.purchase_id ?? null, itemLineId: null, scanSource, metadata, facts: looked }
   if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
   if (purchase) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
 
@@ -92,7 +92,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   // What is for one request only is for what that can use: the next unit is asked for by the next request.
   const isForOne = asked.caller.kind === 'agent' && rights === 'release' && (await isDoubted(call, device.row))
   const given = isForOne ? units.slice(0, 1) : units
-  const row = await issue(call, asked, { store, action, rights, purchase, units: given, scanSource })
+  const row = await issue(call, asked, { store, action, rights, purchase, units: given, scanSource, eventId: about.eventIds.decided })
   if (approvals && given.some((unit) => approved.has(unit))) await noteApproval(call, row)
   const eventId = await recordGranted(call, asked, about, row)
   return {
@@ -115,9 +115,10 @@ interface Wide {
   purchase: PurchaseRow
   units: readonly GrantedUnit[]
   scanSource: ScanSource | undefined
+  eventId: string
 }
 
-async function issue(call: Call, asked: Asked, { store, action, rights, purchase, units, scanSource }: Wide): Promise<ProtectionAuthorizationRow> {
+async function issue(call: Call, asked: Asked, { store, action, rights, purchase, units, scanSource, eventId }: Wide): Promise<ProtectionAuthorizationRow> {
   const { device } = asked
   if (!device) throw new Error('an authorization needs a device')
   const row = await issueAuthorization(call, asked.caller.tenant, {
@@ -129,6 +130,7 @@ async function issue(call: Call, asked: Asked, { store, action, rights, purchase
     purchaseId: purchase.purchase_id,
     units,
     riskClass: riskClass(purchase.total_cent),
+    eventId,
     operatorId: asked.operatorId,
     scanSource,
   })

@@ -8,7 +8,7 @@ import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
-import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import { describeAuthorization, extras, newEventIds, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
 import { approvalFacts, approvalsOf, noteApproval } from './approvals.ts'
 import { askHolders } from './ask-void.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
@@ -64,6 +64,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   const decision = decide(facts, policy)
   await restOn(call, asked, subject)
   const about: AskedAbout = {
+    eventIds: newEventIds(call),
     action,
     identifiers,
     itemStatus: subject?.itemStatus ?? null,
@@ -106,6 +107,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     purchaseId: subject.purchase?.purchase_id ?? null,
     units: subject.unit ? [subject.unit] : [],
     riskClass: riskClass(subject.purchase?.total_cent ?? subject.facts.priceCent ?? 0),
+    eventId: about.eventIds.decided,
     operatorId: asked.operatorId,
     scanSource: request.scanSource,
   })

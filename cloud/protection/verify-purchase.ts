@@ -11,7 +11,7 @@ import { assertResynced } from '../restore/resync.ts'
 import { isTest } from '../scan-and-go/present.ts'
 import { findPurchase, readLines, readUnits } from '../scan-and-go/queries.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
-import { extras, NO_AUTHORIZATION, recordDenied } from './answer.ts'
+import { extras, newEventIds, NO_AUTHORIZATION, recordDenied } from './answer.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
 import { policyOf } from './policy.ts'
 import { readReceipt } from './presented-receipt.ts'
@@ -84,7 +84,7 @@ async function forDevice(call: Call, asked: Asked, request: PurchaseRequest, pur
     const facts = mismatchFacts(asked, action)
     const decision = decide(facts, asked.store ? policyOf(asked.store) : DEFAULT_POLICY)
     const reason = decision.allowed ? 'technology_mismatch' : decision.reason
-    const about = { action, identifiers: {}, itemStatus: null, purchaseId: purchase.purchase_id, itemLineId: null, scanSource: request.scanSource, metadata: request, facts: [facts] }
+    const about = { eventIds: newEventIds(call), action, identifiers: {}, itemStatus: null, purchaseId: purchase.purchase_id, itemLineId: null, scanSource: request.scanSource, metadata: request, facts: [facts] }
     const eventId = await recordDenied(call, asked, about, reason)
     const isOwnWay = reason === 'technology_mismatch'
     return { deactivationAuthorized: isOwnWay, protectionAction: action, ...NO_AUTHORIZATION, reason, eventId, ...extras(asked, decision, request.explain) }
