@@ -9,6 +9,7 @@ import { startDueOffers } from './offers/due-offers.ts'
 import { pruneRequests } from './assistance/requests.ts'
 import { pruneAnswers } from './operations/idempotency.ts'
 import type { Services } from './operations/operation.ts'
+import { pruneApprovals } from './protection/approvals.ts'
 import { pruneDecisions } from './protection/decisions.ts'
 import { pruneDenied } from './protection/deny-list.ts'
 import { endDueMoves } from './protection/due-moves.ts'
@@ -88,6 +89,7 @@ export function startJobs(database: Database, services: Services, { refresh, cut
     await database.write((db) => pruneRequests(db, nowMs))
     await database.write((db) => pruneGone(db, nowMs))
     await database.write((db) => pruneDecisions(db, nowMs))
+    await database.write((db) => pruneApprovals(db, nowMs))
     await database.write((db) => pruneDenied(db, nowMs))
   })
   every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))

@@ -44,6 +44,10 @@ export interface DecisionFacts {
   operator: boolean
   /** A genuine token is shown: the cloud has asked for staff where the policy wants them, and what is left is whether its word still holds. */
   grantedByCloud?: true
+  /** The operator goes past what another device holds. */
+  goesPast?: true
+  /** What this operator has approved within the hour, where this would be counted as well. */
+  approvals?: number
   /** Why a limit of the policy is used up, when one is. */
   limit?: string | undefined
 }
@@ -89,7 +93,7 @@ const CHECKS: readonly (readonly [DenyReason, Check])[] = [
   ['action_not_allowed', actionNotAllowed],
   ['workflow_not_allowed', workflowNotAllowed],
   ['manual_assistance_required', (f, p) => (f.operator ? null : staffNeeded(f, p))],
-  ['limit_exceeded', (f) => f.limit ?? null],
+  ['limit_exceeded', (f, p) => f.limit ?? approvedTooOften(f, p)],
 ]
 
 /** Whether a request may be granted; the first reason that holds is the one that is told. */
@@ -113,7 +117,13 @@ export function toldOf(decision: Decision): ToldDecision {
 
 /** Whether the grant rests on an operator's word: such grants are counted per operator and hour. */
 export function restsOnOperator(facts: DecisionFacts, policy: ProtectionPolicy): boolean {
-  return facts.operator && staffNeeded(facts, policy) !== null
+  return facts.operator && (facts.goesPast === true || staffNeeded(facts, policy) !== null)
+}
+
+function approvedTooOften(facts: DecisionFacts, policy: ProtectionPolicy): string | null {
+  const { approvals } = facts
+  if (approvals === undefined || approvals < policy.operatorOverridesPerHour || !restsOnOperator(facts, policy)) return null
+  return `the operator has approved ${approvals} within the hour`
 }
 
 function worksWithoutClock({ action, device }: DecisionFacts): boolean {

@@ -48,7 +48,7 @@ export const ProtectionPolicy = z.strictObject({
   offline: OfflineLimits.default(() => OfflineLimits.parse({})),
   unknownTag: z.enum(['ignore', 'notify', 'siren']).default('notify').describe('What a gate does about a tag whose payment state it cannot know.'),
   gate: GatePolicy.default(() => GatePolicy.parse({})).describe('How exit gates judge what leaves.'),
-  operatorOverridesPerHour: z.int().min(0).max(1_000).default(10).describe('How often one operator may approve within an hour.'),
+  operatorOverridesPerHour: z.int().min(0).max(1_000).default(10).describe('How often one operator may approve within an hour: by the cloud, and by an agent alone.'),
   spotCheckRate: z.number().min(0).max(1).default(0).describe('Share of checkouts that staff look at.'),
   home: z.string().min(1).max(128).default('cloud').describe('Where receipts are redeemed: an agentId or `cloud`. Moves by moveReceiptHome.'),
   homeEpoch: z.int().min(0).default(0),

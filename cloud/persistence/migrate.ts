@@ -30,6 +30,7 @@ import { RUNNING_REQUESTS } from './migrations/0028-running-requests.ts'
 import { ENDED_DENIALS } from './migrations/0029-ended-denials.ts'
 import { GOODS_BACK } from './migrations/0030-goods-back.ts'
 import { SPOT_CHECKS } from './migrations/0031-spot-checks.ts'
+import { APPROVALS_AND_REASONS } from './migrations/0032-approvals-and-reasons.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -64,6 +65,7 @@ const MIGRATIONS: readonly Migration[] = [
   ENDED_DENIALS,
   GOODS_BACK,
   SPOT_CHECKS,
+  APPROVALS_AND_REASONS,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

@@ -17,6 +17,7 @@ import type {
   ItemHeadRow,
   ItemMoveRow,
   JournalRowRow,
+  OperatorApprovalRow,
   ProtectedItemRow,
   ProtectionAuthorizationRow,
   ProtectionEventRow,
@@ -72,6 +73,7 @@ export interface Schema {
   device: DeviceRow
   operator: OperatorRow
   protection_authorization: ProtectionAuthorizationRow
+  operator_approval: OperatorApprovalRow
   authorization_unit: AuthorizationUnitRow
   unit_right: UnitRightRow
   redemption: RedemptionRow

@@ -1,4 +1,5 @@
 import type { Decision, DecisionFacts } from '../../policy/decide.ts'
+import { newId } from '../../policy/ids.ts'
 import type { ItemIdentifiers } from '../../policy/identifiers.ts'
 import type { AuthorizationState, DenyReason, ItemStatus, ProtectionAction, ScanSource } from '../../policy/vocabulary.ts'
 import { raiseForDenial } from '../assistance/raise-for-denial.ts'
@@ -10,8 +11,21 @@ import { keepDecision } from './decisions.ts'
 import { tokenOf } from './authorizations.ts'
 import { viewAuthorization } from './view.ts'
 
+interface EventIds {
+  requested: string
+  /** That it was granted or denied. */
+  decided: string
+}
+
+/** Ids for the two events of a decision. They are taken in at the same moment, and then listed by their ids: the question comes first. */
+export function newEventIds({ services: { platform } }: Pick<Call, 'services'>): EventIds {
+  const [requested, decided] = [newId('evt', platform), newId('evt', platform)].sort() as [string, string]
+  return { requested, decided }
+}
+
 /** What a decision is about, for its events. */
 export interface AskedAbout {
+  eventIds: EventIds
   action: ProtectionAction
   identifiers: ItemIdentifiers
   itemStatus: ItemStatus | null
@@ -54,8 +68,8 @@ function scopeOf(call: Call, asked: Asked) {
 /** Records that something was asked and refused; answers the event's id. */
 export async function recordDenied(call: Call, asked: Asked, about: AskedAbout, reason: DenyReason): Promise<string> {
   const fields = eventFields(asked, about)
-  await recordEvent(scopeOf(call, asked), { type: 'protection.authorization.requested', ...fields })
-  const denied = { type: 'protection.authorization.denied', ...fields, reason } as const
+  await recordEvent(scopeOf(call, asked), { type: 'protection.authorization.requested', ...fields, eventId: about.eventIds.requested })
+  const denied = { type: 'protection.authorization.denied', ...fields, reason, eventId: about.eventIds.decided } as const
   await raiseForDenial(scopeOf(call, asked), denied, asked.occurredMs)
   const eventId = await recordEvent(scopeOf(call, asked), denied)
   if (asked.store) await keepDecision(call.db, asked.store, { eventId, atMs: call.nowMs, reason, facts: about.facts })
@@ -65,11 +79,12 @@ export async function recordDenied(call: Call, asked: Asked, about: AskedAbout, 
 /** Records that something was asked and granted; the event's id is the one that the token carries. */
 export async function recordGranted(call: Call, asked: Asked, about: AskedAbout, row: ProtectionAuthorizationRow | undefined): Promise<string> {
   const fields = eventFields(asked, about)
-  await recordEvent(scopeOf(call, asked), { type: 'protection.authorization.requested', ...fields })
+  await recordEvent(scopeOf(call, asked), { type: 'protection.authorization.requested', ...fields, eventId: about.eventIds.requested })
   const eventId = await recordEvent(scopeOf(call, asked), {
     type: 'protection.authorization.granted',
     ...fields,
-    ...(row && { eventId: row.event_id, replayProtectedNonce: row.nonce, authorizationState: 'issued' as const }),
+    eventId: about.eventIds.decided,
+    ...(row && { replayProtectedNonce: row.nonce, authorizationState: 'issued' as const }),
   })
   if (asked.store) await keepDecision(call.db, asked.store, { eventId, atMs: call.nowMs, reason: null, facts: about.facts })
   return eventId

@@ -48,6 +48,8 @@ export interface Asked {
   /** Over five minutes old: a record of something past, never a reason for a new token (decisions §9). */
   isPast: boolean
   operatorId: string | null
+  /** Who is named as the operator had answered for the token that is shown, when that was given. */
+  isApproved?: boolean
   warnings: string[]
 }
 

@@ -137,7 +137,7 @@ export const redeemProtectionAuthorization = operation({
     authorizationState: z.enum(AUTHORIZATION_STATES),
     redeemedAt: z.string().nullable(),
     remaining: z.int(),
-    eventId: z.string(),
+    eventId: z.string().describe('Of the event that tells of the outcome, once that is reported.'),
   }),
   example: { replayProtectedNonce: 'kJ3x…', deviceId: 'dev_01KANX6Y7C3V9Q2M8R5T4W6Z1B', redemptionId: 'red-1' },
   emits: ['protection.action.completed', 'protection.action.failed', 'securityTag.deactivated'],

@@ -1,7 +1,6 @@
 import { CLOUD_LEDGER, itemHash, signAuthorization, type AuthorizationClaims } from '../../policy/documents/authorization.ts'
 import type { IdentifierKind } from '../../policy/identifiers.ts'
-import { newId } from '../../policy/ids.ts'
-import type { ProtectionAction, RightClass } from '../../policy/vocabulary.ts'
+import type { ProtectionAction, RightClass, ScanSource } from '../../policy/vocabulary.ts'
 import type { Tenant } from '../operations/caller.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import type { Db } from '../persistence/database.ts'
@@ -34,7 +33,10 @@ export interface Grant {
   /** The units whose rights are leased, in the order of the token's steps; none for fixtures. */
   units: readonly GrantedUnit[]
   riskClass: number
+  /** Of the event that tells that it was granted. */
+  eventId: string
   operatorId: string | null
+  scanSource: ScanSource | undefined
 }
 
 const authorizationByNonce = prepared((db, p: { nonce: string }) => db.selectFrom('protection_authorization').selectAll().where('nonce', '=', p.nonce))
@@ -52,7 +54,7 @@ const insertAuthorization = prepared((db, p: ProtectionAuthorizationRow) =>
     .values(
       fieldsOf(p, [
         ...(['nonce', 'tenant', 'store_id', 'device_id', 'agent_id', 'ledger', 'action', 'right_class', 'count', 'purchase_id', 'item_id'] as const),
-        ...(['ith_kind', 'ith_id', 'event_id', 'risk_class', 'policy_version', 'key_version', 'iat', 'exp', 'operator_id', 'rev'] as const),
+        ...(['ith_kind', 'ith_id', 'event_id', 'risk_class', 'policy_version', 'key_version', 'iat', 'exp', 'operator_id', 'scan_source', 'rev'] as const),
       ]),
     ),
 )
@@ -97,7 +99,7 @@ export async function issueAuthorization(call: Call, tenant: Tenant, grant: Gran
     item_id: grant.itemId,
     ith_kind: grant.item?.kind ?? null,
     ith_id: grant.item?.id ?? null,
-    event_id: newId('evt', platform),
+    event_id: grant.eventId,
     risk_class: grant.riskClass,
     policy_version: grant.store.document_version,
     key_version: authority.keysOf(tenant).keySet.ver,
@@ -107,6 +109,7 @@ export async function issueAuthorization(call: Call, tenant: Tenant, grant: Gran
     voided_ms: null,
     void_asked_ms: null,
     operator_id: grant.operatorId,
+    scan_source: grant.scanSource ?? null,
     rev: 1,
   }
   await insertAuthorization(db, row)

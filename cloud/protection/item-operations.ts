@@ -8,10 +8,12 @@ import { Product } from '../catalogue/schema.ts'
 import { Failure, invalid, notFound, precondition, type ErrorDetail } from '../operations/failure.ts'
 import { eurosOf, Id, iso, present, Success, text } from '../operations/fields.ts'
 import { operation, type Call } from '../operations/operation.ts'
-import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
+import type { Db } from '../persistence/database.ts'
+import type { ItemMoveRow, ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { ownStore } from '../stores/own-store.ts'
-import { findItem } from './item-queries.ts'
+import { newestMoves } from './item-moves.ts'
+import { findItem, itemsOfLine } from './item-queries.ts'
 import { moveByHand } from './move-by-hand.ts'
 import { NewItem, registerItem } from './register-item.ts'
 import { tellGates } from './item-sequence.ts'
@@ -78,20 +80,47 @@ const Item = z.strictObject({
   updatedAt: z.string(),
 })
 
-const ItemNames = { tagId: text(128).optional(), epc: text(200).optional(), tagUid: text(40).optional() }
+/** Moves of an item that it is answered with. */
+const MOVES_LIMIT = 50
+
+const Move = z.strictObject({
+  at: z.string(),
+  from: z.enum(ITEM_STATUSES).optional().describe('Absent: it was registered.'),
+  to: z.enum(ITEM_STATUSES),
+  purchaseId: z.string().optional(),
+  reason: z.string().optional().describe('As updateItemStatus was told.'),
+  operatorId: z.string().optional(),
+})
+
+const ItemNames = {
+  tagId: text(128).optional(),
+  epc: text(200).optional(),
+  tagUid: text(40).optional(),
+  itemLineId: Id.optional().describe('The item that a paid line is bound to, where it is one.'),
+}
 
 interface NamesOfItem {
   tagId?: string | undefined
   epc?: string | undefined
   tagUid?: string | undefined
+  itemLineId?: string | undefined
 }
 
-async function namedItem(call: Call, store: StoreRow, names: NamesOfItem): Promise<ProtectedItemRow> {
-  const normal = normaliseIdentifiers({ epc: names.epc, tagUid: names.tagUid, tagId: names.tagId })
+async function namedItem(call: Call, store: StoreRow, { epc, tagUid, tagId, itemLineId }: NamesOfItem): Promise<ProtectedItemRow> {
+  const normal = normaliseIdentifiers({ epc, tagUid, tagId })
   if (!normal.ok) throw invalid(normal.field, normal.message)
-  if (Object.keys(normal.identifiers).length === 0) throw invalid('epc', 'is missing: name the item by epc, tagUid or tagId', 'missing')
-  const item = await findItem(call.db, store.tenant, normal.identifiers)
+  const namesTag = Object.keys(normal.identifiers).length > 0
+  if (!namesTag && itemLineId === undefined) throw invalid('epc', 'is missing: name the item by epc, tagUid, tagId or itemLineId', 'missing')
+  const item = namesTag ? await findItem(call.db, store.tenant, normal.identifiers) : await itemOfLine(call.db, store.store_id, itemLineId ?? '')
   if (item?.store_id !== store.store_id) throw notFound('item')
+  if (itemLineId !== undefined && item.line_id !== itemLineId) throw invalid('itemLineId', 'names another item than the other identifier')
+  return item
+}
+
+/** The one item of this store that a line is bound to. */
+async function itemOfLine(db: Db, storeId: string, lineId: string): Promise<ProtectedItemRow | undefined> {
+  const [item, another] = (await itemsOfLine(db, lineId)).filter((each) => each.store_id === storeId)
+  if (another) throw precondition('several_items', 'the line is bound to several items: name one by epc, tagUid or tagId')
   return item
 }
 
@@ -120,18 +149,30 @@ async function describeItem({ db }: Call, store: StoreRow, item: ProtectedItemRo
   }
 }
 
+function describeMove({ at_ms, from_status, to_status, purchase_id, reason, operator_id }: ItemMoveRow): z.infer<typeof Move> {
+  return {
+    at: iso(at_ms),
+    ...present({ from: from_status as ItemStatus | null }),
+    to: to_status as ItemStatus,
+    ...present({ purchaseId: purchase_id, reason, operatorId: operator_id }),
+  }
+}
+
 export const fetchProtectedItem = operation({
   name: 'fetchProtectedItem',
   area: 'protection',
   minimumPackage: 'GROW',
-  summary: 'Answers one tagged item with its status.',
+  summary: 'Answers one tagged item with its status, and how it came to it.',
+  refusals: ['several_items'],
   changes: false,
   request: z.strictObject({ storeId: Id, ...ItemNames }),
-  response: Item.extend(Success),
+  response: Item.extend({ ...Success, moves: z.array(Move).describe(`The newest ${MOVES_LIMIT} changes of its status in this store, newest first.`) }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B' },
   async run(call, { storeId, ...names }) {
     const store = await ownStore(call, storeId)
-    return { success: true as const, ...(await describeItem(call, store, await namedItem(call, store, names))) }
+    const item = await namedItem(call, store, names)
+    const moves = (await newestMoves(call.db, item, MOVES_LIMIT)).map(describeMove)
+    return { success: true as const, ...(await describeItem(call, store, item)), moves }
   },
 })
 
@@ -140,13 +181,15 @@ export const updateItemStatus = operation({
   area: 'protection',
   minimumPackage: 'GROW',
   summary: 'Moves a tagged item to another status.',
-  description: 'Only listed moves; a refused one tells `allowedNext`. An item that comes back loses its purchase and its used rights.',
-  refusals: ['illegal_move'],
+  description:
+    'Only listed moves; a refused one tells `allowedNext`. An item that comes back loses its purchase and its used rights. ' +
+    '`reason` and `operatorId` are kept with the move (fetchProtectedItem); one to the status that the item has already moves nothing.',
+  refusals: ['illegal_move', 'several_items'],
   changes: true,
   request: z.strictObject({ storeId: Id, ...ItemNames, itemStatus: z.enum(ITEM_STATUSES), reason: text(300).optional(), operatorId: text(128).optional() }),
   response: Item.extend(Success),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', epc: '3034F4E4E4424C800000000B', itemStatus: 'exception_hold', reason: 'torn label' },
-  async run(call, { storeId, itemStatus, reason: _reason, operatorId: _operatorId, ...names }) {
+  async run(call, { storeId, itemStatus, reason, operatorId, ...names }) {
     const store = await ownStore(call, storeId)
     const item = await namedItem(call, store, names)
     const from = item.item_status as ItemStatus
@@ -154,7 +197,7 @@ export const updateItemStatus = operation({
       throw precondition('illegal_move', `an item that is ${from} cannot become ${itemStatus}`, { allowedNext: nextItemStatuses(from) })
     }
     call.changed(item.item_id)
-    const moved = from === itemStatus ? item : await moveByHand(call, item, itemStatus)
+    const moved = from === itemStatus ? item : await moveByHand(call, item, itemStatus, { reason, operatorId })
     tellGates(call, storeId)
     return { success: true as const, ...(await describeItem(call, store, moved)) }
   },

@@ -3,7 +3,7 @@ import { invalid } from '../operations/failure.ts'
 import { assert } from '../../policy/assert.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import { noteMoves } from './item-moves.ts'
+import { noteMoves, type MovedBy } from './item-moves.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { numberOfChange } from './item-sequence.ts'
 
@@ -35,6 +35,23 @@ export async function findItem(db: Db, tenant: string, { epc, tagUid, tagId }: I
   return found
 }
 
+const boundTo = prepared((db, p: { lineId: string }) =>
+  db
+    .selectFrom('purchase_unit as u')
+    .innerJoin('protected_item as i', 'i.item_id', 'u.item_id')
+    .selectAll('i')
+    .where('u.line_id', '=', p.lineId)
+    // One that came back and was sold again is another line's, though its former unit still names it.
+    .whereRef('i.line_id', '=', 'u.line_id')
+    .whereRef('i.unit_no', '=', 'u.unit_no')
+    .orderBy('u.unit_no'),
+)
+
+/** The items that a paid line is bound to. */
+export function itemsOfLine(db: Db, lineId: string): Promise<ProtectedItemRow[]> {
+  return boundTo(db, { lineId })
+}
+
 /** The item, which must exist. */
 export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow> {
   const [row] = await byItemId(db, { itemId })
@@ -43,7 +60,7 @@ export async function readItem(db: Db, itemId: string): Promise<ProtectedItemRow
 }
 
 /** Writes changed columns of an item, raises its revision, gives the change its number for the gates, and notes a move where its status changes. */
-export async function updateItem(db: Db, item: ProtectedItemRow, change: Partial<ProtectedItemRow>, nowMs: number): Promise<ProtectedItemRow> {
+export async function updateItem(db: Db, item: ProtectedItemRow, change: Partial<ProtectedItemRow>, nowMs: number, by?: MovedBy): Promise<ProtectedItemRow> {
   const seq = await numberOfChange(db, item, change, nowMs)
   const changed = await db
     .updateTable('protected_item')
@@ -51,6 +68,6 @@ export async function updateItem(db: Db, item: ProtectedItemRow, change: Partial
     .where('item_id', '=', item.item_id)
     .returningAll()
     .executeTakeFirstOrThrow()
-  await noteMoves(db, [changed], item.item_status, nowMs)
+  await noteMoves(db, [changed], item.item_status, nowMs, by)
   return changed
 }

@@ -4,6 +4,7 @@ import { forgetKept } from '../click-and-collect/queries.ts'
 import type { Call } from '../operations/operation.ts'
 import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
+import type { MovedBy } from './item-moves.ts'
 import { updateItem } from './item-queries.ts'
 import { endOwnUnit, takeBackOwn } from './own-unit.ts'
 import { returnUnits } from './return-units.ts'
@@ -17,12 +18,12 @@ const CAME_BACK: ReadonlySet<ItemStatus> = new Set(['returned', 'cancelled', 'se
  * Staff say what became of an item. One that came back releases nothing for whoever had bought it, in any way, and as `sellable` it is
  * nobody's: no purchase's, and no order's.
  */
-export async function moveByHand(call: Call, item: ProtectedItemRow, itemStatus: ItemStatus): Promise<ProtectedItemRow> {
+export async function moveByHand(call: Call, item: ProtectedItemRow, itemStatus: ItemStatus, by: MovedBy): Promise<ProtectedItemRow> {
   const { db, nowMs } = call
-  if (itemStatus === 'sellable') return updateItem(db, item, { item_status: itemStatus, ...(await becomeNobodys(call, item)) }, nowMs)
+  if (itemStatus === 'sellable') return updateItem(db, item, { item_status: itemStatus, ...(await becomeNobodys(call, item)) }, nowMs, by)
   if (CAME_BACK.has(itemStatus)) await returnItem(call, item)
   await touchPurchase(call, item)
-  return updateItem(db, item, { item_status: itemStatus }, nowMs)
+  return updateItem(db, item, { item_status: itemStatus }, nowMs, by)
 }
 
 const NOBODYS = { purchase_id: null, line_id: null, unit_no: null }

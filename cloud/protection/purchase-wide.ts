@@ -1,4 +1,5 @@
-import { decide, type Decision, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
+import { decide, restsOnOperator, type Decision, type DecisionFacts, type ItemFacts } from '../../policy/decide.ts'
+import type { DeviceFacts } from '../../policy/devices.ts'
 import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
 import { rightClass, type DenyReason, type ItemStatus, type ProtectionAction, type RightClass, type ScanSource } from '../../policy/vocabulary.ts'
 import type { Call } from '../operations/operation.ts'
@@ -6,7 +7,8 @@ import type { ProtectionAuthorizationRow } from '../persistence/tables/protectio
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { readLines } from '../scan-and-go/queries.ts'
-import { describeAuthorization, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import { describeAuthorization, newEventIds, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import { approvalFacts, approvalsOf, noteApproval } from './approvals.ts'
 import { askHolders } from './ask-void.ts'
 import type { Asked, Metadata } from './asking.ts'
 import { isDoubted, issueAuthorization, redemptionsOf, type GrantedUnit } from './authorizations.ts'
@@ -16,7 +18,7 @@ import { take, viewLease, type LeaseView } from './leases.ts'
 import { overrideLease, withOverride } from './override-lease.ts'
 import { policyOf } from './policy.ts'
 import { receiptRights, tellHome } from './receipt-rights.ts'
-import { isPaid, itemFacts, lineFacts, openUnits } from './subject.ts'
+import { isPaid, itemFacts, lineFacts, mightRead, openUnits } from './subject.ts'
 
 export interface PurchaseWideRequest {
   purchase: PurchaseRow | undefined
@@ -32,14 +34,17 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   const { device, store } = asked
   const rights = rightClass(action) as RightClass
   const looked: DecisionFacts[] = []
-  const about: AskedAbout = { action, identifiers: {}, itemStatus: null, purchaseId: purchase?.purchase_id ?? null, itemLineId: null, scanSource, metadata, facts: looked }
+  const about: AskedAbout = { eventIds: newEventIds(call), action, identifiers: {}, itemStatus: null, purchaseId: purchase?.purchase_id ?? null, itemLineId: null, scanSource, metadata, facts: looked }
   if (store) call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
   if (purchase) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
 
   const policy = store ? policyOf(store) : DEFAULT_POLICY
   const open = purchase && device && purchase.store_id === device.row.store_id ? await openUnits(call.db, purchase, rights, call.nowMs) : []
   const facts = baseFacts(asked, action, token)
+  const approvals = await approvalsOf(call, asked, action)
   const units: GrantedUnit[] = []
+  /** Those that an operator answers for. */
+  const approved = new Set<GrantedUnit>()
   const taken = new Map<string, ProtectionAuthorizationRow>()
   const held = new Map<string, ProtectionAuthorizationRow>()
   const overridden = new Map<string, ProtectionAuthorizationRow>()
@@ -51,7 +56,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     const lease: LeaseView = device ? withOverride(call, asked, await viewLease(call, unit.right, device.row, action, isPurchaseWide)) : { right: unit.right.state === 'leased' ? 'leased_elsewhere' : unit.right.state }
     if (lease.held) held.set(lease.held.nonce, lease.held)
     const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase)
-    const unitFact = { ...facts, item, right: lease.right }
+    const unitFact = { ...facts, item, right: lease.right, ...approvalFacts(approvals, lease) }
     looked.push(unitFact)
     const each = decide(unitFact, policy)
     if (lease.right === 'leased_elsewhere') endsAt = Math.min(endsAt ?? Infinity, lease.endsAt ?? Infinity)
@@ -61,7 +66,9 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
     if (lease.own) own = lease.own
     if (lease.takeable) taken.set(lease.takeable.nonce, lease.takeable)
     if (lease.overridden) overridden.set(lease.overridden.nonce, lease.overridden)
-    units.push({ key: unit.key, tries: unit.tries })
+    const granted = { key: unit.key, tries: unit.tries }
+    units.push(granted)
+    if (restsOnOperator(unitFact, policy)) approved.add(granted)
   }
   if (!decision) {
     looked.push({ ...facts, item: emptyFacts(purchase, device?.row.store_id), right: wasPaid(purchase) ? 'used' : 'free' })
@@ -69,6 +76,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   }
   if (!decision.allowed) {
     if (decision.reason === 'authorization_outstanding' && !asked.isPast) askHolders(call, [...held.values()])
+    if (decision.reason === 'limit_exceeded' && approvals?.endsMs !== undefined) call.trueUntil(approvals.endsMs)
     return { decision, answer: await denied(call, asked, about, decision.reason, endsAt) }
   }
   if (own && !asked.isPast) {
@@ -83,7 +91,9 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   if (taken.size > 0) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev + taken.size })
   // What is for one request only is for what that can use: the next unit is asked for by the next request.
   const isForOne = asked.caller.kind === 'agent' && rights === 'release' && (await isDoubted(call, device.row))
-  const row = await issue(call, asked, { store, action, rights, purchase, units: isForOne ? units.slice(0, 1) : units })
+  const given = isForOne ? units.slice(0, 1) : units
+  const row = await issue(call, asked, { store, action, rights, purchase, units: given, scanSource, eventId: about.eventIds.decided })
+  if (approvals && given.some((unit) => approved.has(unit))) await noteApproval(call, row)
   const eventId = await recordGranted(call, asked, about, row)
   return {
     decision,
@@ -96,15 +106,19 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   }
 }
 
+type OpenUnits = Awaited<ReturnType<typeof openUnits>>
+
 interface Wide {
   store: StoreRow
   action: ProtectionAction
   rights: RightClass
   purchase: PurchaseRow
   units: readonly GrantedUnit[]
+  scanSource: ScanSource | undefined
+  eventId: string
 }
 
-async function issue(call: Call, asked: Asked, { store, action, rights, purchase, units }: Wide): Promise<ProtectionAuthorizationRow> {
+async function issue(call: Call, asked: Asked, { store, action, rights, purchase, units, scanSource, eventId }: Wide): Promise<ProtectionAuthorizationRow> {
   const { device } = asked
   if (!device) throw new Error('an authorization needs a device')
   const row = await issueAuthorization(call, asked.caller.tenant, {
@@ -116,7 +130,9 @@ async function issue(call: Call, asked: Asked, { store, action, rights, purchase
     purchaseId: purchase.purchase_id,
     units,
     riskClass: riskClass(purchase.total_cent),
+    eventId,
     operatorId: asked.operatorId,
+    scanSource,
   })
   await tellHome(call, store, purchase, row)
   return row
@@ -137,7 +153,7 @@ function baseFacts({ device, store, operatorId }: Asked, action: ProtectionActio
 
 async function unitFacts(
   call: Call,
-  { unit, right }: Awaited<ReturnType<typeof openUnits>>[number],
+  { unit, right }: OpenUnits[number],
   line: PurchaseLineRow | undefined,
   purchase: PurchaseRow | undefined,
 ): Promise<ItemFacts | null> {
@@ -176,9 +192,19 @@ function isPurchaseWide({ ith_kind }: ProtectionAuthorizationRow): boolean {
   return ith_kind === null
 }
 
-/** Whether a purchase-wide token may be given to this device at all (contracts §3). */
-export function mayHoldPurchaseWide(device: { workflowType: string; capabilities: { canReadUhfRfid: boolean; canReadHfNfc: boolean } }): boolean {
+/**
+ * Whether a purchase-wide token for these units may be given to this device at all (contracts §3): staff compare goods and count, or it can
+ * read none of them. A unit that is not bound yet may be anything.
+ */
+export async function mayHoldPurchaseWide(call: Call, device: DeviceFacts, open: OpenUnits): Promise<boolean> {
   if (device.workflowType === 'staff_assisted' || device.workflowType === 'pos_integrated') return true
-  return !device.capabilities.canReadUhfRfid && !device.capabilities.canReadHfNfc
+  if (!device.capabilities.canReadUhfRfid && !device.capabilities.canReadHfNfc) return true
+  for (const { unit } of open) {
+    if (unit.bound !== 1 || unit.item_id === null) return false
+    const item = await readItem(call.db, unit.item_id)
+    call.restsOn({ kind: 'item', id: item.item_id, rev: item.rev })
+    if (mightRead(device, item)) return false
+  }
+  return true
 }
 

@@ -1,6 +1,6 @@
 import { newId } from '../../policy/ids.ts'
 import { openAuthorization, denyReasonOf } from '../../policy/documents/authorization.ts'
-import type { ItemStatus, Outcome, ProtectionAction, ProtectionTechnology, RightClass, TagTechnology } from '../../policy/vocabulary.ts'
+import type { ItemStatus, Outcome, ProtectionAction, ProtectionTechnology, RightClass, ScanSource, TagTechnology } from '../../policy/vocabulary.ts'
 import { knownCaller, maySee, type KnownCaller } from '../operations/caller.ts'
 import { invalid, notFound, precondition } from '../operations/failure.ts'
 import type { Call } from '../operations/operation.ts'
@@ -46,7 +46,7 @@ export async function redeem(call: Call, request: RedeemRequest) {
   if (request.outcome !== undefined) {
     const isNew = known?.outcome === null || known === undefined
     await applyOutcome(scope, witness, request.redemptionId, request.outcome, row.nonce)
-    if (isNew) await recordOutcome(call, row, request, { ...asked, outcome: request.outcome, device: asked.device })
+    if (isNew) await recordOutcome(call, row, request, { ...asked, outcome: request.outcome, device: asked.device, eventId })
   }
   await finishEvidence(scope)
   call.changed(row.nonce)
@@ -124,17 +124,20 @@ async function subjectOf(call: Call, row: ProtectionAuthorizationRow, redemption
 }
 
 interface Reported {
+  /** The redemption's: it has one outcome, and so one event. */
+  eventId: string
   outcome: Outcome
   occurredMs: number
   device: NonNullable<Asked['device']>
 }
 
-async function recordOutcome(call: Call, row: ProtectionAuthorizationRow, { redemptionId }: RedeemRequest, { outcome, occurredMs, device }: Reported): Promise<void> {
+async function recordOutcome(call: Call, row: ProtectionAuthorizationRow, { redemptionId }: RedeemRequest, { eventId, outcome, occurredMs, device }: Reported): Promise<void> {
   const { tenant } = knownCaller(call.caller)
   const subject = await subjectOf(call, row, redemptionId)
   await recordEvent(
     { db: call.db, tenant, platform: call.services.platform, nowMs: call.nowMs },
     {
+      eventId,
       type: outcome === 'confirmed' ? 'protection.action.completed' : 'protection.action.failed',
       storeId: row.store_id,
       deviceId: row.device_id,
@@ -150,6 +153,7 @@ async function recordOutcome(call: Call, row: ProtectionAuthorizationRow, { rede
       authorizationState: 'redeemed',
       replayProtectedNonce: row.nonce,
       operatorId: row.operator_id || null,
+      scanSource: row.scan_source as ScanSource | null,
       outcome,
       reason: outcome === 'confirmed' ? null : outcome,
       occurredMs,

@@ -155,6 +155,14 @@ export function readableBy(device: DeviceFacts, item: ProtectedItemRow): boolean
   return identifierKindsOf(item).some((kind) => (kind === 'epc' || kind === 'tagUid') && canRead(device, kind))
 }
 
+/** Whether the device may have a reader for the item: by what is registered of it, and for one of which only a printed number is, by its technology. */
+export function mightRead(device: DeviceFacts, item: ProtectedItemRow): boolean {
+  if (item.epc !== null || item.tag_uid !== null) return readableBy(device, item)
+  const technology = item.protection_technology
+  if (technology === null) return true
+  return (technology === 'uhf_rfid' && device.capabilities.canReadUhfRfid) || (technology === 'hf_nfc' && device.capabilities.canReadHfNfc)
+}
+
 function shopperPrice(purchase: PurchaseRow): Pick<ItemFacts, 'staffReason'> {
   return purchase.price_origin === 'shopper' ? { staffReason: 'only the shopper’s app vouches for the price' } : {}
 }

@@ -1,4 +1,4 @@
-import { decide, type Decision, type DecisionFacts } from '../../policy/decide.ts'
+import { decide, restsOnOperator, type Decision, type DecisionFacts } from '../../policy/decide.ts'
 import { firstIdentifier, normaliseIdentifiers, type ItemIdentifiers } from '../../policy/identifiers.ts'
 import { DEFAULT_POLICY, riskClass } from '../../policy/store-policy.ts'
 import { rightClass, type DenyReason, type ProtectionAction, type ScanSource } from '../../policy/vocabulary.ts'
@@ -8,7 +8,8 @@ import type { Call } from '../operations/operation.ts'
 import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
-import { describeAuthorization, extras, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import { describeAuthorization, extras, newEventIds, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
+import { approvalFacts, approvalsOf, noteApproval } from './approvals.ts'
 import { askHolders } from './ask-void.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
 import { issueAuthorization, redemptionsOf } from './authorizations.ts'
@@ -43,7 +44,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   const normal = normaliseIdentifiers(request)
   if (!normal.ok) throw invalid(normal.field, normal.message)
   const { purchase, token, item, operatorId } = await presented(call, told, request)
-  const asked: Asked = { ...told, operatorId: told.operatorId ?? operatorId ?? null }
+  const asked: Asked = { ...told, operatorId: told.operatorId ?? operatorId ?? null, isApproved: operatorId !== undefined }
   const identifiers = firstIdentifier(normal.identifiers) || !item ? normal.identifiers : { [item.kind]: item.id }
   const named = firstIdentifier(identifiers)
   if (!named) return verifyWithoutItem(call, asked, request, purchase, token)
@@ -58,10 +59,12 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   const viewed: LeaseView = device && subject ? await viewLease(call, subject.unit?.right, device.row, action, (row) => row.ith_kind !== null && row.item_id === (subject.item?.item_id ?? null)) : { right: 'free' }
   const lease = withOverride(call, asked, viewed)
   const policy = store ? policyOf(store) : DEFAULT_POLICY
-  const facts = factsOf(asked, request, identifiers, subject, lease, token)
+  const approvals = await approvalsOf(call, asked, action)
+  const facts = { ...factsOf(asked, request, identifiers, subject, lease, token), ...approvalFacts(approvals, lease) }
   const decision = decide(facts, policy)
   await restOn(call, asked, subject)
   const about: AskedAbout = {
+    eventIds: newEventIds(call),
     action,
     identifiers,
     itemStatus: subject?.itemStatus ?? null,
@@ -74,6 +77,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   const common = { protectionAction: action, itemStatus: about.itemStatus, ...extras(asked, decision, request.explain) }
   if (!decision.allowed) {
     if (decision.reason === 'authorization_outstanding' && lease.held && !asked.isPast) askHolders(call, [lease.held])
+    if (decision.reason === 'limit_exceeded' && approvals?.endsMs !== undefined) call.trueUntil(approvals.endsMs)
     return { ...common, ...(await denied(call, asked, about, decision, lease)) }
   }
   if (action === 'verify_item_status' || asked.isPast || !device || !store || !subject) {
@@ -103,8 +107,11 @@ export async function verifyItem(call: Call, request: ItemRequest) {
     purchaseId: subject.purchase?.purchase_id ?? null,
     units: subject.unit ? [subject.unit] : [],
     riskClass: riskClass(subject.purchase?.total_cent ?? subject.facts.priceCent ?? 0),
+    eventId: about.eventIds.decided,
     operatorId: asked.operatorId,
+    scanSource: request.scanSource,
   })
+  if (approvals && restsOnOperator(facts, policy)) await noteApproval(call, row)
   if (subject.purchase) await tellHome(call, store, subject.purchase, row)
   const eventId = await recordGranted(call, asked, about, row)
   return {

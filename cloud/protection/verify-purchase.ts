@@ -11,7 +11,7 @@ import { assertResynced } from '../restore/resync.ts'
 import { isTest } from '../scan-and-go/present.ts'
 import { findPurchase, readLines, readUnits } from '../scan-and-go/queries.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
-import { extras, NO_AUTHORIZATION, recordDenied } from './answer.ts'
+import { extras, newEventIds, NO_AUTHORIZATION, recordDenied } from './answer.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
 import { policyOf } from './policy.ts'
 import { readReceipt } from './presented-receipt.ts'
@@ -33,7 +33,8 @@ export async function verifyPurchase(call: Call, request: PurchaseRequest) {
   const store = await ownStoreOf(call, purchase.store_id, 'purchase')
   const lines = await readLines(call.db, purchase.purchase_id)
   const units = await readUnits(call.db, purchase.purchase_id)
-  const open = new Set((await openUnits(call.db, purchase, 'release', call.nowMs)).map(({ unit }) => `${unit.line_id}/${unit.unit_no}`))
+  const openNow = await openUnits(call.db, purchase, 'release', call.nowMs)
+  const open = new Set(openNow.map(({ unit }) => `${unit.line_id}/${unit.unit_no}`))
   call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
   call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
   const mayCome = isPaid(purchase) && purchase.security_tag_mode !== 'none' && open.size > 0
@@ -64,19 +65,26 @@ export async function verifyPurchase(call: Call, request: PurchaseRequest) {
     const reason = expired ? { reason: 'token_expired' as const } : {}
     return { ...common, deactivationAuthorized: mayCome && !expired, ...NO_AUTHORIZATION, ...reason, ...extras(asked, undefined, false) }
   }
-  return { ...common, ...(await forDevice(call, asked, request, purchase, mayCome, expired)) }
+  return { ...common, ...(await forDevice(call, asked, request, purchase, { mayCome, expired, open: openNow })) }
 }
 
-async function forDevice(call: Call, asked: Asked, request: PurchaseRequest, purchase: PurchaseRow, mayCome: boolean, expired: boolean) {
+interface Standing {
+  mayCome: boolean
+  /** The receipt that names it has expired. */
+  expired: boolean
+  open: Awaited<ReturnType<typeof openUnits>>
+}
+
+async function forDevice(call: Call, asked: Asked, request: PurchaseRequest, purchase: PurchaseRow, { mayCome, expired, open }: Standing) {
   const { device } = asked
   const action = (device && releaseActionOf(device.facts)) ?? 'deactivate_label'
   const token: DecisionFacts['token'] = expired ? 'token_expired' : undefined
-  if (device && mayCome && !expired && releaseActionOf(device.facts) && !mayHoldPurchaseWide(device.facts)) {
+  if (device && mayCome && !expired && releaseActionOf(device.facts) && !(await mayHoldPurchaseWide(call, device.facts, open))) {
     // Such a device asks item by item: the purchase as a whole is fine, but not for it.
     const facts = mismatchFacts(asked, action)
     const decision = decide(facts, asked.store ? policyOf(asked.store) : DEFAULT_POLICY)
     const reason = decision.allowed ? 'technology_mismatch' : decision.reason
-    const about = { action, identifiers: {}, itemStatus: null, purchaseId: purchase.purchase_id, itemLineId: null, scanSource: request.scanSource, metadata: request, facts: [facts] }
+    const about = { eventIds: newEventIds(call), action, identifiers: {}, itemStatus: null, purchaseId: purchase.purchase_id, itemLineId: null, scanSource: request.scanSource, metadata: request, facts: [facts] }
     const eventId = await recordDenied(call, asked, about, reason)
     const isOwnWay = reason === 'technology_mismatch'
     return { deactivationAuthorized: isOwnWay, protectionAction: action, ...NO_AUTHORIZATION, reason, eventId, ...extras(asked, decision, request.explain) }

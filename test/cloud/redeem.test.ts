@@ -34,6 +34,19 @@ onEveryDatabase('redeemProtectionAuthorization', (kind) => {
     expect(await redeem({ replayProtectedNonce, redemptionId: 'c' })).toMatchObject({ status: 409, body: { code: 'failed-precondition', reason: 'already_redeemed' } })
   })
 
+  it('answers the id of the event that tells of it, with what was scanned', async () => {
+    const purchase = await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }])
+    const { replayProtectedNonce } = await shop.ok('verifySecurityTagDeactivation', { purchaseId: purchase.transactionId, deviceId, scanSource: 'service_desk' })
+    const at = await redeem({ replayProtectedNonce, redemptionId: 'told-1' })
+    const failed = await redeem({ replayProtectedNonce, redemptionId: 'told-2', outcome: 'failed' })
+    for (let n = 0; n < 2; n++) expect((await redeem({ replayProtectedNonce, redemptionId: 'told-1', outcome: 'confirmed' })).body.eventId).toBe(at.body.eventId)
+    const { events } = await shop.ok('fetchProtectionEvents', { storeId: shop.storeId, purchaseId: purchase.transactionId })
+    expect(events.filter((e: Json) => e.type.startsWith('protection.action.'))).toMatchObject([
+      { type: 'protection.action.failed', eventId: failed.body.eventId, scanSource: 'service_desk' },
+      { type: 'protection.action.completed', eventId: at.body.eventId, scanSource: 'service_desk' },
+    ])
+  })
+
   it('counts at once for a device whose clock is ahead', async () => {
     const { replayProtectedNonce } = await grantFor(1)
     forward(3_000)

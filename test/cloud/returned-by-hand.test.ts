@@ -32,6 +32,47 @@ onEveryDatabase('items that staff move by hand', (kind) => {
     return { epc, first, second: await shop.buy([{ ean, quantity: 1, epcs: [epc] }]) }
   }
 
+  it('are told with who moved them and why', async () => {
+    const { epc, purchase } = await bought()
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold', reason: 'torn label', operatorId: 'cashier-7' })
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'exception_hold', reason: 'once more' })
+    await shop.ok('updateItemStatus', { storeId: shop.storeId, epc, itemStatus: 'sellable', operatorId: 'cashier-8' })
+    const { moves } = await shop.ok('fetchProtectedItem', { storeId: shop.storeId, epc })
+    const at = expect.any(String)
+    const { transactionId: purchaseId } = purchase
+    expect(moves).toEqual([
+      { at, from: 'exception_hold', to: 'sellable', operatorId: 'cashier-8' },
+      { at, from: 'paid', to: 'exception_hold', purchaseId, reason: 'torn label', operatorId: 'cashier-7' },
+      { at, from: 'sellable', to: 'paid', purchaseId },
+      { at, to: 'sellable' },
+    ])
+  })
+
+  it('are found by the line that they are bound to, where it is one item', async () => {
+    const { storeId } = shop
+    const fetchBy = (names: Json) => shop.call('fetchProtectedItem', { storeId, ...names })
+    const { epc, purchase } = await bought()
+    const [{ itemLineId }] = purchase.items
+    expect((await fetchBy({ itemLineId })).body).toMatchObject({ epc, itemStatus: 'paid', itemLineId, purchaseId: purchase.transactionId })
+    expect((await fetchBy({ itemLineId, epc })).status).toBe(200)
+    expect(await shop.ok('updateItemStatus', { storeId, itemLineId, itemStatus: 'returned' })).toMatchObject({ epc, itemStatus: 'returned' })
+    expect((await fetchBy({ itemLineId, epc: (await bought()).epc })).body).toMatchObject({ code: 'invalid-argument', details: [{ path: 'itemLineId' }] })
+
+    const [p] = shop.products
+    const [one, two] = [await shop.newItem(p), await shop.newItem(p)]
+    const both = (await shop.buy([{ ean: p.ean, quantity: 2, epcs: [one.epc, two.epc] }])).items[0].itemLineId
+    expect(await fetchBy({ itemLineId: both })).toMatchObject({ status: 409, body: { reason: 'several_items' } })
+    expect(await shop.call('updateItemStatus', { storeId, itemLineId: both, itemStatus: 'returned' })).toMatchObject({ status: 409, body: { reason: 'several_items' } })
+    expect((await fetchBy({ itemLineId: both, epc: two.epc })).body).toMatchObject({ epc: two.epc })
+
+    const unbound = (await shop.buy([{ ean: p.ean, quantity: 1 }])).items[0].itemLineId
+    for (const names of [{ itemLineId: unbound }, { itemLineId: 'nobody' }]) expect((await fetchBy(names)).status).toBe(404)
+    expect((await shop.call('fetchProtectedItem', { storeId: shop.otherStoreId, itemLineId })).status).toBe(404)
+    // Sold again, it is of another line.
+    await shop.ok('updateItemStatus', { storeId, epc, itemStatus: 'sellable' })
+    expect((await fetchBy({ itemLineId })).status).toBe(404)
+  })
+
   it('a late refund of the former purchase leaves the next buyer’s goods alone', async () => {
     const { epc, first, second } = await soldAgain()
     await shop.ok('refundPayment', { transactionId: first.transactionId, itemLineIds: [first.items[0].itemLineId] })

@@ -31,7 +31,18 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
       expect(answer.authorizationToken).toBeTypeOf('string')
     })
 
-    it('reads identifiers in any form', async () => {
+    it('lists each question before its answer', async () => {
+    for (let n = 0; n < 6; n++) {
+      const { epc } = await shop.newItem(shop.products[0])
+      if (n % 2 === 0) await shop.buy([{ ean: shop.products[0].ean, quantity: 1, epcs: [epc] }])
+      await shop.ok('verifyProtectedItem', { deviceId: shop.devices.self_checkout_detacher, protectionAction: 'detach_hard_tag', epc })
+      const { events } = await shop.ok('fetchProtectionEvents', { storeId: shop.storeId, limit: 500 })
+      const types = events.filter((e: Json) => e.epc === epc).map((e: Json) => e.type)
+      expect(types).toEqual(['protection.authorization.requested', n % 2 === 0 ? 'protection.authorization.granted' : 'protection.authorization.denied'])
+    }
+  })
+
+  it('reads identifiers in any form', async () => {
       const { epc, tagUid } = await paidItem()
       const first = await detach({ epc: epc.toLowerCase() })
       expect(first.authorized).toBe(true)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
-import { openShop, type Shop } from '../support/shop.ts'
+import { newEpc, openShop, type Shop } from '../support/shop.ts'
 
 onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
   let shop: Shop
@@ -118,6 +118,43 @@ onEveryDatabase('verifySecurityTagDeactivation', (kind) => {
     const purchase = await shop.buy([{ ean: product.ean, quantity: 1 }])
     const answer = await verify({ purchaseId: purchase.transactionId, deviceId: shop.devices.self_checkout_detacher })
     expect(answer).toMatchObject({ deactivationAuthorized: true, authorizationToken: null, reason: 'technology_mismatch' })
+  })
+
+  describe('a device that reads tags, when it can read none of those that are open,', () => {
+    const bought = async (items: Json[]) => {
+      const { errors } = await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: items.map((item) => ({ ean: product.ean, ...item })) })
+      expect(errors).toEqual([])
+      const { tagIds, epcs, tagUids } = { tagIds: items.flatMap((i) => (i.epc || i.tagUid ? [] : [i.tagId])), epcs: items.flatMap((i) => i.epc ?? []), tagUids: items.flatMap((i) => i.tagUid ?? []) }
+      return (await shop.buy([{ ean: product.ean, quantity: items.length, ...(tagIds.length && { tagIds }), ...(epcs.length && { epcs }), ...(tagUids.length && { tagUids }) }])).transactionId as string
+    }
+    const device = async (fields: Json) => (await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'self_checkout_detacher', ...fields })).deviceId as string
+    const wide = { deactivationAuthorized: true, authorizationToken: expect.any(String) }
+    const perItem = { deactivationAuthorized: true, authorizationToken: null, reason: 'technology_mismatch' }
+    const tag = () => `am-${newEpc()}`
+
+    it('is given one token for all: AM tags have nothing to be read', async () => {
+      const purchaseId = await bought([{ tagId: tag(), protectionTechnology: 'am' }, { tagId: tag(), protectionTechnology: 'mechanical_lock' }])
+      expect(await verify({ purchaseId, deviceId: await device({}) })).toMatchObject({ ...wide, itemCount: 2 })
+    })
+
+    it('is given one where the tags are of the other kind of reader', async () => {
+      const purchaseId = await bought([{ epc: newEpc() }])
+      expect(await verify({ purchaseId, deviceId: await device({ supportedTechnologies: ['uhf_rfid'] }) })).toMatchObject(perItem)
+      expect(await verify({ purchaseId, deviceId: await device({ supportedTechnologies: ['hf_nfc'] }) })).toMatchObject({ ...wide, itemCount: 1 })
+    })
+
+    it('asks item by item as soon as one of them may be read', async () => {
+      const deviceId = await device({})
+      expect(await verify({ purchaseId: await bought([{ tagId: tag(), protectionTechnology: 'am' }, { epc: newEpc() }]), deviceId })).toMatchObject(perItem)
+      const tagId = tag()
+      const purchaseId = await bought([{ tagId }])
+      expect(await verify({ purchaseId, deviceId })).toMatchObject(perItem)
+      // What is registered of it afterwards counts.
+      await shop.ok('registerProtectedItems', { storeId: shop.storeId, items: [{ tagId, protectionTechnology: 'am' }] })
+      expect(await verify({ purchaseId, deviceId })).toMatchObject(wide)
+      const unbound = await shop.buy([{ ean: product.ean, quantity: 1 }])
+      expect(await verify({ purchaseId: unbound.transactionId, deviceId })).toMatchObject(perItem)
+    })
   })
 
   it.each([

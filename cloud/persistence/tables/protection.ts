@@ -70,6 +70,9 @@ export interface ItemMoveRow {
   purchase_id: string | null
   line_id: string | null
   at_ms: number
+  /** As whoever moved it by hand said. */
+  reason: string | null
+  operator_id: string | null
 }
 
 export interface ProtectionAuthorizationRow {
@@ -97,7 +100,17 @@ export interface ProtectionAuthorizationRow {
   /** Since when its agent is asked to give it up. */
   void_asked_ms: number | null
   operator_id: string | null
+  /** How the device that asked had read what it asked about. */
+  scan_source: string | null
   rev: number
+}
+
+/** A grant that rested on its operator's word, kept for an hour. */
+export interface OperatorApprovalRow {
+  nonce: string
+  store_id: string
+  operator_id: string
+  at_ms: number
 }
 
 export interface AuthorizationUnitRow {
