@@ -18,7 +18,7 @@ export const CheckoutLine = z.strictObject({
   priceUnit: z.int().min(0).max(100_000_000).optional().describe('Cents; needed where the server does not know the price.'),
   quantity: z.int().min(1).max(QUANTITY_LIMIT),
   vat: VatRate.optional(),
-  ean: text(14).optional().describe('Also the code that a scale printed: it is priced from it.'),
+  ean: text(128).optional().describe('Also the code that a scale printed: it is priced from it.'),
   productId: Id.optional(),
   tagIds: Identifiers,
   epcs: Identifiers,
@@ -55,13 +55,16 @@ const RefundStatus = z
   .optional()
   .describe('`failed`: money is missing, and the call may be repeated. SUCCESS: the cancellation is undone; CANCELLED: some of its money has gone back.')
 
+/** The store as a purchase tells of it. */
+export const StoreData = z.strictObject({ id: z.string(), name: z.string(), mode: z.enum(['demo', 'live']), address: z.string(), logo: z.string().optional().describe('URL, as `media.logo` of the store.') })
+
 /** Transaction data form: amounts in cents. */
 export const TransactionData = z.strictObject({
   id: z.string(),
   sessionId: z.string().optional().describe('Not told to whoever reads a receipt by its token: with it a publishable key reads the purchase.'),
   userId: z.string().optional(),
   checkoutSessionId: z.string().optional(),
-  storeData: z.strictObject({ id: z.string(), name: z.string(), mode: z.enum(['demo', 'live']), address: z.string(), logo: z.string().optional() }),
+  storeData: StoreData,
   items: z.array(
     z.strictObject({
       itemLineId: z.string(),
