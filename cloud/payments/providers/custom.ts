@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isSecret, SECRET_RULE } from '../../webhooks/secret.ts'
+import { isStrongSecret, STRONG_SECRET_RULE } from '../../webhooks/secret.ts'
 import { paymentProvider, ProviderFault, readAnswer, type Notification, type PaymentNotice } from '../provider.ts'
 import { BaseUrl, Credential, PageUrl, parseJson } from './fields.ts'
 import { isStandardSigned } from './signed-notifications.ts'
@@ -9,7 +9,7 @@ import { isStandardSigned } from './signed-notifications.ts'
 const Config = z.strictObject({
   baseUrl: BaseUrl.describe('Where `/sessions` and `/refunds` are.'),
   apiKey: Credential.optional().describe('Sent as bearer token.'),
-  webhookSecret: z.string().refine(isSecret, SECRET_RULE).describe('What notifications are signed with (Standard Webhooks).'),
+  webhookSecret: z.string().refine(isStrongSecret, STRONG_SECRET_RULE).describe('What notifications are signed with (Standard Webhooks).'),
 })
 
 const ProviderId = z.string().regex(/^[\x21-\x7e]{1,200}$/)
