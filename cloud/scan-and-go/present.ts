@@ -7,7 +7,7 @@ import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { qrPngBase64 } from '../receipts/qr-code.ts'
-import type { Purchase, PurchaseStatus, StoreData, TransactionData } from './schema.ts'
+import type { PriceOrigin, Purchase, PurchaseStatus, StoreData, TransactionData } from './schema.ts'
 import { refundedCent, toApiRefund, toShownRefund } from './shown-refunds.ts'
 import { vatBreakdown } from './vat.ts'
 
@@ -79,6 +79,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
       vat: line.vat as 7 | 19,
       totalCent: line.price_cent * line.quantity,
       ...present({ depositOf: line.deposit_of, barcode: line.barcode, weightGrams: line.weight_grams, pricePerKgCent: line.kg_price_cent }),
+      ...(audience !== 'public' && { priceOrigin: line.price_origin as PriceOrigin }),
     })),
     currency: purchase.currency,
     subtotalCent: purchase.total_cent,
@@ -113,6 +114,7 @@ export function toPurchase(whole: WholePurchase, call: Call, audience: Audience 
       price: eurosOf(line.price_cent),
       quantity: line.quantity,
       ...present({ depositOf: line.deposit_of, weightGrams: line.weight_grams }),
+      ...(audience !== 'public' && { priceOrigin: line.price_origin as PriceOrigin }),
     })),
     total: eurosOf(purchase.total_cent),
     refunded: eurosOf(refundedCent(refunds)),

@@ -5,6 +5,10 @@ import { Id, text, VatRate } from '../operations/fields.ts'
 export const PURCHASE_STATUSES = ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'UNLOADED', 'CANCELLED'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 
+/** Where the price of a line comes from (decisions §8). */
+export const PRICE_ORIGINS = ['catalogue', 'item', 'client'] as const
+export type PriceOrigin = (typeof PRICE_ORIGINS)[number]
+
 /** Lines of one checkout, units of one line and of one purchase at most. */
 const LINES_LIMIT = 500
 const QUANTITY_LIMIT = 1_000
@@ -58,6 +62,8 @@ const RefundStatus = z
 /** The store as a purchase tells of it. */
 export const StoreData = z.strictObject({ id: z.string(), name: z.string(), mode: z.enum(['demo', 'live']), address: z.string(), logo: z.string().optional().describe('URL, as `media.logo` of the store.') })
 
+const PriceOrigin = z.enum(PRICE_ORIGINS).optional().describe('Who says what it costs: the store’s catalogue and offers, its registered item, or only who began the checkout. Not on public receipts.')
+
 /** Transaction data form: amounts in cents. */
 export const TransactionData = z.strictObject({
   id: z.string(),
@@ -78,6 +84,7 @@ export const TransactionData = z.strictObject({
       barcode: z.string().optional().describe('The label that was scanned, where a scale printed it.'),
       weightGrams: z.int().optional(),
       pricePerKgCent: z.int().optional(),
+      priceOrigin: PriceOrigin,
     }),
   ),
   currency: z.string(),
@@ -113,6 +120,7 @@ export const Purchase = z.strictObject({
       quantity: z.int(),
       depositOf: z.string().optional().describe('The line whose deposit this one is.'),
       weightGrams: z.int().optional(),
+      priceOrigin: PriceOrigin,
     }),
   ),
   total: z.number(),

@@ -192,6 +192,15 @@ onEveryDatabase('scan and go', (kind) => {
     }
   })
 
+  it('tells the merchant who says what each line costs, and the public not', async () => {
+    const { transactionId, items } = await shop.buy([shirt(), { name: 'Tragetasche', priceUnit: 50, quantity: 2, vat: 19 }])
+    const origins = (lines: Json[]) => lines.map(({ priceOrigin }) => priceOrigin)
+    const { receipt } = await shop.ok('fetchPurchase', { transactionId })
+    expect([origins(items), origins(receipt.items)]).toEqual([['catalogue', 'client'], ['catalogue', 'client']])
+    const { token } = await shop.ok('generateReceiptWithQR', { purchaseId: transactionId })
+    expect((await shop.cloud.get(`/api/v1/getReceiptFromToken?token=${token}`)).text).not.toContain('priceOrigin')
+  })
+
   it('shows a receipt as JSON, page or text, as it is asked for', async () => {
     const { transactionId } = await shop.buy([shirt(), { name: 'Tragetasche', priceUnit: 50, quantity: 2, vat: 19 }])
     const { token } = await shop.ok('generateReceiptWithQR', { purchaseId: transactionId })
