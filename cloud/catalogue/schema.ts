@@ -116,8 +116,8 @@ export type ProductChanges = z.output<z.ZodObject<typeof PRODUCT_CHANGES>>
 export const PRODUCT_NAMES = {
   productId: Id.optional(),
   id: Id.optional(),
-  barcode: text(14).optional(),
-  ean: text(14).optional(),
+  barcode: Id.describe('Another name of `ean`.').optional(),
+  ean: Id.describe('The product’s EAN; of another form it is unknown.').optional(),
 }
 
 /** A product, with the price of one store when it was read for one. */

@@ -9,7 +9,7 @@ export const UNITS_LIMIT = 2_000
 /** One line of an order as it comes in. */
 export const OrderLineInput = z.strictObject({
   productId: Id.optional(),
-  ean: text(14).optional().describe('Instead of `productId`.'),
+  ean: text(128).optional().describe('Instead of `productId`.'),
   quantity: z.int().min(1).max(QUANTITY_LIMIT),
 })
 

@@ -17,7 +17,8 @@ export function guideSections({ baseUrl, rateLimit, publishableRateLimit }: Pick
       title: 'Calls',
       text: [
         `Every operation is \`POST ${baseUrl}/operationName\` with a JSON object as its body and \`Authorization: Bearer untag_…\`. Every 200 carries \`success: true\`. Where an older GET form exists, its query has the same fields.`,
-        'Test keys (`untag_test_…`) work on a sandbox with two stores of its own; live keys (`untag_live_…`) on real data. Secret keys stay on servers; publishable keys (`…_pk_…`) may be in apps and can call only what says so.',
+        'Test keys (`untag_test_…`) work on a sandbox with two stores of its own; live keys (`untag_live_…`) on real data. Secret keys stay on servers; publishable keys (`…_pk_…`) may be in apps and web pages, and can call only what says so.',
+        'Web pages of any origin may call the API with a publishable key, and `getReceiptFromToken` without one (CORS, no credentials). Answers to a secret key are shown to no page.',
         'Money is EUR with at most two decimals, times are ISO 8601 with offset, ids are opaque. Unknown fields are refused with a suggestion.',
       ],
     },

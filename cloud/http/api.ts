@@ -12,6 +12,7 @@ import type { Database } from '../persistence/database.ts'
 import { asFailure } from './as-failure.ts'
 import { authenticate } from './authentication.ts'
 import { readJsonBody } from './body.ts'
+import { readableByPages } from './browsers.ts'
 import { clientAddress } from './client-address.ts'
 import { streamProgress } from './event-stream.ts'
 import { isMultipart, readMultipart } from './multipart.ts'
@@ -38,12 +39,14 @@ export function apiHandler(operations: ReadonlyMap<string, Operation>, database:
 
   return async (c, name) => {
     const requestId = newId('req', platform)
-    const headers: Record<string, string> = { 'x-request-id': requestId }
+    const operation = operations.get(name)
+    const authorization = c.req.header('authorization')
+    // Refusals too, from the first on: a page that is not told why shows its shopper nothing.
+    const headers: Record<string, string> = { 'x-request-id': requestId, ...readableByPages(operation, authorization) }
     try {
       const nowMs = platform.clock.wall()
-      const caller = await authenticate(database.reads, c.req.header('authorization'), nowMs)
+      const caller = await authenticate(database.reads, authorization, nowMs)
       if (caller && caller.kind !== 'agent') services.keyUsage.note(caller.keyId, nowMs)
-      const operation = operations.get(name)
       const form = FORMS[c.req.method]
       if (!caller && !operation?.callers.includes('anyone')) throw new Failure('unauthenticated', 'an API key is needed: Authorization: Bearer untag_…')
       if (!operation || !form) throw new Failure('not-found', `there is no operation ${c.req.method} ${name.slice(0, 80)}`)

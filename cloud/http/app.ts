@@ -13,6 +13,7 @@ import { asFailure } from './as-failure.ts'
 import { apiHandler } from './api.ts'
 import { assistanceRoutes } from './assistance.ts'
 import { languageOf } from './assistance-texts.ts'
+import { answerPreflight, readableByPages } from './browsers.ts'
 import { checkoutRoutes } from './checkout.ts'
 import { clientAddress } from './client-address.ts'
 import { apiDocuments } from './docs/documents.ts'
@@ -50,6 +51,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   app.post(`${base}/upload`, (c) => handle(c, 'uploadImageToProduct'))
   app.get(`${base}/getReceiptFromToken`, (c, next) => publicReceipt(c, next))
   notificationRoutes(app, base, database, services, (c) => isTooFast(c, 'notify ', NOTIFYING))
+  app.options(`${base}/:operation`, (c, next) => Promise.resolve(answerPreflight(operations.get(c.req.param('operation'))) ?? next()))
   app.all(`${base}/:operation`, (c) => handle(c, c.req.param('operation')))
   for (const [path, document] of Object.entries(apiDocuments(operations, config))) app.get(path, (c) => document.answer(c))
   app.get('/', (c) => c.redirect('/docs'))
@@ -112,6 +114,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     const wanted = /\b(?:text\/(html|plain)|application\/(json))\b/.exec(c.req.header('accept') ?? '')
     const token = c.req.query('token')
     if (!wanted || wanted[2] !== undefined || token === undefined || token.length > 4_096) return next()
+    for (const [name, value] of Object.entries(readableByPages(operations.get('getReceiptFromToken'), c.req.header('authorization')))) c.header(name, value)
     return receiptPage(c, token, wanted[1] === 'plain' ? 'text' : 'page')
   }
 

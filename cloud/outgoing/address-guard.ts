@@ -16,8 +16,15 @@ export interface TargetRules {
 export type Refusal = { readonly refusal: string }
 
 const URL_LIMIT = 2_048
-const HTTPS_PORTS: ReadonlySet<string> = new Set(['', '8443'])
-const HTTP_PORTS: ReadonlySet<string> = new Set(['', '8080'])
+/**
+ * Ports of other well-known services, which may take a request for one of theirs (mail, shells, printers …): those that browsers
+ * refuse, "port blocking" of the Fetch standard.
+ */
+const BAD_PORTS: ReadonlySet<number> = new Set([
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137,
+  139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
+  3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+])
 
 /** IPv4 that is not for everybody (IANA special-purpose registry), multicast and reserved. */
 const CLOSED_V4 = [
@@ -83,8 +90,7 @@ export function checkTarget(text: string, rules: TargetRules): { url: URL } | Re
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return { refusal: 'only https: is possible' }
   if (url.protocol === 'http:' && !rules.plainHttp) return { refusal: 'only https: is possible; plain http: in test mode alone' }
   if (url.username !== '' || url.password !== '') return { refusal: 'it must not hold a user name or password' }
-  const ports = url.protocol === 'https:' ? HTTPS_PORTS : HTTP_PORTS
-  if (!rules.privateTargets && !ports.has(url.port)) return { refusal: 'only the ports 443 and 8443 are possible (in test mode also 80 and 8080 of http:)' }
+  if (!rules.privateTargets && url.port !== '' && BAD_PORTS.has(Number(url.port))) return { refusal: `port ${url.port} is that of another service` }
   const refused = checkHost(url.hostname, rules)
   return refused ?? { url }
 }

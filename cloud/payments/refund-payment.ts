@@ -28,7 +28,7 @@ const Request = z.strictObject({
   amount: Euros.refine((euros) => euros > 0, 'must be over 0').optional().describe('EUR; with `itemLineIds` instead of what those lines cost.'),
   itemLineIds: z.array(Id).min(1).max(LINES_LIMIT).optional().describe('Lines whose items came back.'),
   reason: text(300).optional().describe('An internal note.'),
-  confirmedBy: Id.optional().describe('An operator of the store who has the goods in hand, or the tag still on them: the whole goes back now, without waiting for authorizations that are out and agents that are away.'),
+  confirmedBy: text(128).optional().describe('Who of the staff has the goods in hand, or the tag still on them: the whole goes back now, without waiting for authorizations that are out and agents that are away.'),
 })
 
 export const refundPayment = operation({

@@ -3,7 +3,9 @@ import type { Tenant } from '../operations/caller.ts'
 import type { Call, Services } from '../operations/operation.ts'
 import type { Database, Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
+import type { ProtectionAuthorizationRow } from '../persistence/tables/protection.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
+import { redemptionsOf } from '../protection/authorizations.ts'
 import { authorizationsOf } from '../scan-and-go/cancel-purchase.ts'
 import { refundPayment } from './refund-payment.ts'
 import { releaseRefund } from './refunds.ts'
@@ -66,10 +68,18 @@ async function releaseOne(call: Call, purchaseId: string): Promise<true | undefi
   return true
 }
 
-/** Whether nobody can use a token of this purchase any more. */
+/** Whether nobody can use a token of this purchase any more: each is void, redeemed or over. */
 async function mayGo(db: Db, purchase: PurchaseRow, nowMs: number): Promise<boolean> {
-  const rows = await authorizationsOf({ db }, purchase.purchase_id)
-  return rows.every((row) => row.voided_ms !== null || row.exp * 1_000 + GUARD_MS <= nowMs) && denialTaken(db, purchase)
+  for (const row of await authorizationsOf({ db }, purchase.purchase_id)) {
+    if (row.voided_ms === null && row.exp * 1_000 + GUARD_MS > nowMs && !(await isSpent(db, row))) return false
+  }
+  return denialTaken(db, purchase)
+}
+
+/** No ledger honours it again. Ours is asked first, and says no to what was taken back; of an agent we know it by its evidence of every step. */
+async function isSpent(db: Db, row: ProtectionAuthorizationRow): Promise<boolean> {
+  if (row.agent_id === null) return row.revoked_ms !== null
+  return new Set((await redemptionsOf(db, row.nonce)).map(({ step }) => step)).size >= row.count
 }
 
 /** Every agent of the store has taken the list of denials up to the one of this receipt. */

@@ -12,6 +12,7 @@ import { knownCaller } from '../operations/caller.ts'
 import { notFound } from '../operations/failure.ts'
 import { Id, Success, text, Timestamp } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
+import { StoreData } from '../scan-and-go/schema.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
 import { DeviceMetadata } from './asking.ts'
 import { findAuthorization, redemptionsOf } from './authorizations.ts'
@@ -102,7 +103,7 @@ export const verifySecurityTagDeactivation = operation({
     securityTagMode: z.enum(SECURITY_TAG_MODES),
     securityTagStatus: z.enum(['pending', 'deactivated']).optional(),
     deactivationAuthorized: z.boolean(),
-    storeData: z.strictObject({ id: z.string(), name: z.string(), mode: z.enum(['demo', 'live']), address: z.string() }),
+    storeData: StoreData,
     protectionAction: z.enum(PROTECTION_ACTIONS).optional(),
     eventId: z.string().optional(),
     ...AuthorizationFields,

@@ -24,7 +24,7 @@ export const NewItem = z.strictObject({
   tagTechnology: z.enum(TAG_TECHNOLOGIES).optional(),
   protectionTechnology: z.enum(PROTECTION_TECHNOLOGIES).optional(),
   serialNumber: text(128).optional(),
-  ean: text(14).optional(),
+  ean: text(128).optional(),
   productId: Id.optional(),
   brand: text(120).optional(),
   category: text(120).optional(),

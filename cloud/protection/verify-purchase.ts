@@ -8,7 +8,7 @@ import type { Call } from '../operations/operation.ts'
 import { present } from '../operations/fields.ts'
 import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { assertResynced } from '../restore/resync.ts'
-import { isTest } from '../scan-and-go/present.ts'
+import { storeDataOf } from '../scan-and-go/present.ts'
 import { findPurchase, readLines, readUnits } from '../scan-and-go/queries.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
 import { extras, newEventIds, NO_AUTHORIZATION, recordDenied } from './answer.ts'
@@ -54,12 +54,7 @@ export async function verifyPurchase(call: Call, request: PurchaseRequest) {
     }),
     securityTagMode: purchase.security_tag_mode as SecurityTagMode,
     ...(purchase.security_tag_status !== null && { securityTagStatus: purchase.security_tag_status as 'pending' | 'deactivated' }),
-    storeData: {
-      id: store.store_id,
-      name: store.trading_name,
-      mode: isTest(store.tenant) ? ('demo' as const) : ('live' as const),
-      address: `${store.street}, ${store.postal_code} ${store.city}, ${store.country_code}`,
-    },
+    storeData: storeDataOf(store),
   }
   if (request.deviceId === undefined) {
     const reason = expired ? { reason: 'token_expired' as const } : {}

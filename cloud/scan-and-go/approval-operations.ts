@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Id, Success } from '../operations/fields.ts'
+import { Id, Success, text } from '../operations/fields.ts'
 import { operation } from '../operations/operation.ts'
 import { decideApproval } from './approval.ts'
 import { beginPayment, openPayment } from '../payments/open-payment.ts'
@@ -22,7 +22,7 @@ export const approveCheckout = operation({
     transactionId: Id.optional(),
     purchaseId: Id.optional(),
     id: Id.optional(),
-    operatorId: Id.describe('Who looked: an operator of the store.'),
+    operatorId: text(128).describe('Who looked: recorded as asserted by the caller. An operator who was removed, or is another store’s, is unknown (404).'),
     approved: z.boolean().optional().describe('Default true; false cancels the purchase.'),
   }),
   response: Purchase.extend(Success),

@@ -41,7 +41,7 @@ export function firstState(reason: ApprovalReason | null, isLive: boolean, nowMs
   return { status: 'CREATED', approval: 'awaiting', approval_reason: reason, payment_by_ms: null }
 }
 
-/** An operator of the store has looked: the payment may begin, or the purchase is over. */
+/** Staff have looked: the payment may begin, or the purchase is over. */
 export async function decideApproval(call: Call, purchase: PurchaseRow, operatorId: string, isApproved: boolean): Promise<PurchaseRow> {
   await assertOperator(call, operatorId, purchase.store_id)
   if (purchase.status !== 'CREATED' || purchase.approval !== 'awaiting') {

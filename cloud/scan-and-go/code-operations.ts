@@ -16,7 +16,7 @@ export const generateCodes = operation({
   request: z.strictObject({
     storeId: Id,
     type: z.enum(CODE_TYPES).optional().describe('Default `checkin`.'),
-    size: z.int().min(64).max(2_048).optional().describe('Width in pixels, about; default 512.'),
+    size: z.int().min(64).max(2_048).optional().describe('Width in pixels; default 512.'),
   }),
   response: z.strictObject({
     ...Success,

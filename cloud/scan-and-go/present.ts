@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { receiptAddress } from '../../policy/receipts/receipt-token.ts'
 import { originOf } from '../config.ts'
 import { eurosOf, iso, present } from '../operations/fields.ts'
@@ -6,7 +7,7 @@ import type { RefundRow } from '../persistence/tables/payments.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { qrPngBase64 } from '../receipts/qr-code.ts'
-import type { Purchase, PurchaseStatus, TransactionData } from './schema.ts'
+import type { PriceOrigin, Purchase, PurchaseStatus, StoreData, TransactionData } from './schema.ts'
 import { refundedCent, toApiRefund, toShownRefund } from './shown-refunds.ts'
 import { vatBreakdown } from './vat.ts'
 
@@ -41,6 +42,18 @@ export function isTest(tenant: string): boolean {
   return tenant.endsWith('.test')
 }
 
+/** The store as it is told with a purchase. */
+export function storeDataOf(store: StoreRow): z.infer<typeof StoreData> {
+  const media = store.media === null ? {} : (JSON.parse(store.media) as { logo?: string })
+  return {
+    id: store.store_id,
+    name: store.trading_name,
+    mode: isTest(store.tenant) ? 'demo' : 'live',
+    address: `${store.street}, ${store.postal_code} ${store.city}, ${store.country_code}`,
+    ...present({ logo: media.logo }),
+  }
+}
+
 /** Who reads: `public` is not told who bought, nor the session, with which an app's key reads the purchase; a `list` carries no QR codes, which take milliseconds to draw. */
 export type Audience = 'merchant' | 'public' | 'list'
 
@@ -56,12 +69,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
       userId: audience === 'public' ? null : purchase.user_id,
       checkoutSessionId: audience === 'public' ? null : purchase.checkout_session_id,
     }),
-    storeData: {
-      id: store.store_id,
-      name: store.trading_name,
-      mode: isTest(store.tenant) ? 'demo' : 'live',
-      address: `${store.street}, ${store.postal_code} ${store.city}, ${store.country_code}`,
-    },
+    storeData: storeDataOf(store),
     items: lines.map((line) => ({
       itemLineId: line.line_id,
       name: line.name,
@@ -71,6 +79,7 @@ export function toTransactionData(whole: WholePurchase, call: Call, audience: Au
       vat: line.vat as 7 | 19,
       totalCent: line.price_cent * line.quantity,
       ...present({ depositOf: line.deposit_of, barcode: line.barcode, weightGrams: line.weight_grams, pricePerKgCent: line.kg_price_cent }),
+      ...(audience !== 'public' && { priceOrigin: line.price_origin as PriceOrigin }),
     })),
     currency: purchase.currency,
     subtotalCent: purchase.total_cent,
@@ -105,6 +114,7 @@ export function toPurchase(whole: WholePurchase, call: Call, audience: Audience 
       price: eurosOf(line.price_cent),
       quantity: line.quantity,
       ...present({ depositOf: line.deposit_of, weightGrams: line.weight_grams }),
+      ...(audience !== 'public' && { priceOrigin: line.price_origin as PriceOrigin }),
     })),
     total: eurosOf(purchase.total_cent),
     refunded: eurosOf(refundedCent(refunds)),

@@ -12,7 +12,7 @@ import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findItem } from '../protection/item-queries.ts'
 import { depositOf, type Deposit } from './deposit.ts'
 import { isTest } from './present.ts'
-import type { CheckoutLine } from './schema.ts'
+import type { CheckoutLine, PriceOrigin } from './schema.ts'
 import { weighedCent, weighedLine, type WeighedLine } from './weighed-line.ts'
 
 /**
@@ -30,7 +30,7 @@ export interface PricedLine {
   category: string | null
   brand: string | null
   serialNumber: string | null
-  priceOrigin: 'catalogue' | 'item' | 'client'
+  priceOrigin: PriceOrigin
   /** Whether its units carry tags, where the store uses any. */
   tagged: boolean
   /** Whether staff must look at who buys it. */

@@ -5,6 +5,10 @@ import { Id, text, VatRate } from '../operations/fields.ts'
 export const PURCHASE_STATUSES = ['CREATED', 'PENDING_PAYMENT', 'SUCCESS', 'UNLOADED', 'CANCELLED'] as const
 export type PurchaseStatus = (typeof PURCHASE_STATUSES)[number]
 
+/** Where the price of a line comes from (decisions §8). */
+export const PRICE_ORIGINS = ['catalogue', 'item', 'client'] as const
+export type PriceOrigin = (typeof PRICE_ORIGINS)[number]
+
 /** Lines of one checkout, units of one line and of one purchase at most. */
 const LINES_LIMIT = 500
 const QUANTITY_LIMIT = 1_000
@@ -18,7 +22,7 @@ export const CheckoutLine = z.strictObject({
   priceUnit: z.int().min(0).max(100_000_000).optional().describe('Cents; needed where the server does not know the price.'),
   quantity: z.int().min(1).max(QUANTITY_LIMIT),
   vat: VatRate.optional(),
-  ean: text(14).optional().describe('Also the code that a scale printed: it is priced from it.'),
+  ean: text(128).optional().describe('Also the code that a scale printed: it is priced from it.'),
   productId: Id.optional(),
   tagIds: Identifiers,
   epcs: Identifiers,
@@ -55,13 +59,18 @@ const RefundStatus = z
   .optional()
   .describe('`failed`: money is missing, and the call may be repeated. SUCCESS: the cancellation is undone; CANCELLED: some of its money has gone back.')
 
+/** The store as a purchase tells of it. */
+export const StoreData = z.strictObject({ id: z.string(), name: z.string(), mode: z.enum(['demo', 'live']), address: z.string(), logo: z.string().optional().describe('URL, as `media.logo` of the store.') })
+
+const PriceOrigin = z.enum(PRICE_ORIGINS).optional().describe('Who says what it costs: the store’s catalogue and offers, its registered item, or only who began the checkout. Not on public receipts.')
+
 /** Transaction data form: amounts in cents. */
 export const TransactionData = z.strictObject({
   id: z.string(),
   sessionId: z.string().optional().describe('Not told to whoever reads a receipt by its token: with it a publishable key reads the purchase.'),
   userId: z.string().optional(),
   checkoutSessionId: z.string().optional(),
-  storeData: z.strictObject({ id: z.string(), name: z.string(), mode: z.enum(['demo', 'live']), address: z.string(), logo: z.string().optional() }),
+  storeData: StoreData,
   items: z.array(
     z.strictObject({
       itemLineId: z.string(),
@@ -75,6 +84,7 @@ export const TransactionData = z.strictObject({
       barcode: z.string().optional().describe('The label that was scanned, where a scale printed it.'),
       weightGrams: z.int().optional(),
       pricePerKgCent: z.int().optional(),
+      priceOrigin: PriceOrigin,
     }),
   ),
   currency: z.string(),
@@ -110,6 +120,7 @@ export const Purchase = z.strictObject({
       quantity: z.int(),
       depositOf: z.string().optional().describe('The line whose deposit this one is.'),
       weightGrams: z.int().optional(),
+      priceOrigin: PriceOrigin,
     }),
   ),
   total: z.number(),

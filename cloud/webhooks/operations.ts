@@ -9,7 +9,7 @@ import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { changeWebhook, dropPending, readEvents, writeEvents } from './queries.ts'
 import { assertFree, DEFAULT_OVERLAP_HOURS, ownWebhook, ownWebhooks, register, rolled, urlKey, WEBHOOKS_LIMIT, type Registered } from './register.ts'
 import { Events, Secret, TargetUrl, toWebhook, Webhook, WebhookMade } from './schema.ts'
-import { newSecret, sealSecret } from './secret.ts'
+import { newSecret, sealSecret, secretWarnings } from './secret.ts'
 
 const OVERLAP_HOURS_MAX = 168
 const EXAMPLE_ID = 'whk_01KANX78K0V2X4Z6B8D0F2H4K6'
@@ -18,9 +18,10 @@ function made(call: Call, { webhook, events, secret, warnings }: Registered): z.
   return { success: true, ...toWebhook(webhook, events, call.nowMs), ...(secret !== undefined && { secret }), ...(warnings.length > 0 && { warnings }) }
 }
 
-async function shown(call: Call, webhook: WebhookRow) {
+async function shown(call: Call, webhook: WebhookRow, secret?: string) {
+  const warnings = secretWarnings(secret)
   const events = await readEvents(call.db, [webhook.webhook_id])
-  return { success: true as const, ...toWebhook(webhook, events.get(webhook.webhook_id) ?? [], call.nowMs) }
+  return { success: true as const, ...toWebhook(webhook, events.get(webhook.webhook_id) ?? [], call.nowMs), ...(warnings.length > 0 && { warnings }) }
 }
 
 async function listed(call: Call, storeId: string | undefined) {
@@ -98,7 +99,7 @@ export const updateWebhook = operation({
   description: 'What waits for a webhook that is switched off is given up; `redeliverWebhook` sends it later. `rollWebhookSecret` changes the secret without a gap.',
   changes: true,
   request: z.strictObject({ webhookId: Id, url: TargetUrl.optional(), events: Events.optional(), enabled: z.boolean().optional(), secret: Secret.optional() }),
-  response: Webhook.extend(Success),
+  response: Webhook.extend({ ...Success, warnings: z.array(z.string()).optional() }),
   example: { webhookId: EXAMPLE_ID, events: ['*'] },
   async run(call, { webhookId, url, events, enabled, secret }) {
     const { db, nowMs, services } = call
@@ -117,7 +118,7 @@ export const updateWebhook = operation({
     if (secret !== undefined) Object.assign(change, { secret: sealSecret(services.authority.sealer, webhookId, secret), old_secret: null, old_until_ms: null })
     if (events !== undefined) await writeEvents(db, webhook, events)
     call.changed(webhookId)
-    return shown(call, await changeWebhook(db, webhookId, change))
+    return shown(call, await changeWebhook(db, webhookId, change), secret)
   },
 })
 
@@ -156,6 +157,6 @@ export const rollWebhookSecret = operation({
     const next = secret ?? newSecret(call.services.platform.random)
     const webhook = await changeWebhook(call.db, webhookId, { ...rolled(call, known, next, overlapHours), updated_ms: call.nowMs })
     call.changed(webhookId)
-    return { ...(await shown(call, webhook)), ...(secret === undefined && { secret: next }) }
+    return { ...(await shown(call, webhook, secret)), ...(secret === undefined && { secret: next }) }
   },
 })

@@ -11,7 +11,7 @@ import type { WebhookRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import { changeWebhook, EVERY_EVENT, findByTarget, findWebhook, listWebhooks, readEvents, writeEvents } from './queries.ts'
 import { URL_LIMIT } from './schema.ts'
-import { newSecret, openSecret, sealSecret } from './secret.ts'
+import { newSecret, openSecret, sealSecret, secretWarnings } from './secret.ts'
 
 /** Webhooks of one account and mode at most. */
 export const WEBHOOKS_LIMIT = 100
@@ -61,7 +61,7 @@ export async function register(call: Call, wanted: Registration): Promise<Regist
   const known = await findByTarget(call.db, tenant, storeId, key)
   const registered = known ? await merge(call, known, wanted) : await make(call, tenant, key, wanted)
   call.changed(registered.webhook.webhook_id)
-  registered.warnings.push(...packageWarnings(call, wanted))
+  registered.warnings.push(...secretWarnings(wanted.secret), ...packageWarnings(call, wanted))
   return registered
 }
 

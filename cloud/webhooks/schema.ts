@@ -4,7 +4,7 @@ import type { OutboxEventRow } from '../persistence/tables/accounts.ts'
 import type { WebhookAttemptRow, WebhookDeliveryRow, WebhookRow } from '../persistence/tables/webhooks.ts'
 import { EVENT_TYPES } from './event-types.ts'
 import { EVERY_EVENT } from './queries.ts'
-import { isSecret, SECRET_MAX, SECRET_MIN, SECRET_RULE } from './secret.ts'
+import { isSecret, SECRET_MAX, SECRET_RULE } from './secret.ts'
 
 export const Events = z
   .array(z.enum([EVERY_EVENT, ...EVENT_TYPES.keys()]))
@@ -13,13 +13,13 @@ export const Events = z
   .describe('Names of events, or `*` for all.')
 /** Of a target’s address, also as it is sent: databases have no room for much longer ones in an index. */
 export const URL_LIMIT = 2_048
-export const TargetUrl = z.string().min(1).max(URL_LIMIT).describe('Where events are posted to: https, port 443 or 8443, a public address.')
+export const TargetUrl = z.string().min(1).max(URL_LIMIT).describe('Where events are posted to: https, a public address.')
 export const Secret = z
   .string()
-  .min(SECRET_MIN)
+  .min(1)
   .max(SECRET_MAX)
   .refine(isSecret, SECRET_RULE)
-  .describe('What deliveries are signed with; made by us when left out.')
+  .describe('What deliveries are signed with; made by us when left out. Of 16 characters at least it should be.')
 
 const When = z.string()
 

@@ -183,6 +183,11 @@ onEveryDatabase('the catalogue', (kind) => {
       for (const names of [{ ean }, { barcode: ean }, { ean, barcode: ean }, { id: productId, ean }]) expect(await shop.ok('fetchProduct', { ...names, storeId })).toEqual(byId)
       for (const names of [{ ean, barcode: other }, { ean: other, barcode: ean }]) expect(await shop.call('fetchProduct', { ...names, storeId })).toMatchObject({ status: 400, body: { details: [{ path: 'ean' }] } })
       expect((await shop.call('fetchProduct', { ean: other, storeId })).status).toBe(404)
+      // Codes of other kinds are scanned as well (Code 128, QR), and are simply unknown.
+      for (const scanned of ['123456789012345', 'A'.repeat(128), 'A'.repeat(129), '(01)0400', 'Ä', '']) {
+        expect((await shop.call('fetchProduct', { barcode: scanned, storeId })).status).toBe(404)
+        expect((await shop.call('removeProductFromStore', { ean: scanned, storeId })).status).toBe(404)
+      }
     }
   })
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { releaseRefunds } from '../../cloud/payments/release-refunds.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { movablePlatform } from '../support/movable-platform.ts'
@@ -132,6 +133,28 @@ onEveryDatabase('moves between agents', (kind) => {
     const { operatorId: confirmedBy } = await shop.ok('registerOperator', { storeId: shop.storeId, name: 'Frau Petersen' })
     expect(await shop.ok('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
     expect(await shop.call('refundPayment', { purchaseId: transactionId, confirmedBy })).toMatchObject({ status: 409, body: { reason: 'already_refunded' } })
+  })
+
+  it('a cancelled purchase waits for no token that is spent, nor for one of a device without agent', async () => {
+    const { database } = shop.cloud.db
+    const settled = async (purchaseId: string) => {
+      await releaseRefunds(database, shop.cloud.cloud.services)
+      return (await shop.ok('fetchPurchase', { transactionId: purchaseId })).refundStatus
+    }
+    const [detacher, { deviceId: alone }] = [await newDevice(one), await shop.ok('registerDevice', { storeId: shop.storeId, deviceType: 'pos_deactivator' })]
+    const [held, free] = [await shop.buy([{ ean: shop.products[0].ean, quantity: 2 }]), await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])]
+    const { replayProtectedNonce: nonce } = await tokenFor(detacher, held.transactionId)
+    expect((await tokenFor(alone, free.transactionId)).authorizationToken).toBeTypeOf('string')
+    const claim = (ordinal: number) =>
+      one.report([one.row({ evidence: { kind: 'claim', redemptionId: `spent-${ordinal}`, nonce, source: 'token', rightClass: 'release', ordinals: [ordinal], deviceId: detacher } })])
+    await claim(0)
+    for (const { transactionId } of [held, free]) expect(await shop.ok('markPurchaseCancelled', { purchaseId: transactionId })).toMatchObject({ refundStatus: 'pending' })
+    // The agents have not heard of it yet.
+    expect([await settled(held.transactionId), await settled(free.transactionId)]).toEqual(['pending', 'pending'])
+    await database.write((db) => db.updateTable('agent').set({ deny_seq: 1_000_000 }).where('store_id', '=', shop.storeId).execute())
+    expect([await settled(held.transactionId), await settled(free.transactionId)]).toEqual(['pending', 'done'])
+    await claim(1)
+    expect(await settled(held.transactionId)).toBe('done')
   })
 
   it('moveReceiptHome: the new home waits until all others have the policy and have told every row, or are revoked', async () => {

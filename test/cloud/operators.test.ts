@@ -67,4 +67,27 @@ onEveryDatabase('operators', (kind) => {
     await shop.ok('removeOperator', { operatorId })
     expect((await shop.call('approveCheckout', { transactionId, operatorId })).status).toBe(404)
   })
+
+  it('may be known to the merchant alone, and are recorded as they are named', async () => {
+    const { storeId, otherStoreId } = shop
+    const { products } = await shop.ok('fetchProducts', { storeId, limit: 500 })
+    const wine = products.find((product: Json) => product.flags.requiresHumanVerification)
+    const waiting = async () => {
+      const { sessionId } = await shop.ok('checkIn', { storeId })
+      return (await shop.ok('startCheckout', { sessionId, items: [{ ean: wine.ean, quantity: 1 }] })).transactionId
+    }
+    const approvedBy = async (transactionId: string) =>
+      (await shop.cloud.db.database.reads.selectFrom('purchase').select('approved_by').where('purchase_id', '=', transactionId).executeTakeFirstOrThrow()).approved_by
+    const first = await waiting()
+    expect(await shop.ok('approveCheckout', { transactionId: first, operatorId: 'Kasse 7, Jörg' })).toMatchObject({ status: 'PENDING_PAYMENT' })
+    expect(await approvedBy(first)).toBe('Kasse 7, Jörg')
+    // Of the account's own operators only those of this store; a key that knows no other store is told nothing of it.
+    const second = await waiting()
+    const { operatorId } = await shop.ok('registerOperator', { storeId: otherStoreId, name: 'Herr Ohlsen' })
+    expect((await shop.call('approveCheckout', { transactionId: second, operatorId })).status).toBe(404)
+    const bound = await shop.cloud.key('secret', 'test', { storeIds: [storeId] })
+    expect(await shop.cloud.ok(bound, 'approveCheckout', { transactionId: second, operatorId })).toMatchObject({ status: 'PENDING_PAYMENT' })
+    await shop.ok('completeTestCheckout', { transactionId: first })
+    expect(await shop.ok('refundPayment', { purchaseId: first, confirmedBy: 'cashier-7' })).toMatchObject({ status: 'CANCELLED', refundStatus: 'done' })
+  })
 })

@@ -27,11 +27,11 @@ describe('addresses that the cloud may send to', () => {
     expect(checkTarget(`http://${host}:8080/hook`, TEST)).toHaveProperty('refusal')
   })
 
-  it.each(['https://shop.example/hook', 'https://shop.example:8443/', 'https://8.8.8.8/x?y=1', 'https://[2a00:1450:4001::1]/', 'https://SHOP.example./a', 'https://xn--mller-kva.example/'])('%s', (url) => {
+  it.each(['https://shop.example/hook', 'https://shop.example:8443/', 'https://shop.example:9443/x', 'https://sap.example:50000/b1s/v2', 'https://8.8.8.8/x?y=1', 'https://[2a00:1450:4001::1]/', 'https://SHOP.example./a', 'https://xn--mller-kva.example/'])('%s', (url) => {
     expect(checkTarget(url, LIVE)).toHaveProperty('url')
   })
 
-  it.each(['http://shop.example/hook', 'http://shop.example:8080/'])('%s in test mode alone', (url) => {
+  it.each(['http://shop.example/hook', 'http://shop.example:8080/', 'http://shop.example:3000/'])('%s in test mode alone', (url) => {
     expect(checkTarget(url, TEST)).toHaveProperty('url')
     expect(checkTarget(url, LIVE)).toHaveProperty('refusal')
     expect(checkTarget(url, { plainHttp: false, privateTargets: true })).toHaveProperty('refusal')
@@ -51,14 +51,22 @@ describe('addresses that the cloud may send to', () => {
     'https://user:pass@shop.example/',
     'https://:pass@shop.example/',
     'https://shop.example:22/',
-    'https://shop.example:80/',
-    'https://shop.example:6379/',
+    'https://shop.example:25/',
+    'https://shop.example:6000/',
+    'https://shop.example:0/',
     'https://256.256.256.256/',
     'https://[::1%25eth0]/',
     `https://shop.example/${'x'.repeat(2_100)}`,
   ])('never %s', (url) => {
     expect(checkTarget(url, LIVE)).toHaveProperty('refusal')
-    if (!/:(?:22|80|6379)\//.test(url)) expect(checkTarget(url, OPEN)).toHaveProperty('refusal')
+    if (!/:(?:22|25|6000|0)\//.test(url)) expect(checkTarget(url, OPEN)).toHaveProperty('refusal')
+  })
+
+  it('on no port that a client of this platform refuses for its service, and on all others', async () => {
+    const isBad = async (port: number) => ((await fetch(`http://127.0.0.1:${port}/`).catch((error: Error) => error.cause)) as Error).message === 'bad port'
+    const isRefused = (port: number) => 'refusal' in checkTarget(`https://shop.example:${port}/`, LIVE)
+    for (const port of [19, 22, 25, 110, 465, 587, 993, 2049, 5060, 6000, 6667, 10080]) expect([port, await isBad(port), isRefused(port)]).toEqual([port, true, true])
+    for (const port of [80, 443, 444, 1024, 3000, 8080, 8443, 9443, 50000, 65535]) expect([port, isRefused(port)]).toEqual([port, false])
   })
 
   it('private ones only where that is set', () => {

@@ -82,7 +82,13 @@ describe('receipts and the test checkout', () => {
   })
 
   it('draws codes of any length and size', () => {
-    for (const [text, size] of [['A', 64], ['HTTPS://SHOP.EXAMPLE/R/'.padEnd(600, 'A'), 512], ['grüße', 300]] as const) expect(readQr(qrPng(text, size))).toBe(text)
+    for (const [text, size] of [['A', 64], ['HTTPS://SHOP.EXAMPLE/R/'.padEnd(600, 'A'), 512], ['grüße', 300], ['untag://checkin/st_01KANX6Y7C3V9Q2M8R5T4W6Z1B', 512]] as const) {
+      const png = qrPng(text, size)
+      expect(readQr(png)).toBe(text)
+      expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([size, size])
+    }
+    // A module is a pixel at least.
+    expect(readQr(qrPng('HTTPS://SHOP.EXAMPLE/R/'.padEnd(600, 'A'), 64))).toBe('HTTPS://SHOP.EXAMPLE/R/'.padEnd(600, 'A'))
   })
 
   it('shows the receipt to whoever has it: as JSON with everything, as a page that escapes what is in it', async () => {

@@ -1,3 +1,4 @@
+import { Webhook } from 'standardwebhooks'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
@@ -232,6 +233,29 @@ onEveryDatabase('payments', (kind) => {
     await store.wait('the refund', async () => (await store.ok('fetchPurchase', { transactionId })).refundStatus === 'done', 30_000)
     expect(refundsOf(await store.sessionOf(transactionId))).toHaveLength(1)
     await database.write((db) => db.deleteFrom('agent').execute())
+  })
+
+  it('a refund that was taken and fails later is taken back by a notification of the protocol of our own', async () => {
+    const { transactionId } = await paid()
+    const { refund } = await store.ok('refundPayment', { purchaseId: transactionId })
+    expect(refund).toMatchObject({ status: 'done' })
+    const [{ id = '' } = {}] = refundsOf(await store.sessionOf(transactionId))
+    const tell = async (said: object, secret = store.config['webhookSecret'] ?? '') => {
+      const body = JSON.stringify(said)
+      const atMs = store.platform.clock.wall()
+      const headers = { 'content-type': 'application/json', 'webhook-id': 'msg_r', 'webhook-timestamp': String(Math.floor(atMs / 1_000)), 'webhook-signature': new Webhook(secret).sign('msg_r', new Date(atMs), body) }
+      return (await store.cloud.cloud.app.request(new URL(store.notifyUrl).pathname, { method: 'POST', headers, body })).status
+    }
+    const state = async () => {
+      const { status, refundStatus } = await store.ok('fetchPurchase', { transactionId })
+      return [status, refundStatus]
+    }
+    expect(await tell({ refundId: id, status: 'failed' }, 'whsec_c29tZWJvZHktZWxzZXMtc2VjcmV0')).toBe(400)
+    for (const said of [{ refundId: id, status: 'pending' }, { refundId: id, status: 'refunded' }, { refundId: 're_unknown', status: 'failed' }, { refundId: id, sessionId: 'x', status: 'succeeded' }]) expect(await tell(said)).toBe(200)
+    expect(await state()).toEqual(['CANCELLED', 'done'])
+    for (let times = 0; times < 2; times++) expect(await tell({ refundId: id, reference: refund.refundId, status: 'failed' })).toBe(200)
+    expect(await state()).toEqual(['SUCCESS', 'failed'])
+    expect((await store.exceptions('refund_failed')).filter((each) => each.purchase_id === transactionId)).toHaveLength(1)
   })
 
   it('a notification that a full disk leaves no room for is 503, and good when it comes again', async () => {

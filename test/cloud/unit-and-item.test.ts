@@ -173,7 +173,7 @@ onEveryDatabase('units of a purchase and the items that they become', (kind) => 
     expect(await shopperAsks([{ ean: p.ean, quantity: 1, epcs: [cheap] }])).toMatchObject({ status: 409, body: { reason: 'item_mismatch' } })
     expect(await shopperAsks([{ ...line, priceUnit: 1, quantity: 1, epcs: [bare] }])).toMatchObject({ status: 409, body: { reason: 'price_unknown' } })
     // At its own price it is sold, and the shop's own till may say what something costs.
-    expect(await shopperAsks([{ ...line, quantity: 1, epcs: [cheap] }])).toMatchObject({ status: 200, body: { total: 1 } })
-    expect(await shop.buy([{ ...line, priceUnit: 500, quantity: 1, epcs: [bare] }])).toMatchObject({ total: 5 })
+    expect(await shopperAsks([{ ...line, quantity: 1, epcs: [cheap] }])).toMatchObject({ status: 200, body: { total: 1, items: [{ priceOrigin: 'item' }] } })
+    expect(await shop.buy([{ ...line, priceUnit: 500, quantity: 1, epcs: [bare] }])).toMatchObject({ total: 5, items: [{ priceOrigin: 'client' }] })
   })
 })

@@ -3,7 +3,8 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { EVENT_TYPES } from '../../cloud/webhooks/event-types.ts'
 import { describeEvents } from '../../cloud/webhooks/describe-events.ts'
-import { isSecret, newSecret } from '../../cloud/webhooks/secret.ts'
+import { verifyWebhook } from '../../client/webhook.ts'
+import { isSecret, isStrongSecret, newSecret, secretWarnings } from '../../cloud/webhooks/secret.ts'
 import { signatureHeaders } from '../../cloud/webhooks/signatures.ts'
 import { seededRandom } from '../../simulators/world/virtual-platform.ts'
 
@@ -55,8 +56,20 @@ describe('secrets', () => {
     expect(isSecret(secret)).toBe(true)
   })
 
-  it.each(['short', 'x'.repeat(15), 'x'.repeat(129), 'with a space in it', 'umläute-sind-keine', 'whsec_no base64 at all', 'whsec_abc$defghijklmnop', 'line\nbreak-in-a-secret'])('are not %j', (text) => {
-    expect(isSecret(text)).toBe(false)
+  it.each(['', 'x'.repeat(129), 'with a space in it', 'umläute-sind-keine', 'whsec_no base64 at all', 'line\nbreak-in-a-secret'])('are not %j', (text) => {
+    expect([isSecret(text), isStrongSecret(text)]).toEqual([false, false])
+  })
+
+  it.each(['x', 'short', 'x'.repeat(15), 'whsec_', 'whsec_abc$defghijklmnop', 'whsec_abcdefghijklm'])('of a merchant may be weak, with a word: %j', (text) => {
+    expect([isSecret(text), isStrongSecret(text)]).toEqual([true, false])
+    expect(secretWarnings(text)).not.toEqual([])
+  })
+
+  // Standard base64 with and without padding, base64url, and what is none.
+  it.each(['x', 'whsec_', 'whsec_abc$defghijklmnop', 'whsec_abcde', 'whsec_YWJj', 'whsec_YWI', 'whsec_YWI=', 'whsec_YWI==', 'whsec_YQ=', 'whsec_a-b_', 'whsec_=', 'plain-secret-of-a-shop'])('sign with %j as the client verifies', async (secret) => {
+    const body = JSON.stringify({ id: 'whe_1', data: {} })
+    const headers = signatureHeaders({ id: 'whe_1', sentS: 1_700_000_000, body }, { current: secret })
+    expect(await verifyWebhook(body, { ...headers }, secret, { now: () => 1_700_000_000_000 })).toMatchObject({ id: 'whe_1' })
   })
 })
 

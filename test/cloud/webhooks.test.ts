@@ -61,6 +61,22 @@ onEveryDatabase('webhooks', (kind) => {
       }
     })
 
+    it('take a weak secret of the merchant’s, and say so', async () => {
+      const { storeId } = shop
+      const weak = { warnings: [expect.stringContaining('short')] }
+      const { webhookId, ...made } = await register('https://weak.example/hook', { secret: 'geheim' })
+      expect(made).toMatchObject(weak)
+      const loyal = await shop.ok('getLoyaltyWebhookEvents', { storeId, url: 'https://weak.example/loyalty', events: ['loyalty.enrollment'], secret: 'x' })
+      expect(loyal).toMatchObject(weak)
+      await shop.ok('deleteWebhook', { webhookId: loyal.webhookId })
+      expect(await shop.ok('updateWebhook', { webhookId, secret: 'whsec_geheimes$Geheimnis' })).toMatchObject({ warnings: [expect.stringContaining('no base64')] })
+      expect(await shop.ok('rollWebhookSecret', { webhookId, secret: 'geheim2' })).toMatchObject(weak)
+      expect(await shop.ok('updateWebhook', { webhookId, secret: 'lang-genug-und-geheim' })).not.toHaveProperty('warnings')
+      expect(await shop.ok('updateWebhook', { webhookId, events: ['*'] })).not.toHaveProperty('warnings')
+      for (const secret of ['', 'x'.repeat(129), 'two words']) expect((await shop.call('updateWebhook', { webhookId, secret })).status).toBe(400)
+      await shop.ok('deleteWebhook', { webhookId })
+    })
+
     it('merge at either door, and only updateWebhook replaces', async () => {
       const { storeId } = shop
       const first = await register('https://two.example/doors', { storeId, events: ['loyalty.enrollment'] })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { isSecret, SECRET_RULE } from '../../webhooks/secret.ts'
-import { paymentProvider, ProviderFault, readAnswer, type Notification, type PaymentNotice } from '../provider.ts'
+import { isStrongSecret, STRONG_SECRET_RULE } from '../../webhooks/secret.ts'
+import { paymentProvider, ProviderFault, readAnswer, type Notification, type PaymentNotice, type RefundNotice } from '../provider.ts'
 import { BaseUrl, Credential, PageUrl, parseJson } from './fields.ts'
 import { isStandardSigned } from './signed-notifications.ts'
 
@@ -9,7 +9,7 @@ import { isStandardSigned } from './signed-notifications.ts'
 const Config = z.strictObject({
   baseUrl: BaseUrl.describe('Where `/sessions` and `/refunds` are.'),
   apiKey: Credential.optional().describe('Sent as bearer token.'),
-  webhookSecret: z.string().refine(isSecret, SECRET_RULE).describe('What notifications are signed with (Standard Webhooks).'),
+  webhookSecret: z.string().refine(isStrongSecret, STRONG_SECRET_RULE).describe('What notifications are signed with (Standard Webhooks).'),
 })
 
 const ProviderId = z.string().regex(/^[\x21-\x7e]{1,200}$/)
@@ -22,9 +22,18 @@ const Outcome = z.object({
   currency: z.string().max(3).nullish(),
 })
 const NotificationBody = Outcome.extend({ sessionId: ProviderId })
+const RefundBody = z.object({ refundId: ProviderId, status: z.string().max(40), reference: z.string().max(200).nullish() })
 
 const PAID = new Set(['paid', 'succeeded', 'completed'])
 const ENDED = new Set(['failed', 'cancelled', 'canceled', 'declined', 'expired'])
+
+const REFUNDED = new Set(['refunded', ...PAID])
+
+/** What becomes of a refund after it was taken; other words (`pending`) say nothing new. */
+function refundNoticeOf({ refundId, status, reference }: z.output<typeof RefundBody>): RefundNotice[] {
+  const state = REFUNDED.has(status) ? 'done' : ENDED.has(status) ? 'failed' : undefined
+  return state ? [{ refundRef: refundId, refundId: reference ?? null, state }] : []
+}
 
 function noticeOf(sessionId: string, outcome: z.output<typeof Outcome>): PaymentNotice | undefined {
   const state = PAID.has(outcome.status) ? 'paid' : ENDED.has(outcome.status) ? 'ended' : undefined
@@ -56,7 +65,10 @@ export const custom = paymentProvider({
       },
       async readNotification(notification: Notification) {
         if (!isStandardSigned(notification, webhookSecret)) return undefined
-        const read = NotificationBody.safeParse(parseJson(notification.body))
+        const body = parseJson(notification.body)
+        const refund = RefundBody.safeParse(body)
+        if (refund.success) return refundNoticeOf(refund.data)
+        const read = NotificationBody.safeParse(body)
         const notice = read.success && noticeOf(read.data.sessionId, read.data)
         return notice ? [notice] : []
       },
