@@ -142,17 +142,26 @@ describe('against whoever has the broker, or a stolen key', () => {
     expect(t.trust.accept(policy({ ver: 4 }, next))).toMatchObject({ why: 'refused', detail: expect.stringContaining('key_revoked') })
   })
 
-  it('fast forward: a policy of a stolen key is dropped with the key, and a new epoch is above its version', () => {
+  it.each([
+    { epoch: 0, ver: Number.MAX_SAFE_INTEGER },
+    { epoch: 2, ver: 1 },
+    { epoch: Number.MAX_SAFE_INTEGER, ver: Number.MAX_SAFE_INTEGER },
+  ])('fast forward: a policy of a stolen key is dropped with the key, and its version with it (%o)', (forged) => {
     const next = testKey('policy', { seed: 7, iss: 'installation' })
     all()
-    expect(t.trust.accept(policy({ ver: Number.MAX_SAFE_INTEGER, securityTagMode: 'none' }))).toMatchObject({ taken: true })
+    expect(t.trust.accept(policy({ ...forged, securityTagMode: 'none' }))).toMatchObject({ taken: true })
+    expect(t.trust.accept(policy({ epoch: 0, ver: 2 }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('older') })
     t.trust.accept(keySet({ ver: 2, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), next.record] }))
     expect(t.trust.policy).toBeUndefined()
     expect(t.trust.isBehind).toBe(true)
+    expect(t.trust.have().policy).toBeUndefined()
     reopen()
-    expect(t.trust.policy).toBeUndefined()
-    expect(t.trust.accept(policy({ ver: 2 }, next))).toMatchObject({ why: 'refused', detail: expect.stringContaining('older') })
+    expect([t.trust.policy, t.trust.have().policy]).toEqual([undefined, undefined])
+    expect(t.trust.accept(policy({ ...forged, securityTagMode: 'none' }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('key_revoked') })
     expect(t.trust.accept(policy({ epoch: 1, ver: 2 }, next))).toMatchObject({ taken: true })
+    expect(t.trust.accept(policy({ epoch: 1, ver: 1 }, next))).toMatchObject({ why: 'refused', detail: expect.stringContaining('older') })
+    reopen()
+    expect(t.trust.have().policy).toEqual([1, 2])
     t.world.sleep(1_000)
     const named = { keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims({ ver: 2, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), next.record] })) } }
     expect(t.trust.accept(fresh({ ...named, policy: { epoch: 1, ver: 2, hash: contentHash(policyClaims({ epoch: 1, ver: 2 })) } }))).toMatchObject({ taken: true })
