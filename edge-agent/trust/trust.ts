@@ -50,8 +50,10 @@ export interface Trust {
   readonly isTimeAwaited: boolean
   /** Whether a newer document than the ones here is known to exist. */
   readonly isBehind: boolean
-  /** Whether that is known from tokens, and not from the cloud itself: something keeps it away. Until it comes, what is here counts as old. */
+  /** Whether that is known from tokens and not from the cloud itself, or is denials that do not come: something keeps it away. Until it comes, what is here counts as old. */
   readonly isOvertaken: boolean
+  /** Denials that the cloud names and that do not come: to be reported. */
+  readonly heldBack: string | undefined
   /** A genuine token or receipt says under which versions it was issued. */
   hearIssued(issued: IssuedUnder): void
   /** The newest denial by which a token or a receipt was taken back: a refund may wait until the cloud knows that it is here. */
@@ -73,7 +75,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   let heads: FreshClaims | undefined
   const revoked = revokedKeys(marks)
   const answers = timeAnswers(revoked.kept)
-  const denials = openDenials(ledger, identity.agentId)
+  const denials = openDenials(ledger, identity.agentId, clock)
   const told = toldVersions(clock)
   const theft = afterTheft({ ledger, denials, told, items })
   let keySet: KeySetClaims | undefined
@@ -208,6 +210,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     heads = fresh
     headsKey = key
     items?.hearHead(fresh.items, fresh.timeMs)
+    denials.hearHead(fresh.deny.ver)
     heard.contact(fresh.timeMs)
     cloudGeneration.hear(fresh.cloudGeneration, fresh.timeMs)
     confirm()
@@ -236,7 +239,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     return verdict === 'rollback' ? refused(`items of epoch ${opened.claims.epoch} are over`) : KNOWN
   }
 
-  const isOvertaken = () => told.areNewer({ policy: storedHead('policy')?.ver, keys: storedHead('keys')?.ver }, heard.lastContactMs)
+  const isOvertaken = () => denials.heldBack !== undefined || told.areNewer({ policy: storedHead('policy')?.ver, keys: storedHead('keys')?.ver }, heard.lastContactMs)
 
   const byTyp: Record<string, (jws: string) => Acceptance> = {
     [DOCUMENT_KINDS.keys.typ]: acceptKeys,
@@ -277,10 +280,16 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       return move !== undefined && denials.seq < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
     },
     stage() {
-      const stage = policyStage((clock.now().nowMs - heard.confirmedMs) / 1_000)
+      const { nowMs } = clock.now()
+      // Whose keys may have been revoked long ago is believed no longer than the root has said.
+      if (keySet && nowMs >= keySet.exp * 1_000) return 'expired'
+      const stage = policyStage((nowMs - heard.confirmedMs) / 1_000)
       return stage === 'fresh' && isOvertaken() ? 'stale' : stage
     },
     hearIssued: told.hear,
+    get heldBack() {
+      return denials.heldBack
+    },
     get isOvertaken() {
       return isOvertaken()
     },
