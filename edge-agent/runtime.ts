@@ -191,8 +191,8 @@ export function startAgent(parts: AgentParts): Agent {
   })
   tellCloud = link.kick
 
-  function onRevoked(): void {
-    if (!noteRevoked(ledger)) return
+  function onRevoked(kid: string): void {
+    if (!noteRevoked(ledger, kid)) return
     log.warn({ agentId: identity.agentId }, 'this agent was revoked: it releases nothing any more (untag edge enrol --replace)')
     changed()
   }

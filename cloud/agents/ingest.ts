@@ -60,14 +60,15 @@ export async function ingestBatch(call: Call, caller: AgentCaller, batch: string
 }
 
 /**
- * After a restore the agent may have forgotten, by its age, what the cloud had acknowledged and lost. Its own word of what is the
- * oldest that it has decides: batches that only arrive in another order leave no hole.
+ * The agent may have forgotten, by its age, what the cloud had acknowledged and lost in a restore, or what only a stolen key had
+ * acknowledged. Its own word of what is the oldest that it has decides: batches that only arrive in another order leave no hole.
  */
 async function isLostForGood(call: Call, agent: AgentRow, { seqFrom, resync }: SealedBatchClaims): Promise<boolean> {
   const { authority, platform } = call.services
-  if (agent.resync === null || resync?.cloudGeneration !== authority.cloudGeneration || resync.oldest !== seqFrom) return false
+  if (resync?.cloudGeneration !== authority.cloudGeneration || resync.oldest !== seqFrom) return false
   const scope = { db: call.db, tenant: agent.tenant, platform, nowMs: call.nowMs }
-  const detail = `rows ${agent.last_seq + 1} to ${seqFrom - 1} were lost with the cloud that was restored, and the agent does not have them any more`
+  const why = agent.resync === null ? 'were acknowledged by somebody else' : 'were lost with the cloud that was restored'
+  const detail = `rows ${agent.last_seq + 1} to ${seqFrom - 1} ${why}, and the agent does not have them any more`
   await raiseException(scope, { storeId: agent.store_id, kind: 'ledger_gap', subject: `${agent.agent_id}/${agent.generation}/${seqFrom}`, detail })
   return true
 }

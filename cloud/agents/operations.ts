@@ -206,7 +206,7 @@ export const fetchSignedDocuments = operation({
     const documents: string[] = []
     if (!isCurrent(have?.keys, keySet)) documents.push(keySet.jws)
     const policy = await policyOfStore(call.db, store, call.services)
-    if (!isCurrent(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version })) documents.push(signPolicy(policy, call.services))
+    if (!isOfEpoch(have?.policy, { epoch: call.services.authority.documentEpoch, ver: store.document_version })) documents.push(signPolicy(policy, call.services))
     const from = cursorOf(cursor, have, itemsEpoch(call.services))
     const page = from.deny < store.deny_seq ? await denyPage(call.db, store, from.deny, call.services) : undefined
     if (page) documents.push(page.jws)
@@ -259,7 +259,12 @@ async function itemPages({ db, services }: Call, store: StoreRow, after: number)
 }
 
 function isCurrent(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {
-  return have !== undefined && (have[0] > current.epoch || (have[0] === current.epoch && have[1] >= current.ver))
+  return have !== undefined && (have[0] > current.epoch || isOfEpoch(have, current))
+}
+
+/** A policy of a higher epoch is of whoever stole a key: the agent refuses ours, and says so, until it hears that the key was revoked. */
+function isOfEpoch(have: readonly [number, number] | undefined, current: { epoch: number; ver: number }): boolean {
+  return have !== undefined && have[0] === current.epoch && have[1] >= current.ver
 }
 
 /** How far the agent has taken the items: what a shopper who has paid is told rests on it. */

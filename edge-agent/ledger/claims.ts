@@ -93,6 +93,8 @@ export interface Claims {
   readonly floor: number
   /** The cloud has everything up to this row, as it said at this time (s): isolated claims up to it no longer count. */
   acknowledged(seq: number, atS?: number): void
+  /** Whoever acknowledged what follows on row `seq` may have been nobody: isolated claims count until the cloud says again that it has them. Call it inside a transaction. */
+  doubtAcknowledged(seq: number): void
   /** Notes which journal row holds an isolated claim. */
   countedIn(seq: number): void
   /** Forgets what has ended before this time (seconds); nothing that ends at or before it is honoured again, whatever the clock says. */
@@ -239,7 +241,15 @@ export function openClaims(db: Connection): Claims {
     countedIn: (seq) => void writeMark.run('isolated_seq', String(seq)),
     acknowledged(seq, atS) {
       if (atS !== undefined) unknown.told(seq, atS)
-      if (mark('isolated_count') > 0 && seq >= mark('isolated_seq')) writeMark.run('isolated_count', '0')
+      const count = mark('isolated_count')
+      if (count === 0 || seq < mark('isolated_seq')) return
+      writeMark.run('isolated_told', String(mark('isolated_told') + count))
+      writeMark.run('isolated_count', '0')
+    },
+    doubtAcknowledged(seq) {
+      // All that ever were: how many of them the cloud has heard of nobody here knows.
+      if (mark('isolated_seq') > seq) writeMark.run('isolated_count', String(mark('isolated_count') + mark('isolated_told')))
+      writeMark.run('isolated_told', '0')
     },
     prune(before) {
       if (before <= mark('floor')) return

@@ -3,6 +3,7 @@ import type { Marks } from './marks.ts'
 
 /**
  *   freshness of a higher generation ─▶ tokens of before are dropped, everything still here is told again ─▶ all acknowledged ─▶ resynced
+ *   freshness key revoked ──────────────────────────────────────────────────▲
  *
  * A cloud that was restored from a backup has forgotten what this agent remembers (contracts §4).
  */
@@ -11,8 +12,13 @@ export interface CloudGeneration {
   readonly current: number | undefined
   /** Hears one that is signed, at this signed time (ms). Call it inside a transaction. */
   hear(generation: number, timeMs: number): void
-  /** Whoever has signed the highest is not believed any more: the next that is heard counts, a lower one too. Call it inside a transaction. */
+  /**
+   * Whoever has signed the highest is not believed any more: the next that is heard counts, a lower one too, and what was acknowledged is
+   * told again. Call it inside a transaction.
+   */
   doubt(): void
+  /** The cloud lacks what it should have acknowledged: all that is still here is told again. Call it inside a transaction. */
+  tellAgain(): void
   /** A lower one is of a cloud as it was before it was restored. */
   readonly lowest: number
   /** Nothing that was issued before this time (s) is honoured any more. Call it inside a transaction. */
@@ -28,7 +34,8 @@ export interface CloudGeneration {
 const CURRENT = 'cloud_generation'
 const DOUBTED = 'cloud_generation_doubted'
 const TOKENS_SINCE = 'tokens_since_s'
-const RESYNC_FROM = 'resync_from'
+/** The first row that is told again. */
+export const RESYNC_FROM = 'resync_from'
 /** The last row that the lost cloud may have acknowledged. */
 export const RESYNC_UNTIL = 'resync_until'
 /** Of a cloud that was never restored. */
@@ -41,6 +48,12 @@ export function openCloudGeneration(marks: Marks, journal: Journal): CloudGenera
     return value === undefined ? undefined : Number(value)
   }
   const isTold = () => journal.acked >= (read(RESYNC_UNTIL) ?? 0)
+
+  function tellAgain(): void {
+    marks.set(RESYNC_FROM, String(journal.tellAgain()))
+    marks.set(RESYNC_UNTIL, String(journal.head.seq))
+  }
+
   return {
     get current() {
       return read(CURRENT)
@@ -53,12 +66,13 @@ export function openCloudGeneration(marks: Marks, journal: Journal): CloudGenera
       // The first cloud that is ever heard has given nothing and lost nothing.
       if (known === undefined) return
       marks.set(TOKENS_SINCE, String(Math.floor(timeMs / 1_000)))
-      marks.set(RESYNC_FROM, String(journal.tellAgain()))
-      marks.set(RESYNC_UNTIL, String(journal.head.seq))
+      tellAgain()
     },
     doubt() {
       if (read(CURRENT) !== undefined) marks.set(DOUBTED, '1')
+      if (journal.acked > 0) tellAgain()
     },
+    tellAgain,
     dropTokensBefore: (timeS) => marks.set(TOKENS_SINCE, String(timeS)),
     get lowest() {
       return read(DOUBTED) === 1 ? FIRST : (read(CURRENT) ?? FIRST)

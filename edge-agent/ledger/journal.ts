@@ -21,6 +21,8 @@ export interface Journal {
   readonly waiting: number
   /** Goes on as another generation: what the cloud has not acknowledged is chained anew. Call it inside a transaction. */
   restart(generation: number): void
+  /** The cloud has everything up to `seq` alone, whoever acknowledged more; false when it names another chain, or what follows is no longer here. Call it inside a transaction. */
+  goBack(seq: number, hash: string): boolean
   /** Nothing counts as acknowledged any more; answers from which row on everything is told again. Call it inside a transaction. */
   tellAgain(): number
   /** Forgets acknowledged rows from before this time. Call it inside a transaction. */
@@ -88,6 +90,14 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
     return seq
   }
 
+  /** The oldest row from which on none is missing; the next chains on to it. */
+  const oldest = () => afterHole.get()?.seq ?? 1
+
+  function setAcked(seq: number): void {
+    acked = seq
+    writeMark.run('acked', String(seq))
+  }
+
   return {
     append: (body) => append(body),
     reload() {
@@ -125,12 +135,18 @@ export function openJournal(db: Connection, ledgerId: string, generation: number
       numbers.renumbered(before, head.seq)
     },
     tellAgain() {
-      const oldest = afterHole.get()?.seq ?? 1
+      const first = oldest()
       // Only the first of all chains on to nothing: the oldest of others is what the next chains on to.
-      acked = Math.min(acked, oldest === 1 ? 0 : oldest)
-      writeMark.run('acked', String(acked))
+      setAcked(Math.min(acked, first === 1 ? 0 : first))
       numbers.toldAgain(acked)
       return acked + 1
+    },
+    goBack(seq, hash) {
+      const first = oldest()
+      if (seq >= acked || hashOf(seq) !== hash || seq < (first === 1 ? 0 : first)) return false
+      setAcked(seq)
+      numbers.untold(seq)
+      return true
     },
     prune(beforeMs) {
       keepAcked()

@@ -8,7 +8,7 @@ import { openLedgerFile } from './database.ts'
 import { openHomeAsks, type HomeAsks } from './home-asks.ts'
 import { openHomeGrants, type HomeGrants } from './home-grants.ts'
 import { openJournal, type Journal } from './journal.ts'
-import { openCloudGeneration, RESYNC_UNTIL, type CloudGeneration } from './cloud-generation.ts'
+import { openCloudGeneration, RESYNC_FROM, RESYNC_UNTIL, type CloudGeneration } from './cloud-generation.ts'
 import { openMarks, type Marks } from './marks.ts'
 
 /**
@@ -112,6 +112,8 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
         journal.restart(next)
         // Rows that were acknowledged are no longer here: what is told again to a restored cloud is what waits anyway.
         if (marks.get(RESYNC_UNTIL) !== undefined) marks.set(RESYNC_UNTIL, String(journal.head.seq))
+        // Their numbers begin anew: the former first may be one in the middle now.
+        if (marks.get(RESYNC_FROM) !== undefined) marks.set(RESYNC_FROM, '1')
       })
       current = next
     },

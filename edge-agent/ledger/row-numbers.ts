@@ -6,6 +6,8 @@ export interface RowNumbers {
   renumbered(acked: number, head: number): void
   /** Nothing after `acked` is known to be in the cloud any more, and nothing up to it is told again. */
   toldAgain(acked: number): void
+  /** The cloud has everything up to `acked`, and nothing after it. */
+  untold(acked: number): void
 }
 
 /** Of this ledger's tables. */
@@ -19,5 +21,6 @@ export function rowNumbers(db: Connection): RowNumbers {
     toldAgain(acked) {
       db.prepare('UPDATE unknown_use SET told_s = NULL, seq = CASE WHEN seq > ? THEN seq END').run(acked)
     },
+    untold: (acked) => void db.prepare('UPDATE unknown_use SET told_s = NULL WHERE seq > ?').run(acked),
   }
 }

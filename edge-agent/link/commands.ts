@@ -1,6 +1,6 @@
 import { CommandClaims } from '../../policy/documents/agent-messages.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
-import { openDocument } from '../../policy/documents/signed-document.ts'
+import { claimedKeyId, openDocument } from '../../policy/documents/signed-document.ts'
 import type { AgentClock } from '../trust/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 
@@ -13,8 +13,8 @@ export interface CommandParts {
   clock: Pick<AgentClock, 'now'>
   /** Gives a token up for ever. */
   giveUp(nonce: string): void
-  /** This agent was revoked. */
-  onRevoked(): void
+  /** This agent was revoked, by a word that is signed with this key. */
+  onRevoked(kid: string): void
 }
 
 /** Takes what the cloud asks for, by whichever way it came: only what is signed, and of now unless it is for ever, does more than look. */
@@ -26,7 +26,7 @@ export function commandTaker({ agentId, trust, clock, giveUp, onRevoked }: Comma
     }
     // Whoever is revoked stays so, and gets no login any more with which to ask for the time: a clock that has drifted must not keep it from hearing.
     if (open()?.command === 'revoke') {
-      onRevoked()
+      onRevoked(claimedKeyId(text, DOCUMENT_KINDS.command) ?? '')
       return 'done'
     }
     const { nowMs, trust: clockTrust } = clock.now()

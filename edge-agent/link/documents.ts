@@ -103,6 +103,11 @@ export function openDocuments({ platform, trust, session, ledger, address, hasGa
     const answer = await ask(trust.have())
     if (answer.kind !== 'answered') return
     await takeAll(answer.body['documents'] as unknown[])
+    looked()
+  }
+
+  function looked(): void {
+    if (trust.heldBack !== undefined) onRefused(trust.heldBack)
     onTaken()
   }
 
@@ -124,7 +129,7 @@ export function openDocuments({ platform, trust, session, ledger, address, hasGa
         if (typeof next !== 'string') break
         cursor = next
       }
-      onTaken()
+      looked()
       return true
     },
     get confirmWithinMs() {

@@ -17,7 +17,7 @@ export interface LedgerView {
   readonly generation: number
   /** Its end, for the hello. */
   readonly hello?: { seq: number; hash: string }
-  /** What is told again to a cloud that was restored. */
+  /** What is told again to a cloud that was restored, or that had not acknowledged it after all. */
   readonly resync?: { cloudGeneration: number; oldest: number } | undefined
 }
 

@@ -19,6 +19,11 @@ export interface Outbox {
    * written down, for each is a flush to the disk and the last one covers all. False when it is not the cloud's, not for this ledger, of another chain, or of a cloud that was restored since or is not known to be.
    */
   acknowledge(ack: string, awaited?: number): boolean
+  /**
+   * Takes the cloud's own answer to a batch that followed on row `from`. When it has less than that, somebody else has acknowledged the
+   * rest: it is told again. Answers whether that is so.
+   */
+  goBack(ack: string, from: number): boolean
 }
 
 /** Rows in a batch are kept below the size of a bundle. */
@@ -31,9 +36,17 @@ const ACKS_UNWRITTEN = 4
 export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId: string): Outbox {
   let unwritten = 0
   /** What was heard while the disk was full. */
-  let unkept: { seq: number; head: string; iat: number; generation: number; cloudGeneration: number } | undefined
+  let unkept: string | undefined
 
-  function keep({ seq, head, iat }: { seq: number; head: string; iat: number }): boolean {
+  /** Undefined when it is not the cloud's, not of this ledger, or of a cloud that was restored since: what that had it may have lost. */
+  function open(ack: string): AckClaims | undefined {
+    const opened = openDocument<AckClaims>(ack, DOCUMENT_KINDS.ack, { keys: trust.keys, audience: agentId })
+    const claims = opened.ok ? AckClaims.safeParse(opened.claims).data : undefined
+    if (claims?.ledger !== ledger.ledgerId || claims.generation !== ledger.generation) return undefined
+    return (claims.cloudGeneration ?? 1) === (ledger.cloudGeneration.current ?? 1) ? claims : undefined
+  }
+
+  function keep({ seq, head, iat }: AckClaims): boolean {
     return ledger.commits.now(() => {
       if (!ledger.journal.acknowledge(seq, head)) return false
       ledger.claims.acknowledged(seq, iat)
@@ -43,17 +56,16 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
 
   /** Isolated receipts count, and uses of which nobody knows wait for staff, until the cloud's word is written down: when nothing is told, no later word comes. */
   function keepUnkept(): void {
-    if (!unkept) return
-    const { seq, head, generation, cloudGeneration } = unkept
-    // What a cloud had that was restored since it may have lost.
-    const isOfNow = generation === ledger.generation && cloudGeneration === (ledger.cloudGeneration.current ?? 1)
+    if (unkept === undefined) return
+    // A cloud that was restored since, or a key that was revoked, does not count any more.
+    const claims = open(unkept)
     try {
-      if (isOfNow) keep(unkept)
+      if (claims) keep(claims)
       unkept = undefined
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
       // What was undone with it is known all the same.
-      ledger.journal.hear(seq, head)
+      if (claims) ledger.journal.hear(claims.seq, claims.head)
     }
   }
 
@@ -79,23 +91,40 @@ export function outbox(ledger: Ledger, messages: Messages, trust: Trust, agentId
       return last && { batch: messages.batch(after, fitting, nowMs), to: last.seq }
     },
     acknowledge(ack, awaited = 0) {
-      const opened = openDocument<AckClaims>(ack, DOCUMENT_KINDS.ack, { keys: trust.keys, audience: agentId })
-      const claims = opened.ok ? AckClaims.safeParse(opened.claims) : undefined
-      if (!claims?.success || claims.data.ledger !== ledger.ledgerId || claims.data.generation !== ledger.generation) return false
-      const { seq, head, iat, cloudGeneration = 1 } = claims.data
-      // What the cloud had before it was restored it may have lost.
-      if (cloudGeneration !== (ledger.cloudGeneration.current ?? 1)) return false
+      const claims = open(ack)
+      if (!claims) return false
+      const { seq, head } = claims
       if (seq < awaited && ++unwritten < ACKS_UNWRITTEN) return ledger.journal.hear(seq, head)
       unwritten = 0
       try {
-        const isTaken = keep({ seq, head, iat })
+        const isTaken = keep(claims)
         if (isTaken) unkept = undefined
         return isTaken
       } catch (error) {
         if (!(error instanceof LedgerFull)) throw error
         // A full disk: this word, or a later one, is written down when there is room.
-        unkept = { seq, head, iat, generation: ledger.generation, cloudGeneration }
+        unkept = ack
         return ledger.journal.hear(seq, head)
+      }
+    },
+    goBack(ack, from) {
+      const claims = open(ack)
+      if (!claims || claims.seq >= from) return false
+      const { journal, cloudGeneration, claims: used } = ledger
+      try {
+        return ledger.commits.now(() => {
+          const before = journal.acked
+          // With a hole in between the cloud is told where the rest begins.
+          if (!journal.goBack(claims.seq, claims.head)) cloudGeneration.tellAgain()
+          if (journal.acked === before) return false
+          used.doubtAcknowledged(journal.acked)
+          unkept = undefined
+          return true
+        })
+      } catch (error) {
+        // The next answer says it again.
+        if (error instanceof LedgerFull) return false
+        throw error
       }
     },
   }

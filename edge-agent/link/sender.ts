@@ -88,6 +88,10 @@ export function sender(parts: SenderParts): Sender {
     const answer = await parts.report(next.batch)
     isCalling = false
     const ack = answer.kind === 'answered' ? answer.body['ack'] : undefined
+    if (typeof ack === 'string' && outbox.goBack(ack, before)) {
+      parts.onRefused(`events: row ${before} was acknowledged by somebody else, for the cloud has none after ${outbox.acked}`)
+      return taken(before)
+    }
     if (typeof ack === 'string' && outbox.acknowledge(ack)) return taken(before)
     if (answer.kind === 'unreachable') return
     if (answer.kind === 'refused') parts.onRefused(`events: ${answer.code}`)

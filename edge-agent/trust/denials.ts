@@ -1,5 +1,6 @@
 import type { DenyClaims, DenyEntry } from '../../policy/documents/store-documents.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { AgentClock } from './clock.ts'
 
 /** The deny list as far as it was taken. */
 export interface Denials {
@@ -7,6 +8,10 @@ export interface Denials {
   readonly seq: number
   /** The newest by which a token or a receipt was taken back, of those since the start: at the start the cloud hears all anyway. */
   readonly takenBackSeq: number
+  /** A freshness says how far the list goes. */
+  hearHead(seq: number): void
+  /** What is known to be in the list and does not come, although nothing is on its way any more: something keeps it away. */
+  readonly heldBack: string | undefined
   /** Takes a verified page; false when it is known, or leaves a hole. */
   take(page: DenyClaims): boolean
   /** The numbers cannot be believed: the list is to be fetched anew, beside what is denied already. */
@@ -14,10 +19,15 @@ export interface Denials {
 }
 
 const MARK = 'deny_seq'
+/** Longer than a look and what it fetches may take, ms. */
+const ON_ITS_WAY_MS = 60_000
 
 /** The deny list in this ledger; `agentId`: whose it is. */
-export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | 'commits' | 'claims'>, agentId: string): Denials {
+export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | 'commits' | 'claims'>, agentId: string, clock: Pick<AgentClock, 'now'>): Denials {
   let takenBackSeq = 0
+  let head = 0
+  /** Since when something is missing and none of it has come, trusted ms. */
+  let sinceMs: number | undefined
 
   const seq = () => Number(marks.recall(MARK) ?? 0)
 
@@ -35,6 +45,17 @@ export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | '
     get takenBackSeq() {
       return takenBackSeq
     },
+    hearHead(named) {
+      head = named
+      sinceMs = head > seq() ? (sinceMs ?? clock.now().nowMs) : undefined
+    },
+    get heldBack() {
+      if (sinceMs === undefined) return undefined
+      const { nowMs } = clock.now()
+      // Trusted time may have been set back meanwhile.
+      sinceMs = Math.min(sinceMs, nowMs)
+      return nowMs - sinceMs > ON_ITS_WAY_MS ? `denials ${seq() + 1} to ${head} have not come for over a minute, though the freshness names them` : undefined
+    },
     take(page) {
       // Taken in order: a page that leaves a hole waits until the ones before it were fetched.
       if (page.after > seq() || page.ver <= seq()) return false
@@ -42,12 +63,15 @@ export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | '
         for (const entry of page.entries) takeEntry(entry)
         marks.set(MARK, String(page.ver))
       })
+      // A long list comes page by page.
+      sinceMs = head > page.ver ? clock.now().nowMs : undefined
       if (page.entries.some(({ kind }) => kind !== 'right')) takenBackSeq = page.ver
       return true
     },
     beginAnew() {
       commits.now(() => marks.set(MARK, '0'))
-      takenBackSeq = 0
+      takenBackSeq = head = 0
+      sinceMs = undefined
     },
   }
 }

@@ -10,12 +10,13 @@ export type LedgerDoubt = 'revoked' | 'forked' | 'put_back'
 const ONLINE_ONLY = 'online_only_until'
 const FORKED = 'forked'
 const REVOKED = 'revoked'
+const REVOKERS_LIMIT = 8
 
 type Kept = Pick<Ledger, 'marks' | 'commits'>
 
 /** The doubt about this ledger as the cloud last told it; kept over restarts. */
 export function ledgerDoubt({ marks }: Pick<Kept, 'marks'>, nowMs: number): LedgerDoubt | undefined {
-  if (marks.get(REVOKED) === '1') return 'revoked'
+  if (revokers(marks).length > 0) return 'revoked'
   if (marks.get(FORKED) === '1') return 'forked'
   return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs ? 'put_back' : undefined
 }
@@ -25,9 +26,26 @@ export function noteForked(ledger: Kept, isForked: boolean): boolean {
   return note(ledger, FORKED, isForked ? '1' : '0')
 }
 
-/** Keeps that the cloud has revoked this agent, for good: only another identity takes that away. Answers whether that is new. */
-export function noteRevoked(ledger: Kept): boolean {
-  return note(ledger, REVOKED, '1')
+/**
+ * Keeps that the cloud has revoked this agent, by a word signed with this key: only another identity takes that away, or the end of
+ * that key. Answers whether that is new.
+ */
+export function noteRevoked(ledger: Kept, kid: string): boolean {
+  const before = revokers(ledger.marks)
+  if (!before.includes(kid)) note(ledger, REVOKED, [...before, kid].slice(-REVOKERS_LIMIT).join(' '))
+  return before.length === 0
+}
+
+/** Whoever stole one of these keys may have revoked this agent by it: if it was the cloud, that says so again instead of the next login. */
+export function noLongerRevokedBy(ledger: Kept, kids: readonly string[]): void {
+  const before = revokers(ledger.marks)
+  const left = before.filter((kid) => !kids.includes(kid))
+  if (left.length < before.length) note(ledger, REVOKED, left.join(' ') || '0')
+}
+
+/** With which keys the words were signed that revoke this agent. */
+function revokers(marks: Kept['marks']): string[] {
+  return (marks.get(REVOKED) ?? '0').split(' ').filter((kid) => kid !== '0')
 }
 
 /** Keeps until when nothing is decided alone; null: not at all. */

@@ -7,6 +7,7 @@ import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import { policyStage, type PolicyStage } from '../../policy/store-policy.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { afterTheft } from './after-theft.ts'
 import type { AgentClock } from './clock.ts'
 import { contradiction } from './contradiction.ts'
 import type { Identity } from './identity.ts'
@@ -49,8 +50,10 @@ export interface Trust {
   readonly isTimeAwaited: boolean
   /** Whether a newer document than the ones here is known to exist. */
   readonly isBehind: boolean
-  /** Whether that is known from tokens, and not from the cloud itself: something keeps it away. Until it comes, what is here counts as old. */
+  /** Whether that is known from tokens and not from the cloud itself, or is denials that do not come: something keeps it away. Until it comes, what is here counts as old. */
   readonly isOvertaken: boolean
+  /** Denials that the cloud names and that do not come: to be reported. */
+  readonly heldBack: string | undefined
   /** A genuine token or receipt says under which versions it was issued. */
   hearIssued(issued: IssuedUnder): void
   /** The newest denial by which a token or a receipt was taken back: a refund may wait until the cloud knows that it is here. */
@@ -58,8 +61,6 @@ export interface Trust {
 }
 
 const KNOWN = { taken: false, why: 'known' } as const
-/** Set: the items are of a key that was stolen, and not forgotten yet. They are in a file of their own. */
-const ITEMS_DOUBTED = 'items_doubted'
 
 /** Opens what was trusted before the restart; nothing in the ledger is trusted unverified. Without `items` none are asked for. */
 export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock, items?: Replica): Trust {
@@ -74,21 +75,24 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
   let heads: FreshClaims | undefined
   const revoked = revokedKeys(marks)
   const answers = timeAnswers(revoked.kept)
-  const denials = openDenials(ledger, identity.agentId)
+  const denials = openDenials(ledger, identity.agentId, clock)
   const told = toldVersions(clock)
+  const theft = afterTheft({ ledger, denials, told, items })
   let keySet: KeySetClaims | undefined
   let headsKey: string | undefined
   /** A key set that a freshness was ahead of. */
   let keysToCome: DocumentVersion | undefined
+  /** The stored policy is of a key that was revoked: neither what it says nor its version counts, for whoever stole the key may have given any. */
+  let isPolicyDropped = false
 
   const stored = (kind: 'keys' | 'policy') => marks.document(kind)
-  const storedHead = (kind: 'keys' | 'policy') => marks.head(kind)
+  const storedHead = (kind: 'keys' | 'policy') => (kind === 'policy' && isPolicyDropped ? undefined : marks.head(kind))
   const signedS = (kind: 'keys' | 'policy') => (kind === 'keys' ? keySet : policy)?.iat
   const storedKeys = stored('keys')
   const storedPolicy = stored('policy')
   if (storedKeys) useKeys(openStored(storedKeys.jws, DOCUMENT_KINDS.keys, root, identity.tenant, KeySetClaims))
   if (storedPolicy) usePolicy(openStored(storedPolicy.jws, DOCUMENT_KINDS.policy, stillVerifying(keys), identity.storeId, PolicyClaims))
-  forgetItems()
+  theft.forgetItems()
 
   function useKeys(claims: KeySetClaims | undefined): void {
     if (!claims) return
@@ -97,7 +101,8 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     keys = keyRing(revoked.kept(claims.keys))
     // What was signed with a key that is now known to be stolen is not believed a moment longer.
     if (heads && isRevoked(headsKey)) heads = undefined
-    if (policy && isRevoked(claimedKeyId(stored('policy')?.jws ?? '', DOCUMENT_KINDS.policy))) policy = policyHash = undefined
+    isPolicyDropped = isRevoked(claimedKeyId(stored('policy')?.jws ?? '', DOCUMENT_KINDS.policy))
+    if (isPolicyDropped) policy = policyHash = undefined
   }
 
   function isRevoked(kid: string | undefined): boolean {
@@ -147,27 +152,12 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     // Together: with the one and not the other a key set would be known, and what it revokes believed until the next start.
     commits.now(() => {
       store('keys', jws, opened.claims)
-      const news = revoked.follow(opened.claims, former && before && { ...before, jws: former.jws })
-      if (news.some(({ use }) => use === 'freshness')) doubtNumbers()
-      if (news.length > 0) told.forget()
+      theft.take(revoked.follow(opened.claims, former && before && { ...before, jws: former.jws }))
     })
     useKeys(opened.claims)
     answers.forget()
-    forgetItems()
+    theft.forgetItems()
     return { taken: true, kind: 'keys' }
-  }
-
-  /** Whoever stole the key may have given numbers that no true page and no true cloud ever reaches: all are heard anew. */
-  function doubtNumbers(): void {
-    denials.beginAnew()
-    cloudGeneration.doubt()
-    marks.set(ITEMS_DOUBTED, '1')
-  }
-
-  function forgetItems(): void {
-    if (!items || marks.recall(ITEMS_DOUBTED) !== '1') return
-    items.beginAnew()
-    commits.now(() => marks.set(ITEMS_DOUBTED, '0'))
   }
 
   /** A clock that rests on no signature, or on a key that the set takes back, may be what is wrong, and not the key set that it speaks against. */
@@ -183,9 +173,10 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     const known = isNewer('policy', opened.claims)
     if (known && !known.taken && known.why === 'refused') return known
     if (known) keepSignature(jws, opened.claims)
-    // Dropped with its key, and now signed with another.
+    // What is here was signed with a key that the key set names no more.
     if (known && policy) return known
     store('policy', jws, opened.claims)
+    isPolicyDropped = false
     usePolicy(opened.claims)
     confirm()
     return { taken: true, kind: 'policy' }
@@ -219,6 +210,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     heads = fresh
     headsKey = key
     items?.hearHead(fresh.items, fresh.timeMs)
+    denials.hearHead(fresh.deny.ver)
     heard.contact(fresh.timeMs)
     cloudGeneration.hear(fresh.cloudGeneration, fresh.timeMs)
     confirm()
@@ -247,7 +239,7 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
     return verdict === 'rollback' ? refused(`items of epoch ${opened.claims.epoch} are over`) : KNOWN
   }
 
-  const isOvertaken = () => told.areNewer({ policy: storedHead('policy')?.ver, keys: storedHead('keys')?.ver }, heard.lastContactMs)
+  const isOvertaken = () => denials.heldBack !== undefined || told.areNewer({ policy: storedHead('policy')?.ver, keys: storedHead('keys')?.ver }, heard.lastContactMs)
 
   const byTyp: Record<string, (jws: string) => Acceptance> = {
     [DOCUMENT_KINDS.keys.typ]: acceptKeys,
@@ -288,10 +280,16 @@ export function openTrust(identity: Identity, ledger: Ledger, clock: AgentClock,
       return move !== undefined && denials.seq < move.denySeq && receiptExp - RECEIPT_LIFE < move.atS
     },
     stage() {
-      const stage = policyStage((clock.now().nowMs - heard.confirmedMs) / 1_000)
+      const { nowMs } = clock.now()
+      // Whose keys may have been revoked long ago is believed no longer than the root has said.
+      if (keySet && nowMs >= keySet.exp * 1_000) return 'expired'
+      const stage = policyStage((nowMs - heard.confirmedMs) / 1_000)
       return stage === 'fresh' && isOvertaken() ? 'stale' : stage
     },
     hearIssued: told.hear,
+    get heldBack() {
+      return denials.heldBack
+    },
     get isOvertaken() {
       return isOvertaken()
     },

@@ -24,7 +24,7 @@ export const EventBatchClaims = z.strictObject({
   /** Hash of the row before the first. */
   after: z.string().length(43),
   events: z.array(JournalRow).min(1).max(BATCH_LIMIT),
-  /** The agent tells a restored cloud again what it still has: from row `oldest` on. */
+  /** The agent tells the cloud again what it still has, from row `oldest` on: it was restored, or the acknowledgement is doubted. */
   resync: z.strictObject({ cloudGeneration: z.int().min(1), oldest: z.int().min(1) }).optional(),
 })
 export type EventBatchClaims = z.infer<typeof EventBatchClaims>

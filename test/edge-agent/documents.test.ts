@@ -22,6 +22,7 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
     },
   } as unknown as Trust
   const unconfirmed: boolean[] = []
+  const refused: string[] = []
   const documents = openDocuments({
     platform: realPlatform(),
     trust,
@@ -40,10 +41,10 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
     onForked: () => undefined,
     onCommand: () => undefined,
     onTaken: () => unconfirmed.push(documents.confirmWithinMs !== undefined),
-    onRefused: () => undefined,
+    onRefused: (what) => void refused.push(what),
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
   })
-  return { documents, told, unconfirmed }
+  return { documents, told, unconfirmed, refused, trust }
 }
 
 it.each(['fetch', 'look'] as const)('knows that the cloud has not heard yet of what came by the same answer (%s)', async (how) => {
@@ -56,6 +57,16 @@ it.each(['fetch', 'look'] as const)('knows that the cloud has not heard yet of w
   expect(documents.confirmWithinMs).toBeUndefined()
   expect(unconfirmed).toEqual([true, false])
   expect(told.map((have) => [have.deny[1], have.items[1]])).toEqual([[0, 0], [1, 1]])
+})
+
+it.each(['fetch', 'look'] as const)('tells what the cloud names and does not give (%s)', async (how) => {
+  const { documents, refused, trust } = open({ deny: 0, items: 0 })
+  const ask = () => (how === 'fetch' ? documents.fetch('all') : documents.look())
+  await ask()
+  expect(refused).toEqual([])
+  Object.assign(trust, { heldBack: 'denials 1 to 2' })
+  await ask()
+  expect(refused).toEqual(['denials 1 to 2'])
 })
 
 it('knows it of what the broker brought, and when the items were left out of the question', async () => {

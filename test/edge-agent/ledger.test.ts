@@ -234,6 +234,21 @@ describe('the ledger', () => {
     expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
   })
 
+  it('counts all of them again that an ack has reset which may have been anybody’s, as long as their rows are told again', async () => {
+    const isolated = { source: 'receipt' as const, isolated: { limit: 3 } }
+    for (const nonce of ['a', 'b']) expect(await claim({ ...isolated, nonce })).toMatchObject({ ok: true })
+    acknowledge(NOW / 1_000)
+    expect(await claim({ ...isolated, nonce: 'c' })).toMatchObject({ ok: true })
+    const { seq } = ledger.journal.head
+    ledger.commits.now(() => ledger.claims.doubtAcknowledged(0))
+    expect(await claim({ ...isolated, nonce: 'd' })).toEqual({ ok: false, reason: 'limit_exceeded' })
+    ledger.commits.now(() => ledger.claims.acknowledged(seq))
+    expect(await claim({ ...isolated, nonce: 'd' })).toMatchObject({ ok: true })
+    acknowledge(NOW / 1_000)
+    ledger.commits.now(() => ledger.claims.doubtAcknowledged(ledger.journal.head.seq))
+    expect(ledger.claims.isolatedCount).toBe(0)
+  })
+
   it('resets them also when the rows have other numbers by then', async () => {
     for (let i = 0; i < 50; i++) await ledger.record({ atMs: NOW })
     acknowledge(NOW / 1_000)

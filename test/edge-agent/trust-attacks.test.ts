@@ -125,6 +125,71 @@ describe('against whoever has the broker, or a stolen key', () => {
     expect(t.trust.policy?.ver).toBe(1)
   })
 
+  describe('freeze: denials that the freshness names and that do not come', () => {
+    const named = (ver: number) => t.trust.accept(fresh({ deny: { epoch: 0, ver } }))
+    const state = () => [t.trust.isOvertaken, t.trust.stage(), t.trust.heldBack?.replace(/ have not .*$/, '')]
+    const current = [false, 'fresh', undefined]
+    /** A freshness every five seconds, and none of what it names. */
+    const freeze = (seconds: number, ver: number) => {
+      for (let s = 0; s < seconds; s += 5) {
+        t.world.sleep(5_000)
+        expect(named(ver)).toMatchObject({ taken: true })
+      }
+    }
+
+    it('are old after a minute, until they come', () => {
+      all()
+      freeze(65, 0)
+      freeze(60, 2)
+      expect(state()).toEqual(current)
+      freeze(10, 2)
+      expect(state()).toEqual([true, 'stale', 'denials 1 to 2'])
+      // Another page of what is known already does not help.
+      t.trust.accept(deny(0, 0, []))
+      expect(state()).toEqual([true, 'stale', 'denials 1 to 2'])
+      t.trust.accept(deny(0, 2, []))
+      expect(state()).toEqual(current)
+    })
+
+    it('but not while a long list comes page by page', () => {
+      all()
+      for (let page = 0; page < 5; page++) {
+        freeze(40, 5)
+        expect(state()).toEqual(current)
+        t.trust.accept(deny(page, page + 1, []))
+      }
+      freeze(90, 5)
+      expect(state()).toEqual(current)
+    })
+
+    it('nor once the key is revoked that has named them', () => {
+      all()
+      freeze(90, Number.MAX_SAFE_INTEGER)
+      expect(t.trust.stage()).toBe('stale')
+      t.trust.accept(keySet({ ver: 2, keys: records({ [freshness.record.kid]: { state: 'revoked' } }) }))
+      expect(state()).toEqual(current)
+    })
+  })
+
+  it('freeze: whoever keeps new key sets away can keep nothing fresh for longer than the last says', () => {
+    const heads = { keys: { epoch: 0, ver: 1, hash: contentHash(keySetClaims()) } }
+    const exp = iat() + 600
+    t.trust.accept(keySet({ exp }))
+    t.trust.accept(policy())
+    for (let minute = 0; minute < 9; minute++) {
+      t.world.sleep(60_000)
+      expect(t.trust.accept(fresh(heads))).toMatchObject({ taken: true })
+    }
+    expect(t.trust.stage()).toBe('fresh')
+    t.world.sleep(60_000)
+    expect(t.trust.accept(fresh(heads))).toMatchObject({ taken: true })
+    expect(t.trust.stage()).toBe('expired')
+    reopen()
+    expect(t.trust.stage()).toBe('expired')
+    expect(t.trust.accept(keySet({ ver: 2 }))).toMatchObject({ taken: true })
+    expect(t.trust.stage()).toBe('fresh')
+  })
+
   it('key rotation: what the next key signs is believed as soon as it is published, and the policy outlives the retirement of its key', () => {
     const next = testKey('policy', { seed: 7, iss: 'installation', state: 'next' })
     all()
@@ -142,17 +207,26 @@ describe('against whoever has the broker, or a stolen key', () => {
     expect(t.trust.accept(policy({ ver: 4 }, next))).toMatchObject({ why: 'refused', detail: expect.stringContaining('key_revoked') })
   })
 
-  it('fast forward: a policy of a stolen key is dropped with the key, and a new epoch is above its version', () => {
+  it.each([
+    { epoch: 0, ver: Number.MAX_SAFE_INTEGER },
+    { epoch: 2, ver: 1 },
+    { epoch: Number.MAX_SAFE_INTEGER, ver: Number.MAX_SAFE_INTEGER },
+  ])('fast forward: a policy of a stolen key is dropped with the key, and its version with it', (forged) => {
     const next = testKey('policy', { seed: 7, iss: 'installation' })
     all()
-    expect(t.trust.accept(policy({ ver: Number.MAX_SAFE_INTEGER, securityTagMode: 'none' }))).toMatchObject({ taken: true })
+    expect(t.trust.accept(policy({ ...forged, securityTagMode: 'none' }))).toMatchObject({ taken: true })
+    expect(t.trust.accept(policy({ epoch: 0, ver: 2 }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('older') })
     t.trust.accept(keySet({ ver: 2, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), next.record] }))
     expect(t.trust.policy).toBeUndefined()
     expect(t.trust.isBehind).toBe(true)
+    expect(t.trust.have().policy).toBeUndefined()
     reopen()
-    expect(t.trust.policy).toBeUndefined()
-    expect(t.trust.accept(policy({ ver: 2 }, next))).toMatchObject({ why: 'refused', detail: expect.stringContaining('older') })
+    expect([t.trust.policy, t.trust.have().policy]).toEqual([undefined, undefined])
+    expect(t.trust.accept(policy({ ...forged, securityTagMode: 'none' }))).toMatchObject({ why: 'refused', detail: expect.stringContaining('key_revoked') })
     expect(t.trust.accept(policy({ epoch: 1, ver: 2 }, next))).toMatchObject({ taken: true })
+    expect(t.trust.accept(policy({ epoch: 1, ver: 1 }, next))).toMatchObject({ why: 'refused', detail: expect.stringContaining('older') })
+    reopen()
+    expect(t.trust.have().policy).toEqual([1, 2])
     t.world.sleep(1_000)
     const named = { keys: { epoch: 0, ver: 2, hash: contentHash(keySetClaims({ ver: 2, keys: [...records({ [policyKey.record.kid]: { state: 'revoked' } }), next.record] })) } }
     expect(t.trust.accept(fresh({ ...named, policy: { epoch: 1, ver: 2, hash: contentHash(policyClaims({ epoch: 1, ver: 2 })) } }))).toMatchObject({ taken: true })
