@@ -199,7 +199,8 @@ export const fetchSignedDocuments = operation({
     if (revocations) await remindRevocations(call, caller.tenant, revocations)
     if (resynced !== undefined) await noteResynced(call, caller.agentId, resynced)
     const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
-    if (agent && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq) await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
+    // Of one that exists twice the other copy may not have told.
+    if (agent && agent.fork_ms === null && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq) await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
     // The pages that follow are of the same look.
     if (agent && cursor === undefined) await noteLook(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
     await endMoves(call, caller.storeId)
