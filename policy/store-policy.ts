@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { hasDecimals } from './decimals.ts'
 import { GatePolicy } from './gate-policy.ts'
+import { Release } from './release.ts'
 import { PROTECTION_ACTIONS, WORKFLOW_TYPES } from './vocabulary.ts'
 
 /** Purchase totals in cents at which a risk class ends: class 0 is below 50 EUR, 1 below 200, 2 below 1,000, 3 the rest. */
@@ -50,6 +51,7 @@ export const ProtectionPolicy = z.strictObject({
   gate: GatePolicy.default(() => GatePolicy.parse({})).describe('How exit gates judge what leaves.'),
   operatorOverridesPerHour: z.int().min(0).max(1_000).default(10).describe('How often one operator may approve within an hour: by the cloud, and by an agent alone.'),
   spotCheckRate: z.number().min(0).max(1).default(0).describe('Share of checkouts that staff look at.'),
+  minAgent: Release.optional().describe('Agents of an older release do not take this policy: they say so (`agent_too_old`) and go on with the one before, which grows old.'),
   home: z.string().min(1).max(128).default('cloud').describe('Where receipts are redeemed: an agentId or `cloud`. Moves by moveReceiptHome.'),
   homeEpoch: z.int().min(0).default(0),
 })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isOlderRelease } from '../../policy/release.ts'
 import { knownCaller } from '../operations/caller.ts'
 import { notFound, precondition } from '../operations/failure.ts'
 import { Id, iso, Limit, present, Success } from '../operations/fields.ts'
@@ -6,6 +7,7 @@ import { operation, type Call } from '../operations/operation.ts'
 import { cursorOf, nextOf } from '../operations/paging.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
+import { policyOf } from '../protection/policy.ts'
 import { ownStore, ownStoreOf } from '../stores/own-store.ts'
 import { listAgents } from './agent-queries.ts'
 import { stateOf } from './agent-state.ts'
@@ -25,6 +27,8 @@ const Agent = z.strictObject({
   enrolledAt: z.string(),
   lastSeenAt: z.string().describe('When it last logged in or reported.'),
   stateAt: z.string().optional().describe('When it last said so: it does every 15 s while it reaches the cloud, with or without a broker, and this is at most a minute and a half behind.'),
+  release: z.string().optional().describe('Of untag, that it runs.'),
+  neededRelease: z.string().optional().describe('`minAgent` of the store’s policy, where that is a later release: the agent goes on with the policy before, as `policyVersion` says. Upgrade it.'),
   policyVersion: z.int().optional().describe('Of the store’s policy document that it has.'),
   queueDepth: z.int().optional().describe('Rows that the cloud does not have yet.'),
   denyVersion: z.int(),
@@ -34,8 +38,9 @@ const Agent = z.strictObject({
   revokedAt: z.string().optional(),
 })
 
-function describe(row: AgentRow): z.infer<typeof Agent> {
+function describe(row: AgentRow, store: StoreRow): z.infer<typeof Agent> {
   const told = stateOf(row.state)
+  const { minAgent } = policyOf(store)
   return {
     agentId: row.agent_id,
     storeId: row.store_id,
@@ -48,7 +53,8 @@ function describe(row: AgentRow): z.infer<typeof Agent> {
     generation: row.generation,
     ledgerSeq: row.last_seq,
     ...(told?.online !== undefined && { online: told.online && row.revoked_ms === null }),
-    ...(told && { stateAt: told.observedAt, ...present({ policyVersion: told.policyVersion, queueDepth: told.queueDepth }) }),
+    ...(told && { stateAt: told.observedAt, ...present({ release: told.release, policyVersion: told.policyVersion, queueDepth: told.queueDepth }) }),
+    ...(told?.release !== undefined && minAgent !== undefined && isOlderRelease(told.release, minAgent) && { neededRelease: minAgent }),
     ...(row.revoked_ms !== null && { revokedAt: iso(row.revoked_ms) }),
   }
 }
@@ -63,10 +69,10 @@ export const fetchAgents = operation({
   response: z.strictObject({ ...Success, agents: z.array(Agent), nextCursor: z.string().optional() }),
   example: { storeId: 'st_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { storeId, limit = DEFAULT_PAGE, cursor }) {
-    await ownStore(call, storeId)
+    const store = await ownStore(call, storeId)
     const rows = await listAgents(call.db, storeId, { after: cursor, limit })
     const { items, nextCursor } = nextOf(rows, (row) => row.agent_id, { limit })
-    return { success: true as const, agents: items.map(describe), ...(nextCursor !== undefined && { nextCursor }) }
+    return { success: true as const, agents: items.map((row) => describe(row, store)), ...(nextCursor !== undefined && { nextCursor }) }
   },
 })
 
@@ -85,7 +91,7 @@ export const revokeAgent = operation({
   example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { agentId }) {
     const { agent, store } = await ownAgent(call, agentId)
-    return { success: true as const, ...describe(agent.revoked_ms === null ? await revoke(call, agent, store) : agent) }
+    return { success: true as const, ...describe(agent.revoked_ms === null ? await revoke(call, agent, store) : agent, store) }
   },
 })
 
@@ -107,12 +113,12 @@ export const resolveAgentFork = operation({
     const { agent, store } = await ownAgent(call, agentId)
     if (agent.revoked_ms !== null) throw precondition('agent_revoked', 'the agent was revoked')
     if (agent.fork_ms === null) throw precondition('no_fork', 'the ledger of this agent is not known to exist twice')
-    if (decision === 'revoke') return { success: true as const, ...describe(await revoke(call, agent, store)) }
+    if (decision === 'revoke') return { success: true as const, ...describe(await revoke(call, agent, store), store) }
     await acknowledgeFork(call, agent)
     const trusted = await trustAgain(call, agent)
     call.changed(agentId)
     call.afterCommit(() => call.services.agents.tell({ storeId: store.store_id, agentId }, { command: 'sync' }))
-    return { success: true as const, ...describe(trusted) }
+    return { success: true as const, ...describe(trusted, store) }
   },
 })
 

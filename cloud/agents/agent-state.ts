@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { AgentState } from '../../policy/documents/agent-messages.ts'
-import { iso } from '../operations/fields.ts'
+import { Release } from '../../policy/release.ts'
+import { iso, present } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 
@@ -12,7 +13,7 @@ import type { AgentRow } from '../persistence/tables/agents.ts'
  * What an agent says of itself, for people; nothing rests on it. Over the broker it says so when its line begins and ends,
  * with its looks at the documents every 15 s, broker or not.
  */
-const KeptState = AgentState.partial({ online: true })
+const KeptState = AgentState.partial({ online: true }).extend({ release: Release.optional() })
 export type KeptState = z.infer<typeof KeptState>
 
 /** Characters of a state that are looked at. */
@@ -38,16 +39,25 @@ export async function noteState(db: Db, agentId: string, payload: string): Promi
   await write(db, agentId, { ...(isLater ? { ...kept, ...told } : { ...told, ...kept }), online: told.online })
 }
 
-/** Keeps what a look at the documents tells; `ledgerSeq`: the end of the agent's ledger. */
-export async function noteLook(db: Db, agent: AgentRow, look: { policyVersion: number | undefined; ledgerSeq: number | undefined }, nowMs: number): Promise<void> {
+export interface Look {
+  policyVersion: number | undefined
+  /** The end of the agent's ledger. */
+  ledgerSeq: number | undefined
+  /** What it runs. */
+  release: string | undefined
+}
+
+/** Keeps what a look at the documents tells. */
+export async function noteLook(db: Db, agent: AgentRow, look: Look, nowMs: number): Promise<void> {
   const kept = stateOf(agent.state)
   const policyVersion = look.policyVersion ?? kept?.policyVersion
   const queueDepth = look.ledgerSeq === undefined ? kept?.queueDepth : Math.max(0, look.ledgerSeq - agent.last_seq)
-  const isSame = kept?.policyVersion === policyVersion && kept?.queueDepth === queueDepth
+  const release = look.release ?? kept?.release
+  const isSame = kept?.policyVersion === policyVersion && kept?.queueDepth === queueDepth && kept?.release === release
   const ageMs = kept ? nowMs - Date.parse(kept.observedAt) : Infinity
   // One that lies ahead is by an agent's clock.
   if (ageMs >= 0 && ageMs < (isSame ? SAME_MS : CHANGED_MS)) return
-  await write(db, agent.agent_id, { ...kept, observedAt: iso(nowMs), ...(policyVersion !== undefined && { policyVersion }), ...(queueDepth !== undefined && { queueDepth }) })
+  await write(db, agent.agent_id, { ...kept, observedAt: iso(nowMs), ...present({ policyVersion, queueDepth, release }) })
 }
 
 async function write(db: Db, agentId: string, state: KeptState): Promise<void> {

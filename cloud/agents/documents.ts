@@ -46,6 +46,8 @@ export async function policyOfStore(db: Db, store: StoreRow, { authority }: Serv
 /** What it says, issued at this time (s); of nothing that is signed the clock need not be sure. */
 export async function policyClaims(db: Db, store: StoreRow, { iat, epoch }: { iat: number; epoch: number }): Promise<PolicyClaims> {
   const operators = await operatorsOf(db, { storeId: store.store_id })
+  // Beside the policy and not in it: an older release could not read the one and must find the other.
+  const { minAgent, ...policy } = policyOf(store)
   return {
     iss: store.tenant,
     aud: store.store_id,
@@ -54,7 +56,8 @@ export async function policyClaims(db: Db, store: StoreRow, { iat, epoch }: { ia
     epoch,
     ver: store.document_version,
     securityTagMode: store.security_tag_mode as SecurityTagMode,
-    policy: policyOf(store),
+    ...(minAgent !== undefined && { minAgent }),
+    policy,
     storeName: store.trading_name,
     agents: await agentsOf(db, store.store_id),
     ...(await homeMoveOf(db, store.store_id)),

@@ -4,6 +4,7 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { publicJwk } from '../../policy/documents/keys.ts'
 import { openDocument } from '../../policy/documents/signed-document.ts'
 import { REMINDERS_LIMIT } from '../../policy/documents/store-documents.ts'
+import { Release } from '../../policy/release.ts'
 import type { Tenant } from '../operations/caller.ts'
 import { Failure, notFound } from '../operations/failure.ts'
 import { Id, iso, Success, text } from '../operations/fields.ts'
@@ -179,6 +180,7 @@ export const fetchSignedDocuments = operation({
     resynced: z.int().min(1).optional().describe('The generation of the cloud that has all rows again which this agent had told the one before (after a restore).'),
     cursor: z.string().regex(/^\d{1,15}(\.\d{1,15})?$/).optional(),
     revocations: z.array(z.string().max(MAX_KEY_SET)).max(REMINDERS_LIMIT).optional().describe('keys+jwt: key sets of before that revoke what the present one does not, or count time in a later epoch; a cloud that was put back has forgotten it, and does it again.'),
+    release: Release.optional().describe('What the agent runs; fetchAgents shows it.'),
     ledgerSeq: z.int().min(0).optional().describe('The end of its ledger, read after `have`: shows when a former home has told all.'),
   }),
   response: z.strictObject({
@@ -189,7 +191,7 @@ export const fetchSignedDocuments = operation({
     forked: z.literal(true).optional().describe('Its ledger exists twice: each claim needs the cloud’s yes until resolveAgentFork.'),
   }),
   example: { have: { keys: [0, 1], policy: [0, 3], deny: [0, 0], items: [0, 0] } },
-  async run(call, { have, cursor, address, ledgerSeq, resynced, revocations }) {
+  async run(call, { have, cursor, address, ledgerSeq, release, resynced, revocations }) {
     if (call.caller.kind !== 'agent') throw notFound('agent')
     const { caller } = call
     const agent = await findAgent(call.db, caller.agentId)
@@ -197,9 +199,10 @@ export const fetchSignedDocuments = operation({
     if (revocations) await remindRevocations(call, caller.tenant, revocations)
     if (resynced !== undefined) await noteResynced(call, caller.agentId, resynced)
     const isOfNow = have?.policy?.[0] === call.services.authority.documentEpoch
-    if (agent && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq) await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
+    // Of one that exists twice the other copy may not have told.
+    if (agent && agent.fork_ms === null && isOfNow && ledgerSeq !== undefined && ledgerSeq <= agent.last_seq) await noteHasTold(call, caller.agentId, have?.policy?.[1] ?? 0)
     // The pages that follow are of the same look.
-    if (agent && cursor === undefined) await noteLook(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq }, call.nowMs)
+    if (agent && cursor === undefined) await noteLook(call.db, agent, { policyVersion: have?.policy?.[1], ledgerSeq, release }, call.nowMs)
     await endMoves(call, caller.storeId)
     const store = await ownStore(call, caller.storeId)
     const { keySet } = call.services.authority.keysOf(caller.tenant)

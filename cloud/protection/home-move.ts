@@ -5,7 +5,6 @@ import { prepared } from '../persistence/prepared.ts'
 import type { StoreRow } from '../persistence/tables/stores.ts'
 import { findStore, raiseDocumentVersion } from '../stores/queries.ts'
 import { denyRights } from './deny-list.ts'
-import { policyOf } from './policy.ts'
 
 /** What a new home of receipts must know before it honours those from before. */
 
@@ -51,12 +50,10 @@ export async function beginHomeMove(call: Call, store: StoreRow, home: string): 
   const { store_id: storeId } = store
   await tellUsedRights(call, storeId)
   await noteHomeMove(call, storeId, Math.ceil(call.nowMs / 1_000))
-  if (policyOf(store).home !== 'cloud') {
-    // The next version of the documents names the new home.
-    const policyVer = ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1
-    // The former home has given rights to others, too: what they did with them only they can tell.
-    for (const { agent_id: agentId } of await agentsHere(db, { storeId })) await waitFor(db, { storeId, agentId, policyVer })
-  }
+  // The next version of the documents names the new home.
+  const policyVer = ((await findStore(db, storeId))?.document_version ?? store.document_version) + 1
+  // The former home has given rights to others, too, and the cloud is no better: whoever was cut off from it may have honoured receipts. That only they can tell.
+  for (const { agent_id: agentId } of await agentsHere(db, { storeId })) await waitFor(db, { storeId, agentId, policyVer })
   // What it has redeemed itself it knows.
   await db.deleteFrom('home_move_wait').where('store_id', '=', storeId).where('agent_id', '=', home).execute()
 }

@@ -246,7 +246,7 @@ export function authorizer(parts: AuthorizeParts): Authorize {
       if (!('refused' in redeemed)) return redeemed
       // The ledger knows of a use that the cloud has not heard of: the unit must not wait for the end of a token that nobody will use.
       if (verdict.grant.heardSeq !== undefined) await parts.giveUp.ifUnused(verdict.grant.nonce)
-      return { ...redeemed, offline, isTaken: redeemed.refused === 'already_redeemed' && verdict.grant.homeRedemption !== undefined }
+      return { ...redeemed, offline, isTaken: redeemed.refused === 'already_redeemed' && verdict.grant.homeAsk !== undefined }
     }
     return {
       authorized: true,

@@ -7,6 +7,7 @@ import { limitAt, riskClassCeiling, type PolicyStage, type ProtectionPolicy } fr
 import { rightClass } from '../../policy/vocabulary.ts'
 import { denyReasonOf } from '../../policy/documents/authorization.ts'
 import { releasesByTag } from '../../policy/devices.ts'
+import { judgedAt } from '../trust/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { TokenParts } from './by-token.ts'
 import type { Ask, Grant, Verdict } from './request.ts'
@@ -21,9 +22,9 @@ export interface HomeView {
   isolatedSeconds: number
 }
 
-/** Checks what a scanner read as a receipt of this store; what it says of the cloud's documents is heard. `nowS` absent: whenever it ends. */
-export function readReceipt(trust: Pick<Trust, 'keys' | 'hearIssued'>, scanned: string, storeId: string, nowS?: number): OpenedReceipt {
-  const opened = openReceipt(scanned, { keys: trust.keys, storeId, ...(nowS !== undefined && { now: nowS }) })
+/** Checks what a scanner read as a receipt of this store; what it says of the cloud's documents is heard. `at` absent: whenever it ends. */
+export function readReceipt(trust: Pick<Trust, 'keys' | 'hearIssued'>, scanned: string, storeId: string, at?: { now: number; isAtLeast: boolean }): OpenedReceipt {
+  const opened = openReceipt(scanned, { keys: trust.keys, storeId, ...at })
   if (opened.ok) trust.hearIssued({ policy: opened.claims.policyVersion, issuedS: opened.claims.exp - RECEIPT_LIFE })
   return opened
 }
@@ -35,7 +36,7 @@ export function decideByReceipt(parts: TokenParts, home: HomeView, ask: Ask, sca
   const policy = trust.policy?.policy
   const rights = rightClass(request.action)
   const { nowMs, trust: clockTrust } = clock.now()
-  const opened = readReceipt(trust, scanned, device.storeId, nowMs / 1_000)
+  const opened = readReceipt(trust, scanned, device.storeId, judgedAt(clock))
   const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
   const token = opened.ok ? (ledger.claims.isDenied(cti) ? 'token_revoked' : undefined) : denyReasonOf(opened.fault)
   const stage = trust.stage()

@@ -5,7 +5,7 @@ import { DEFAULT_POLICY, type ProtectionPolicy } from '../../policy/store-policy
 import type { DenyReason } from '../../policy/vocabulary.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { CloudLink } from '../link/cloud-link.ts'
-import type { AgentClock } from '../trust/clock.ts'
+import { judgedAt, type AgentClock } from '../trust/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { Ask, Verdict } from './request.ts'
 
@@ -17,7 +17,7 @@ export interface TokenParts {
 
 /** Checks signature, device and time of a token that is shown at this device, or was fetched for it; what it says of the cloud's documents is heard. */
 export function openFor({ trust, clock }: Pick<TokenParts, 'trust' | 'clock'>, { device }: Ask, token: string): OpenedAuthorization {
-  const opened = openAuthorization(token, { keys: trust.keys, audience: device.deviceId, now: clock.now().nowMs / 1_000 })
+  const opened = openAuthorization(token, { keys: trust.keys, audience: device.deviceId, ...judgedAt(clock) })
   if (opened.ok) trust.hearIssued({ policy: opened.authorization.pv, keys: opened.authorization.kv, issuedS: opened.authorization.iat })
   return opened
 }

@@ -1,6 +1,7 @@
 import type { DoorState } from '../../device-drivers/drivers/device.ts'
 import type { DeviceStatus } from '../../device-drivers/keep-device.ts'
 import type { PolicyStage } from '../../policy/store-policy.ts'
+import { RELEASE } from '../../policy/release.ts'
 import type { ClockTrust } from '../../policy/trusted-clock.ts'
 import type { Replica } from '../items/replica.ts'
 import type { Doors } from '../lanes/doors.ts'
@@ -8,6 +9,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { AgentClock } from '../trust/clock.ts'
 import type { Identity } from '../trust/identity.ts'
 import { ledgerDoubt, type LedgerDoubt } from '../trust/ledger-doubt.ts'
+import { neededRelease } from '../trust/needed-release.ts'
 import type { Trust } from '../trust/trust.ts'
 
 /** The agent as a person at the station should see it. */
@@ -26,6 +28,10 @@ export interface AgentStatus {
   stage: PolicyStage
   /** Tokens name newer documents than those here, and nothing brings them. */
   isOvertaken: boolean
+  /** What runs here. */
+  release: string
+  /** The release that the store's newest policy needs, which this one cannot take; null: this is enough. */
+  neededRelease: string | null
   clock: ClockTrust
   /** Trusted time, ISO. */
   now: string
@@ -66,6 +72,8 @@ export function agentStatus({ identity, clock, trust, items, link, ledger, doors
     policyVersion: trust.policy?.ver ?? null,
     stage: trust.stage(),
     isOvertaken: trust.isOvertaken,
+    release: RELEASE,
+    neededRelease: neededRelease(ledger) ?? null,
     clock: clockTrust,
     now: new Date(now).toISOString(),
     isHome: trust.policy?.policy.home === identity.agentId,

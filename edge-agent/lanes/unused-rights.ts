@@ -1,7 +1,7 @@
 import type { ReceiptClaims } from '../../policy/receipts/claims.ts'
 import { openReceipt } from '../../policy/receipts/receipt-token.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { AgentClock } from '../trust/clock.ts'
+import { judgedAt, type AgentClock } from '../trust/clock.ts'
 import type { Trust } from '../trust/trust.ts'
 
 export interface UnusedRights {
@@ -20,7 +20,7 @@ export interface ReceiptParts {
 /** What is left of a receipt; undefined for one that is not genuine, has ended or was called back. */
 export function unusedRights({ storeId, ledger, clock, trust }: ReceiptParts, receipt: string, rightClass: 'release' | 'exit'): UnusedRights | undefined {
   const { nowMs } = clock.now()
-  const opened = openReceipt(receipt, { keys: trust.keys, storeId, now: nowMs / 1_000 })
+  const opened = openReceipt(receipt, { keys: trust.keys, storeId, ...judgedAt(clock) })
   if (!opened.ok) return undefined
   const { claims } = opened
   const cti = Buffer.from(claims.cti).toString('hex')

@@ -128,8 +128,8 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
       work.durably(() => {
         const request = { ...asked, receipt: asked.receipt ?? claims.receiptOf(asked.nonce) }
         if (request.holds?.() === false) return FOR_STAFF
-        // Another request has gone on with what the home gave under this id.
-        if (request.homeAsk === request.redemptionId && !homeAsks.isOpen(request.homeAsk)) return USED
+        // Another request has gone on with what the home gave under this id; or it took too long, and the home is told that nobody does.
+        if (request.homeAsk !== undefined && !homeAsks.isOpen(request.homeAsk)) return USED
         const claimed = claims.claim(request)
         if (!claimed.ok) return claimed
         if (request.homeAsk !== undefined) homeAsks.claimed(request.homeAsk, request.redemptionId, request.homeAsk === request.redemptionId ? request.candidates : undefined)

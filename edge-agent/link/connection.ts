@@ -15,6 +15,7 @@ import { openDocuments } from './documents.ts'
 import type { HttpClient } from './http-client.ts'
 import type { Greeting } from './ledger-greeting.ts'
 import type { Messages } from './messages.ts'
+import type { TellRefusal } from './refusals.ts'
 import type { OpenMqttLine } from './mqtt-line.ts'
 import type { Outbox } from './outbox.ts'
 import { sender } from './sender.ts'
@@ -63,7 +64,7 @@ export interface ConnectionParts {
   nowMs(): number
   onChange(): void
   /** A document or a batch was refused: to be reported. */
-  onRefused(what: string): void
+  onRefused: TellRefusal
   /** What the cloud says of our ledger, at each login. */
   onGreeting(ledger: Greeting): void
   /** Whether the cloud knows of two copies of our ledger, with every look. */

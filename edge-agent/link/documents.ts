@@ -1,10 +1,13 @@
 import { pause, type Platform } from '../../policy/platform.ts'
+import { RELEASE } from '../../policy/release.ts'
 import { LedgerFull } from '../ledger/commit.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
+import { noteNeeded, noteTaken } from '../trust/needed-release.ts'
 import type { Acceptance } from '../trust/open-as.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { CloudAnswer } from './cloud-link.ts'
+import type { TellRefusal } from './refusals.ts'
 
 /** Brings signed documents from the cloud and hands them to those who check them. */
 export interface Documents {
@@ -27,7 +30,7 @@ export interface DocumentsParts {
   session: { readonly isOnline: boolean; call(operation: string, body: object): Promise<CloudAnswer> }
   /** Told to the cloud with every look: where other agents reach this one. */
   address: string | undefined
-  ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration'>
+  ledger: Pick<Ledger, 'commits' | 'journal' | 'cloudGeneration' | 'marks'>
   /** Whether a gate judges by the items here. */
   hasGate(): boolean
   onTaken(): void
@@ -35,7 +38,7 @@ export interface DocumentsParts {
   onForked(isForked: boolean): void
   onCommand(command: string): unknown
   /** A document was refused: to be reported. */
-  onRefused(what: string): void
+  onRefused: TellRefusal
   log: Log
 }
 
@@ -48,7 +51,7 @@ const PAGES_LIMIT = 1_000
 
 /** The documents of this agent's store, over HTTP and from wherever else they come. */
 export function openDocuments({ platform, trust, session, ledger, address, hasGate, onTaken, onForked, onCommand, onRefused, log }: DocumentsParts): Documents {
-  const where = address === undefined ? {} : { address }
+  const always = { release: RELEASE, ...(address !== undefined && { address }) }
   let looking: Promise<void> | undefined
   /** What the cloud was last told that is here. */
   let told: { items: string; denySeq: number; resynced: number | undefined } | undefined
@@ -56,7 +59,7 @@ export function openDocuments({ platform, trust, session, ledger, address, hasGa
   async function ask(have: Held, cursor?: string): Promise<CloudAnswer> {
     const { resynced } = ledger.cloudGeneration
     const end = await ledgerEnd()
-    const more = { ...(cursor !== undefined && { cursor }), ...where, ...(end !== undefined && { ledgerSeq: end }), ...(resynced !== undefined && { resynced }) }
+    const more = { ...(cursor !== undefined && { cursor }), ...always, ...(end !== undefined && { ledgerSeq: end }), ...(resynced !== undefined && { resynced }) }
     const reminder = trust.forgottenRevocations.length > 0 && { revocations: trust.forgottenRevocations }
     const answer = await session.call('fetchSignedDocuments', { have, ...more, ...reminder })
     if (answer.kind !== 'answered') return answer
@@ -74,7 +77,7 @@ export function openDocuments({ platform, trust, session, ledger, address, hasGa
 
   function take(document: unknown): string | undefined {
     const taken = typeof document === 'string' ? accept(document) : undefined
-    if (taken && !taken.taken && taken.why === 'refused') onRefused(taken.detail)
+    if (taken && !taken.taken && taken.why === 'refused') onRefused(taken.detail, taken.needed ? 'agent_too_old' : 'refused_document')
     return taken?.taken ? taken.kind : undefined
   }
 
@@ -84,7 +87,10 @@ export function openDocuments({ platform, trust, session, ledger, address, hasGa
    */
   function accept(document: string): Acceptance | undefined {
     try {
-      return trust.accept(document)
+      const taken = trust.accept(document)
+      if (taken.taken && taken.kind === 'policy') noteTaken(ledger)
+      if (!taken.taken && taken.why === 'refused' && taken.needed) noteNeeded(ledger, taken.needed)
+      return taken
     } catch (error) {
       if (!(error instanceof LedgerFull)) throw error
       log.warn({}, 'the disk is full: a document was not kept')

@@ -89,6 +89,8 @@ const USED_WITHIN_MS = 5_000
 const WATCHED = 1_000
 /** A home that was asked too often did answer: nobody claims in its place. */
 const TOO_MANY = 'too many'
+/** So did one that says that it is none, or does not know who asks: one of the two has not heard the newest, and staff stand in for it. */
+const IS_NONE = 'no home'
 
 /** The way to the home, and this agent's part when it is the home itself. */
 export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowMs, isClockSure, isLedgerSure }: HomeParts): Home {
@@ -97,6 +99,8 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
   const askingLate = askingLimit(platform.clock, ASKING_LATE)
   /** Answers by the very text of the question. */
   const answers = new Map<string, Promise<HomeReply>>()
+  /** Questions that are being looked at; what is not genuine is so for a moment. */
+  const underWay = new Map<string, Promise<HomeReply>>()
   /** Asked, and nobody has gone on with it yet. */
   const watched = new Map<string, Cancel>()
   let lastAnswerMs = 0
@@ -124,13 +128,14 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
 
   type Asked = Pick<HomeQuestion, 'redemptionId' | 'cti' | 'rightClass' | 'candidates' | 'all' | 'receiptExp' | 'outcome'>
 
-  async function send(at: At, asked: Asked): Promise<HomeAnswer | typeof TOO_MANY | undefined> {
+  async function send(at: At, asked: Asked): Promise<HomeAnswer | typeof TOO_MANY | typeof IS_NONE | undefined> {
     const { redemptionId } = asked
     const jti = Buffer.from(platform.random.bytes(16)).toString('base64url')
     const claims: HomeQuestion = { aud: at.agentId, ...times(), iss: agentId, jti, homeEpoch: at.epoch, ...asked }
     const question = signDocument(DOCUMENT_KINDS.homeQuestion, claims, signer())
     const answer = await httpClient(`${at.url}/v1/home`, fetch, platform).post('redeem', { question }, { timeoutMs: ANSWER_WITHIN_MS })
     if (answer.kind === 'refused' && answer.status === 429) return TOO_MANY
+    if (answer.kind === 'refused' && answer.code === 'not_home') return IS_NONE
     const text = answer.kind === 'answered' ? answer.body['answer'] : undefined
     if (typeof text !== 'string') return undefined
     const opened = openDocument<HomeAnswer>(text, DOCUMENT_KINDS.homeAnswer, { keys: ringOf(at.agentId), audience: agentId })
@@ -150,7 +155,7 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     if (!url) return 'not heard'
     // Which units it was the home knows by the id.
     const answer = await send({ agentId: of, url, epoch: policy.homeEpoch }, { redemptionId, cti, rightClass, candidates: [0], all: false, receiptExp, outcome })
-    return answer === undefined || answer === TOO_MANY ? 'not heard' : 'heard'
+    return typeof answer === 'object' ? 'heard' : 'not heard'
   }
 
   /** Whoever asked goes on with the answer at once, or not at all: then the home must not hold the right for used. */
@@ -201,6 +206,12 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     return { kind: 'answer', answer: signDocument(DOCUMENT_KINDS.homeAnswer, claims, signer()) }
   }
 
+  function keep(text: string, reply: Promise<HomeReply>): void {
+    const [oldest] = answers.keys()
+    if (answers.size >= KEPT_ANSWERS && oldest !== undefined) answers.delete(oldest)
+    answers.set(text, reply)
+  }
+
   return {
     get isElsewhere() {
       return home() !== undefined
@@ -223,6 +234,7 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
       if (!answer) return { unreachable: true, redemptionId }
       // Nothing was decided: the same question may be asked again.
       if (answer === TOO_MANY) return { redemptionId, ordinals: [], remaining: 0, reason: 'limit_exceeded' }
+      if (answer === IS_NONE) return { redemptionId, ordinals: [], remaining: 0, reason: 'manual_assistance_required' }
       const asked = new Set(candidates)
       if (answer.reason || answer.ordinals.length === 0 || answer.ordinals.some((n) => !asked.has(n))) {
         await commits.durably(() => homeAsks.refused(redemptionId))
@@ -234,14 +246,15 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     settled: () => words.kick(),
     answer(text) {
       // Who plays a question back gets what was answered then: nothing is looked at, and nothing of the asker's used up.
-      const known = answers.get(text)
+      const known = answers.get(text) ?? underWay.get(text)
       if (known) return known
       const reply = answerTo(text)
-      const [oldest] = answers.keys()
-      if (answers.size >= KEPT_ANSWERS && oldest !== undefined) answers.delete(oldest)
-      answers.set(text, reply)
-      const forget = () => void answers.delete(text)
-      reply.then(({ kind }) => kind === 'answer' || forget(), forget)
+      underWay.set(text, reply)
+      reply
+        // Once it was found genuine: whoever sends rubbish drives none of them out.
+        .then(({ kind }) => kind === 'answer' && keep(text, reply))
+        .catch(() => undefined)
+        .finally(() => underWay.delete(text))
       return reply
     },
     start: words.start,

@@ -12,6 +12,11 @@ export interface RefusalsParts {
   log: Log
 }
 
+/** `agent_too_old`: it needs a later release than this one. */
+export type RefusalReason = 'refused_document' | 'agent_too_old'
+/** Reports something from the cloud that was refused. */
+export type TellRefusal = (what: string, reason?: RefusalReason) => void
+
 const KINDS_LIMIT = 100
 
 /** The same with other numbers, or about another key, is of the same kind: a forger has as many of both as he likes. */
@@ -20,9 +25,9 @@ function kindOf(what: string): string {
 }
 
 /** Tells of documents from the cloud that are refused, once for each kind: what is refused comes again and again. */
-export function refusals({ platform, ledger, storeId, nowMs, log }: RefusalsParts): (what: string) => void {
+export function refusals({ platform, ledger, storeId, nowMs, log }: RefusalsParts): TellRefusal {
   const told = new Set<string>()
-  return (what) => {
+  return (what, reason = 'refused_document') => {
     const kind = kindOf(what)
     if (told.has(kind) || told.size >= KINDS_LIMIT) return
     told.add(kind)
@@ -32,7 +37,7 @@ export function refusals({ platform, ledger, storeId, nowMs, log }: RefusalsPart
       eventId: newId('evt', platform),
       occurredAt: new Date(nowMs()).toISOString(),
       storeId,
-      reason: 'refused_document',
+      reason,
       detail: what.slice(0, 300),
     }
     ledger.record({ atMs: nowMs(), event }).catch((error: unknown) => log.error({ err: error }, 'a refusal could not be written down'))

@@ -12,6 +12,12 @@ export interface AgentClock {
   offer(time: SignedTime): SignedTimeVerdict
 }
 
+/** By when what is shown is judged, s. While nobody knows the time it is no earlier than the last one that was signed; whether that is enough, the decision says (`clock_untrusted`). */
+export function judgedAt(clock: Pick<AgentClock, 'now'>): { now: number; isAtLeast: boolean } {
+  const { nowMs, trust } = clock.now()
+  return { now: nowMs / 1_000, isAtLeast: trust === 'none' }
+}
+
 const MARK = 'clock'
 
 const parse = (text: string) => JSON.parse(text) as TrustedClockState

@@ -1,6 +1,8 @@
 import type { DocumentKind } from '../../policy/documents/kinds.ts'
 import type { KeyRing } from '../../policy/documents/keys.ts'
 import { openDocument } from '../../policy/documents/signed-document.ts'
+import { RELEASE } from '../../policy/release.ts'
+import { neededBy, type NeededRelease } from './needed-release.ts'
 
 /** How documents are opened before anybody asks whether they are newer. */
 
@@ -24,6 +26,8 @@ export interface Refusal {
   taken: false
   why: 'refused'
   detail: string
+  /** It is for agents of a later release. */
+  needed?: NeededRelease
 }
 
 /** What became of a document that an agent was shown. */
@@ -45,6 +49,9 @@ export type OpenedAs<T> = { ok: true; claims: T } | { ok: false; refusal: Refusa
 export function openAs<T extends object>(jws: string, kind: DocumentKind, keys: KeyRing, audience: string, schema: Schema<T>, now: number | undefined): OpenedAs<T> {
   const opened = openDocument<T>(jws, kind, { keys, audience, ...(now !== undefined && { now }) })
   if (!opened.ok) return { ok: false, refusal: refused(`${kind.typ}: ${opened.fault} (${opened.detail})`) }
+  // Before the schema: what a later release has signed need not fit ours.
+  const needed = kind.use === 'policy' ? neededBy(opened.claims) : undefined
+  if (needed) return { ok: false, refusal: { ...refused(`${kind.typ} ${needed.epoch}.${needed.ver} needs release ${needed.release}, this is ${RELEASE}`), needed } }
   if (!schema.safeParse(opened.claims).success) return { ok: false, refusal: refused(`${kind.typ}: claims_invalid`) }
   // The claims as signed: hashes are over their own order of fields.
   return { ok: true, claims: opened.claims as T }
@@ -52,8 +59,9 @@ export function openAs<T extends object>(jws: string, kind: DocumentKind, keys: 
 
 /** A document that was accepted before is kept, however old it is. */
 export function openStored<T extends object>(jws: string, kind: DocumentKind, keys: KeyRing, audience: string, schema: Schema<T>): T | undefined {
-  const opened = openAs(jws, kind, keys, audience, schema, undefined)
-  return opened.ok ? opened.claims : undefined
+  const opened = openDocument<T>(jws, kind, { keys, audience })
+  // Also by a release that was put back to an earlier one, as long as that can read it.
+  return opened.ok && schema.safeParse(opened.claims).success ? (opened.claims as T) : undefined
 }
 
 /** What was accepted while its key still counted is kept when that has retired; only a revoked key takes it along. */

@@ -46,6 +46,8 @@ export interface Expectation {
   audience: string
   /** Trusted time, seconds since 1970. Absent: the document was accepted before, times are not looked at again. */
   now?: number
+  /** Nobody knows how much later than `now` it is: nothing is too early, and what has ended by then has ended. */
+  isAtLeast?: boolean
 }
 
 /** A document may come from a clock this much ahead of ours, seconds. */
@@ -138,7 +140,7 @@ export function openDocument<T extends object>(text: string, kind: DocumentKind,
   return fault ?? { ok: true, claims: claims as Verified<T & CommonClaims>, key }
 }
 
-function checkCommonClaims(claims: Record<string, unknown>, kind: DocumentKind, { audience, now }: Expectation) {
+function checkCommonClaims(claims: Record<string, unknown>, kind: DocumentKind, { audience, now, isAtLeast = false }: Expectation) {
   const { aud, iat, exp } = claims
   if (aud !== audience) return refuse('wrong_audience', `not for ${audience}`)
   if (!Number.isSafeInteger(iat) || !Number.isSafeInteger(exp)) return refuse('claims_invalid', 'iat and exp must be whole seconds')
@@ -146,7 +148,7 @@ function checkCommonClaims(claims: Record<string, unknown>, kind: DocumentKind, 
   if (issued < 0 || expires <= issued) return refuse('claims_invalid', 'exp must come after iat')
   if (expires - issued > kind.maxLife) return refuse('life_too_long', `lives over ${kind.maxLife} s`)
   if (now === undefined) return undefined
-  if (issued > now + ISSUED_AHEAD_TOLERANCE) return refuse('issued_in_future', `issued ${Math.round(issued - now)} s ahead`)
+  if (!isAtLeast && issued > now + ISSUED_AHEAD_TOLERANCE) return refuse('issued_in_future', `issued ${Math.round(issued - now)} s ahead`)
   if (now >= expires) return refuse('expired', `expired ${Math.round(now - expires)} s ago`)
   return undefined
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { DeviceFacts } from '../devices.ts'
+import { Release } from '../release.ts'
 import { ProtectionPolicy } from '../store-policy.ts'
 import { RIGHT_CLASSES, SECURITY_TAG_MODES } from '../vocabulary.ts'
 import { ItemsHead } from './item-documents.ts'
@@ -56,8 +57,10 @@ export const PolicyClaims = z.strictObject({
   ...Common,
   ...Versioned,
   iss: z.string(),
+  /** An agent of an older release refuses it, before it looks at anything else; left out: every release may take it. */
+  minAgent: Release.optional(),
   securityTagMode: z.enum(SECURITY_TAG_MODES),
-  policy: ProtectionPolicy,
+  policy: ProtectionPolicy.omit({ minAgent: true }),
   /** For the pages. */
   storeName: z.string(),
   devices: z.array(DeviceFacts.extend({ name: z.string().nullable() })).max(1_000),

@@ -35,7 +35,7 @@ function open(pages: Record<'deny' | 'items', number>, { hasGate = true, takesBa
         return Promise.resolve({ kind: 'answered', status: 200, body: { documents: [...of('deny'), ...of('items')] } } as never)
       },
     },
-    ledger: { commits: { durably: (work: () => unknown) => Promise.resolve(work()) }, journal: { head: { seq: 0, hash: '' } }, cloudGeneration: { resynced: undefined } } as never,
+    ledger: { commits: { durably: (work: () => unknown) => Promise.resolve(work()) }, journal: { head: { seq: 0, hash: '' } }, cloudGeneration: { resynced: undefined }, marks: { recall: () => undefined } } as never,
     address: undefined,
     hasGate: () => hasGate,
     onForked: () => undefined,

@@ -73,3 +73,57 @@ it('is nobody before what a revoked home gave to others is told: it may be used'
   expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
   expect(await leave(third, free.text)).toMatchObject({ authorized: true, offline: true })
 })
+
+it('waits when it was the cloud, too, for whoever was cut off from it and may have honoured receipts', async () => {
+  const [used, free] = [await receipt(), await receipt()]
+  const { storeId } = s.shop
+  const { database } = s.shop.cloud.db
+  const nobodyWaited = async () => {
+    for (const node of s.nodes) await node.agent.link.look()
+    return (await database.reads.selectFrom('home_move_wait').selectAll().execute()).length === 0
+  }
+  await s.shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
+  // Who is in reach is heard at once.
+  await until('everybody heard', nobodyWaited)
+  await until('the policy', () => s.nodes.every((node) => node.agent.trust.policy?.policy.home === 'cloud'))
+  await cutCloud()
+  expect(await leave(s.other, used.text)).toMatchObject({ authorized: true, offline: true })
+  await kill(s.other)
+  s.isUp = true
+  await s.shop.ok('moveReceiptHome', { storeId, home: s.home.agent.identity.agentId })
+  const { agentId } = s.home.agent.identity
+  await until('the new home', async () => (await s.home.agent.link.look(), s.home.agent.link.isOnline && s.home.agent.trust.policy?.policy.home === agentId))
+  s.isUp = false
+  const alone = () => until('offline', async () => (await s.home.agent.link.look(), !s.home.agent.link.isOnline))
+  await alone()
+  expect(await leave(s.home, used.text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+  s.isUp = true
+  await run(s.other)
+  await until('told', async () => s.other.agent.link.isOnline && s.other.agent.ledger.journal.waiting === 0)
+  await until('everybody heard', nobodyWaited)
+  await until('all known', async () => {
+    for (const node of s.nodes) await node.agent.link.look()
+    return !s.home.agent.trust.isImporting(Date.now() / 1_000 + 60)
+  }, 20_000)
+  s.isUp = false
+  await alone()
+  expect(await leave(s.home, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  expect(await leave(s.home, free.text)).toMatchObject({ authorized: true, offline: true })
+})
+
+it('waits for one that exists twice until somebody has decided which stays', async () => {
+  const { storeId } = s.shop
+  const { database } = s.shop.cloud.db
+  const { agentId } = s.other.agent.identity
+  await database.write((db) => db.updateTable('agent').set({ fork_ms: 1 }).where('agent_id', '=', agentId).execute())
+  await s.shop.ok('moveReceiptHome', { storeId, home: 'cloud' })
+  const waited = async () => {
+    for (const node of s.nodes) await node.agent.link.look()
+    return (await database.reads.selectFrom('home_move_wait').select('agent_id').execute()).map((row) => row.agent_id)
+  }
+  await until('the former home heard', async () => (await waited()).length === 1)
+  await until('the policy', async () => (await waited(), s.other.agent.trust.policy?.policy.home === 'cloud'))
+  for (let i = 0; i < 3; i++) expect(await waited()).toEqual([agentId])
+  await s.shop.ok('resolveAgentFork', { agentId, decision: 'trust' })
+  await until('heard', async () => (await waited()).length === 0, 20_000)
+})

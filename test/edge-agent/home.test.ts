@@ -265,3 +265,30 @@ it('bounds what one agent may ask, before it costs the home anything, and never 
   expect(answers.slice(0, 50)).toEqual(Array.from({ length: 50 }, () => 403))
   expect(answers).toContain(429)
 })
+
+it('leaves it to staff where the home answers that it is none, or does not know who asks: that is not out of reach', async () => {
+  const { text } = await receipt()
+  await cutCloud()
+  await kill(s.home)
+  const unaware = await listen({ host: '127.0.0.1', port: s.home.port, flag: 'port' })
+  unaware.serve(new Hono().post('/v1/home/redeem', (c) => c.json({ error: 'not the home', code: 'not_home' }, 403)))
+  expect(await leave(s.other, text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+  expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
+  await unaware.close()
+  await run(s.home)
+  await ready(s.home)
+  await heard(s.other)
+  expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
+})
+
+it('keeps its answers through whatever is not genuine', async () => {
+  const { text } = await receipt()
+  await cutCloud()
+  expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
+  const asked = s.sent.findLast(({ url }) => url.endsWith('/v1/home/redeem'))
+  const { question } = JSON.parse(asked?.body ?? '{}') as { question: string }
+  const { home } = s.home.agent
+  const answer = home.answer(question)
+  for (let i = 0; i < 1_000; i++) expect(await home.answer(`a.b.${i}`)).toEqual({ kind: 'not_home' })
+  expect(home.answer(question)).toBe(answer)
+})

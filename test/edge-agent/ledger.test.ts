@@ -53,6 +53,21 @@ describe('the ledger', () => {
     ledger = open()
   }
 
+  it('claims nothing under a question to the home that was given up meanwhile, with its answer or alone', async () => {
+    const wish = { home: 'agt_2', cti: 'cti', rightClass: 'exit' as const, candidates: [0], exp: NOW / 1_000 + 300 }
+    const shown = { source: 'receipt' as const, nonce: 'cti', rightClass: 'exit' as const }
+    const ask = (id: string) => ledger.commits.durably(() => ledger.homeAsks.ask(id, id, wish))
+    await ask('late')
+    await ledger.commits.durably(() => ledger.homeAsks.abandon('late'))
+    // The home is told that nobody uses it, and gives it to others.
+    expect(await claim({ ...shown, homeAsk: 'late', isolated: { limit: 20 } })).toEqual({ ok: false, reason: 'already_redeemed' })
+    expect(await claim({ ...shown, homeAsk: 'late', redemptionId: 'late' })).toEqual({ ok: false, reason: 'already_redeemed' })
+    await ledger.commits.durably(() => ledger.homeAsks.heard('late'))
+    expect(await claim({ ...shown, homeAsk: 'late', isolated: { limit: 20 } })).toMatchObject({ ok: false })
+    await ask('again')
+    expect(await claim({ ...shown, homeAsk: 'again', isolated: { limit: 20 } })).toMatchObject({ ok: true })
+  })
+
   it('lets one of 64 win that ask at once, and remembers it after a restart', async () => {
     const answers = await Promise.all(Array.from({ length: 64 }, () => claim()))
     expect(answers.filter((a) => a.ok)).toHaveLength(1)

@@ -82,6 +82,8 @@ export function newStatus(): AgentStatus {
     policyVersion: 7,
     stage: 'fresh',
     isOvertaken: false,
+    release: '0.1.0',
+    neededRelease: null,
     clock: 'signed',
     now: new Date(0).toISOString(),
     isHome: true,

@@ -55,6 +55,7 @@ export const de: Texts = {
   doors: { shut: 'Tür zu', open: 'Tür offen', forced: 'Tür aufgebrochen', left_open: 'Tür steht offen' },
   deviceAway: (detail) => `Das Gerät löst gerade nichts aus: ${detail}`,
   fault: (why) => `Es wird nichts freigegeben: ${why}`,
+  tooOld: (release) => `Dieser Agent ist zu alt für die neuen Regeln der Filiale (nötig: ${release}) und richtet sich nach den bisherigen. Bitte die Filialleitung rufen: Er muss erneuert werden.`,
   ledgerDoubts: {
     revoked: 'Dieser Agent wurde gesperrt und gibt nichts mehr frei. Bitte die Filialleitung rufen: Er muss neu angemeldet werden.',
     forked: 'Diesen Agenten gibt es zweimal. Ohne Verbindung wird nichts freigegeben, bis jemand entschieden hat, welcher bleibt.',

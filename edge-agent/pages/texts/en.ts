@@ -55,6 +55,7 @@ export const en: Texts = {
   doors: { shut: 'Door shut', open: 'Door open', forced: 'Door forced', left_open: 'Door left open' },
   deviceAway: (detail) => `The device releases nothing at the moment: ${detail}`,
   fault: (why) => `Nothing is released: ${why}`,
+  tooOld: (release) => `This agent is too old for the store’s new rules (they need ${release}) and goes by those before. Please call the store’s management: it must be upgraded.`,
   ledgerDoubts: {
     revoked: 'This agent was revoked and releases nothing any more. Please call the store manager: it must be enrolled anew.',
     forked: 'This agent exists twice. Nothing is released without a connection until somebody has decided which one stays.',

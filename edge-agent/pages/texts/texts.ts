@@ -44,6 +44,7 @@ export interface Texts {
   doors: Record<NonNullable<PageDevice['door']>, string>
   deviceAway(detail: string): string
   fault(why: string): string
+  tooOld(release: string): string
   ledgerDoubts: Record<NonNullable<PageStatus['ledgerDoubt']>, string>
   /** The page does not hear the agent any more. */
   lost: Advice
