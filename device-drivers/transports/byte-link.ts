@@ -18,8 +18,11 @@ export interface ByteLink {
    * aborts first; even then the device may have received some or all of them.
    */
   write(bytes: Uint8Array, signal: AbortSignal): Promise<void>
-  /** Lets go of the transport. May be called again. Never rejects. */
-  close(): Promise<void>
+  /**
+   * Lets go of the transport. What was written and has not arrived is thrown away where that can be done, so that it does not
+   * act later; with `flush` it may still arrive until that aborts. May be called again. Never rejects.
+   */
+  close(flush?: AbortSignal): Promise<void>
 }
 
 /** Opens a fresh link, or rejects with a `LinkFault` that says what to do. */

@@ -37,7 +37,7 @@ export function openPcscd(path: string, signal: AbortSignal): Promise<ByteLink> 
         reject(new LinkFault('unreachable', `${path}: pcscd takes no connections`, { cause: signal.reason }))
       })
     const onError = (error: Error) => finish(() => reject(explain(error)))
-    const onConnect = () => finish(() => resolve(socketLink(socket, path, explain)))
+    const onConnect = () => finish(() => resolve(socketLink(socket, { address: path, explain })))
     signal.addEventListener('abort', onAbort, { once: true })
     socket.once('error', onError)
     socket.once('connect', onConnect)

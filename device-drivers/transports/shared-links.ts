@@ -52,13 +52,16 @@ export type OpenLink = (settings: AnyLink, signal: AbortSignal) => Promise<ByteL
 const OPEN_WITHIN_MS = 5_000
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 15_000
+/** A link that is closed in order has so long to deliver what was written to it last. */
+const FLUSH_WITHIN_MS = 500
 
 interface Session {
   readonly speaker: Speaker
   readonly link: ByteLink
   readonly lost: Promise<string>
   readonly members: Set<{ silent: boolean }>
-  end(reason: string): void
+  /** `inOrder`: what was written last, such as the OFF of an output, is still wanted. */
+  end(reason: string, inOrder?: boolean): void
 }
 
 interface Entry {
@@ -79,6 +82,12 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
   const entries = new Map<string, Entry>()
   const newDelays = () => retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
 
+  async function closeInOrder(link: ByteLink): Promise<void> {
+    const limit = deadline(platform.timers, FLUSH_WITHIN_MS)
+    await link.close(limit.signal)
+    limit.done()
+  }
+
   function begin(entry: Entry, link: ByteLink, settings: AnyLink): void {
     const speaker = entry.protocol.start(link, settings, platform)
     let over = false
@@ -91,17 +100,17 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
       link,
       lost,
       members: new Set(),
-      end(reason) {
+      end(reason, inOrder = false) {
         if (over) return
         over = true
         if (entry.session === session) entry.session = null
         entry.ending = reason
         tell(reason)
-        entry.closing = link.close()
+        entry.closing = inOrder ? closeInOrder(link) : link.close()
       },
     }
     entry.session = session
-    void speaker.ended.then(session.end)
+    void speaker.ended.then((reason) => session.end(reason))
   }
 
   async function openForEver(entry: Entry, settings: AnyLink, signal: AbortSignal): Promise<void> {
@@ -166,7 +175,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
       },
       leave() {
         session.members.delete(me)
-        if (session.members.size === 0) session.end('no device uses the link any more')
+        if (session.members.size === 0) session.end('no device uses the link any more', true)
       },
     }
   }
@@ -199,7 +208,7 @@ export function sharedLinks(open: OpenLink, platform: Platform): SharedLinks {
     async close() {
       for (const entry of entries.values()) {
         entry.opening?.stop.abort(new DOMException('the links are being closed', 'AbortError'))
-        entry.session?.end('the links are being closed')
+        entry.session?.end('the links are being closed', true)
       }
       await Promise.all([...entries.values()].map((entry) => entry.closing))
     },

@@ -4,7 +4,7 @@ import type { ByteLink, LinkFaultCode } from './byte-link.ts'
 import { socketLink } from './socket-link.ts'
 
 /** After this long without traffic the kernel begins to ask whether the peer is still there. */
-const KEEPALIVE_AFTER_MS = 5_000
+export const KEEPALIVE_AFTER_MS = 5_000
 
 const CODES: Record<string, [LinkFaultCode, string]> = {
   ECONNREFUSED: ['refused', 'nothing listens there; check the port and that the device is on'],
@@ -43,7 +43,8 @@ export function openTcp(host: string, port: number, signal: AbortSignal): Promis
         reject(new LinkFault('unreachable', `${address}: ${CODES['ETIMEDOUT']?.[1]}`, { cause: signal.reason }))
       })
     const onError = (error: Error) => finish(() => reject(explainSocket(address, error, 'unreachable')))
-    const onConnect = () => finish(() => resolve(socketLink(socket, address, (error) => explainSocket(address, error, 'lost'))))
+    const explain = (error: Error) => explainSocket(address, error, 'lost')
+    const onConnect = () => finish(() => resolve(socketLink(socket, { address, tcp: socket, explain })))
     signal.addEventListener('abort', onAbort, { once: true })
     socket.once('error', onError)
     socket.once('connect', onConnect)

@@ -1,10 +1,10 @@
-import { isIP } from 'node:net'
+import { connect as connectTcp, isIP } from 'node:net'
 import { connect } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
 import { LinkFault } from './byte-link.ts'
 import type { ByteLink } from './byte-link.ts'
 import { socketLink } from './socket-link.ts'
-import { explainSocket } from './tcp.ts'
+import { explainSocket, KEEPALIVE_AFTER_MS } from './tcp.ts'
 
 const plain = (fingerprint: string): string => fingerprint.replaceAll(':', '').toUpperCase()
 
@@ -29,8 +29,8 @@ export function openTls(host: string, port: number, fingerprint: string | undefi
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason as Error)
     const named = isIP(host) === 0 ? { servername: host } : {}
-    const socket = connect({ host, port, ...named, rejectUnauthorized: false })
-    socket.setNoDelay(true)
+    const tcp = connectTcp({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_AFTER_MS })
+    const socket = connect({ socket: tcp, ...named, rejectUnauthorized: false })
     const finish = (act: () => void) => {
       signal.removeEventListener('abort', onAbort)
       socket.removeListener('error', onError)
@@ -48,7 +48,7 @@ export function openTls(host: string, port: number, fingerprint: string | undefi
     const onConnect = () => {
       const fault = objection(socket, address, fingerprint)
       if (fault) giveUp(fault)
-      else finish(() => resolve(socketLink(socket, address, (error) => explainSocket(address, error, 'lost'))))
+      else finish(() => resolve(socketLink(socket, { address, tcp, explain: (error) => explainSocket(address, error, 'lost') })))
     }
     signal.addEventListener('abort', onAbort, { once: true })
     socket.once('error', onError)

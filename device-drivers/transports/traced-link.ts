@@ -46,9 +46,9 @@ export function tracedLinks(open: OpenLink, write: WriteTrace, clock: Clock): Op
         note('out', data)
         return link.write(data, abort)
       },
-      close() {
+      close(flush) {
         over()
-        return link.close()
+        return link.close(flush)
       },
     }
   }

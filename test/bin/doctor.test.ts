@@ -25,7 +25,7 @@ describe('untag doctor', () => {
     const pcscd = pcscdSimulator({ platform: realPlatform })
     for (const name of [ACR, ...TWINS]) pcscd.plug(name)
     pcscd.put(ACR, plainTag(storageAtr(3, 1), '01020304'))
-    const server = createServer((socket) => void pcscd.serve(socketLink(socket, path, (error) => new LinkFault('lost', error.message))))
+    const server = createServer((socket) => void pcscd.serve(socketLink(socket, { address: path, explain: (error) => new LinkFault('lost', error.message) })))
     await new Promise<void>((resolve) => server.listen(path, resolve))
     cleanups.push(() => server.close())
   }

@@ -56,6 +56,34 @@ describe('shared links', () => {
     expect(await a.lost).toBe('no device uses the link any more')
   })
 
+  test('in order when its devices leave, so that an OFF still arrives; at once when nobody answers', async () => {
+    const world = virtualPlatform()
+    const port = memoryPort(quiet)
+    const closed: string[] = []
+    const open = async (_: unknown, signal: AbortSignal): Promise<ByteLink> => {
+      const link = await port.open(signal)
+      const flushed = (flush: AbortSignal) => new Promise<void>((resolve) => flush.addEventListener('abort', () => resolve(), { once: true }))
+      const close = async (flush?: AbortSignal) => {
+        closed.push(flush ? 'in order' : 'at once')
+        if (flush) await flushed(flush)
+        await link.close()
+      }
+      return { ...link, close }
+    }
+    const shared = sharedLinks(open, world)
+    const one = protocol('one')
+    ;(await shared.join(LINK, one, forEver(), quiet)).leave()
+    await world.advance(500)
+    const silent = await shared.join(LINK, one, forEver(), quiet)
+    silent.silent('no answer')
+    silent.leave()
+    await shared.join(LINK, one, forEver(), quiet)
+    const all = shared.close()
+    await world.advance(500)
+    await all
+    expect(closed).toEqual(['in order', 'at once', 'in order'])
+  })
+
   test('given up only when everybody on it is silent', async () => {
     const { shared, one } = links()
     const [a, b] = [await shared.join(LINK, one, forEver(), quiet), await shared.join(LINK, one, forEver(), quiet)]

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { createServer } from 'node:tls'
-import type { AddressInfo, Server } from 'node:net'
+import { connect as connectTcp, createServer as createTcpServer } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openLink } from '../../device-drivers/transports/link-settings.ts'
 import { OWN_CERTIFICATE, OWN_KEY } from './own-certificate.ts'
@@ -44,4 +45,45 @@ test('nobody there, and given up', async () => {
   const over = new AbortController()
   over.abort(new Error('stopped'))
   await expect(openLink({ https }, over.signal)).rejects.toThrow('stopped')
+})
+
+test.each([
+  ['given up: what was written and not taken never arrives', false],
+  ['closed in order: it arrives', true],
+])('%s', async (_, inOrder) => {
+  // A cable between the link and the server, that can be pinched.
+  let cable: Socket | null = null
+  let carried = 0
+  const pair = createTcpServer((socket) => {
+    cable = socket
+    const far = connectTcp((server.address() as AddressInfo).port, '127.0.0.1')
+    for (const end of [socket, far]) end.on('error', () => {})
+    socket.on('data', (chunk) => {
+      carried += chunk.length
+      far.write(chunk)
+    })
+    socket.on('end', () => far.end())
+    far.on('data', (chunk) => socket.write(chunk))
+    far.on('end', () => socket.end())
+  })
+  await new Promise<void>((resolve) => pair.listen(0, '127.0.0.1', resolve))
+  const link = await openLink({ https: `127.0.0.1:${(pair.address() as AddressInfo).port}`, fingerprint }, signal())
+  const near = cable as unknown as Socket
+  const cut = new Promise((resolve) => near.once('close', resolve))
+  near.pause()
+  let taken = 0
+  for (let written = true; written; ) {
+    written = await link.write(new Uint8Array(262_144), AbortSignal.timeout(200)).then(
+      () => true,
+      () => false,
+    )
+    if (written) taken += 262_144
+  }
+  const closed = link.close(inOrder ? signal() : undefined)
+  near.resume()
+  await closed
+  await cut
+  if (inOrder) expect(carried).toBeGreaterThan(taken)
+  else expect(carried).toBeLessThan(taken)
+  pair.close()
 })

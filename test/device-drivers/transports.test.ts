@@ -2,6 +2,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { deadline } from '../../policy/platform.ts'
+import type { ByteLink } from '../../device-drivers/transports/byte-link.ts'
 import { linkKey, linkMode, LinkSettings, openLink } from '../../device-drivers/transports/link-settings.ts'
 import { memoryPair, memoryPort } from '../../device-drivers/transports/memory.ts'
 import { openTcp } from '../../device-drivers/transports/tcp.ts'
@@ -139,6 +140,75 @@ describe('TCP link', () => {
     limit.signal.addEventListener('abort', () => gaveUp.abort(new Error('enough')))
     await expect(written).rejects.toThrow()
     await link.close()
+  })
+
+  /** Writes until nothing more is taken, while the other side reads nothing. */
+  async function fill(link: ByteLink): Promise<number> {
+    let taken = 0
+    for (;;) {
+      const written = await link.write(new Uint8Array(262_144), AbortSignal.timeout(200)).then(
+        () => true,
+        () => false,
+      )
+      if (!written) return taken
+      taken += 262_144
+    }
+  }
+  const unread = async () => {
+    let tell = (_socket: Socket) => {}
+    const accepted = new Promise<Socket>((resolve) => (tell = resolve))
+    const port = await listen((socket) => tell(socket.pause()))
+    return { link: await openTcp('127.0.0.1', port, forEver()), board: await accepted }
+  }
+  /** How many bytes the other side gets once it reads again. */
+  const gets = (board: Socket) =>
+    new Promise<number>((resolve) => {
+      let bytes = 0
+      board.on('data', (chunk) => (bytes += chunk.length))
+      board.once('close', () => resolve(bytes))
+      board.resume()
+    })
+
+  test('given up: what was written and not taken never arrives, however long the kernel would go on', async () => {
+    const { link, board } = await unread()
+    const taken = await fill(link)
+    await link.close()
+    expect(await gets(board)).toBeLessThan(taken)
+  })
+
+  test('given up by a reader that has stopped before: the same', async () => {
+    const { link, board } = await unread()
+    board.write('x')
+    for await (const _ of link.bytes) break
+    const taken = await fill(link)
+    await link.close()
+    expect(await gets(board)).toBeLessThan(taken)
+  })
+
+  test('closed in order: what was written last arrives', async () => {
+    const { link, board } = await unread()
+    const bytes = new Uint8Array(8 * 1_048_576)
+    void link.write(bytes, forEver()).catch(() => {})
+    const closed = link.close(forEver())
+    expect(await gets(board)).toBe(bytes.length)
+    await closed
+  })
+
+  test('closed in order, and the other side takes nothing: given up when the time is over', async () => {
+    const { link, board } = await unread()
+    const taken = await fill(link)
+    const limit = deadline(realPlatform.timers, 100)
+    await link.close(limit.signal)
+    expect(await gets(board)).toBeLessThan(taken)
+  })
+
+  test('closed in order and given up meanwhile', async () => {
+    const { link, board } = await unread()
+    const taken = await fill(link)
+    const closing = link.close(forEver())
+    await link.close()
+    await closing
+    expect(await gets(board)).toBeLessThan(taken)
   })
 
   test('given up while connecting', async () => {

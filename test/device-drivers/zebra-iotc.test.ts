@@ -195,6 +195,24 @@ describe('zebra-iotc', () => {
     expect(b.status()?.state).toBe('ready')
   })
 
+  test.each([
+    ['which the broker did not take is not left on its way: the line is opened anew', true, 2],
+    ['which the broker took and the reader did not answer leaves the line to its neighbours', false, 1],
+  ])('a release %s', async (_, isBrokerDeaf, opened) => {
+    const b = bench({}, [{ ...ENTRY, deviceId: 'neighbour', topics: 'zebra/other' }])
+    zebraReader({ platform: b.world, bus: b.broker, base: 'zebra/other' })
+    await b.until(() => b.status()?.state === 'ready' && b.status('neighbour')?.state === 'ready')
+    if (isBrokerDeaf) b.broker.mute(true)
+    else b.reader.mute(true)
+    const told = b.supervisor.execute('gate', RELEASE, forEver())
+    await b.world.advance(2_100)
+    expect(await told).toMatchObject({ outcome: 'unknown' })
+    b.broker.mute(false)
+    b.reader.mute(false)
+    await b.ready()
+    expect(b.port.opened).toBe(opened)
+  })
+
   test('over a real broker (aedes), with a reader that is a client of its own (mqtt.js)', async () => {
     const { port, sockets, reader, close } = await realBroker()
     const b = realBench([{ deviceId: 'gate', ...ENTRY, link: { mqtt: `127.0.0.1:${port}` } }])

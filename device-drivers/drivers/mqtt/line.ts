@@ -12,8 +12,16 @@ export interface MqttLine extends Speaker {
   readonly accepted: Promise<void>
   /** Hears what is published to exactly these topics. Rejects when the broker refuses or the line is gone. */
   subscribe(topics: readonly string[], listener: (topic: string, payload: Uint8Array) => void): Promise<Cancel>
-  /** For those who are there now. True once the message was handed to the link; whoever it is for answers, or not. */
-  publish(topic: string, payload: string): Promise<boolean>
+  /** For those who are there now. False when it could not be handed to the link; whoever it is for answers, or not. */
+  publish(topic: string, payload: string): Promise<Published | false>
+  /** Ends the line: what the broker has not taken is thrown away. */
+  end(reason: string): void
+}
+
+/** A message that was handed to the link. */
+export interface Published {
+  /** Whether the broker has it by now; what it has it passes on, or has lost. */
+  taken(): boolean
 }
 
 const KEEPALIVE_SECONDS = 10
@@ -30,6 +38,8 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
   const { user, password }: { user?: string | undefined; password?: string | undefined } = 'mqtt' in settings || 'mqtts' in settings ? settings : {}
   let heardAt = clock.elapsed()
   let id = 0
+  let pings = 0
+  let pongs = 0
   let over: string | null = null
   let cancelBeat: Cancel = () => {}
   let tellEnded = (_reason: string) => {}
@@ -65,10 +75,15 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
     }
   }
 
+  function ping(): number {
+    void send({ kind: 'pingreq' })
+    return ++pings
+  }
+
   function beat(): void {
     cancelBeat = timers.after(KEEPALIVE_SECONDS * 1_000, () => {
       if (clock.elapsed() - heardAt > KEEPALIVE_SECONDS * MISSED * 1_000) return end('the broker says nothing any more')
-      void send({ kind: 'pingreq' })
+      ping()
       beat()
     })
   }
@@ -81,7 +96,8 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
       asked.delete(packet.id)
       if (packet.codes.some((code) => code > 2)) open?.fail(new Error('the broker does not let this user read a topic; check its access list'))
       else open?.done()
-    } else if (packet.kind === 'publish') {
+    } else if (packet.kind === 'pingresp') pongs++
+    else if (packet.kind === 'publish') {
       if (packet.qos === 1) void send({ kind: 'puback', id: packet.id })
       // What was kept on the broker is of no known age.
       if (!packet.retain) for (const listener of listeners.get(packet.topic) ?? []) listener(packet.topic, packet.payload)
@@ -133,7 +149,13 @@ function startMqtt(link: ByteLink, settings: AnyLink, platform: Platform): MqttL
       return leave
     },
     // QoS 0: with 1 a broker keeps it for a reader that is away, and a barrier would open by itself once that is back.
-    publish: (topic, payload) => send({ kind: 'publish', topic, payload: new TextEncoder().encode(payload), qos: 0, retain: false, id: 0 }),
+    async publish(topic, payload) {
+      const message = send({ kind: 'publish', topic, payload: new TextEncoder().encode(payload), qos: 0, retain: false, id: 0 })
+      // Nothing confirms QoS 0, but a broker that answers what came behind it has it.
+      const mine = ping()
+      return (await message) && { taken: () => pongs >= mine }
+    },
+    end,
   }
 }
 

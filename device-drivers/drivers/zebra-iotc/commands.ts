@@ -1,7 +1,7 @@
 import type { Cancel, Platform } from '../../../policy/platform.ts'
 import { zebraCommand, zebraResponse } from '../../protocols/zebra-iotc/messages.ts'
 import type { ZebraCommand, ZebraResponse, ZebraTopics } from '../../protocols/zebra-iotc/messages.ts'
-import type { MqttLine } from '../mqtt/line.ts'
+import type { MqttLine, Published } from '../mqtt/line.ts'
 
 export type ZebraAnswer =
   | { readonly kind: 'answered'; readonly payload: Record<string, unknown> }
@@ -47,9 +47,15 @@ export function zebraCommands(line: MqttLine, topics: ZebraTopics, platform: Pla
       if (waiting.size >= MOST_WAITING) return unsent(`${MOST_WAITING} commands wait for this reader already`)
       const id = `${prefix}-${++count}`
       return new Promise((settled) => {
-        const late = () => settle(id, { kind: 'lost', handed: true, detail: `no answer to ${command} within ${timeoutMs} ms` })
+        let published: Published | false = false
+        const late = () => {
+          settle(id, { kind: 'lost', handed: true, detail: `no answer to ${command} within ${timeoutMs} ms` })
+          // It may still be on its way, and would act when nobody expects it any more; others on a broker that answers go on.
+          if (!published || !published.taken()) line.end(`the broker did not take ${command} within ${timeoutMs} ms`)
+        }
         waiting.set(id, { settle: settled, cancel: platform.timers.after(timeoutMs, late) })
         void line.publish(topic, zebraCommand(command, id, payload)).then((handed) => {
+          published = handed
           if (!handed) settle(id, { kind: 'lost', handed: true, detail: 'the line to the broker broke' })
         })
       })
