@@ -47,6 +47,8 @@ export interface Asked {
   occurredMs: number
   /** Over five minutes old: a record of something past, never a reason for a new token (decisions §9). */
   isPast: boolean
+  /** When that was; undefined: now. */
+  pastMs: number | undefined
   operatorId: string | null
   /** Who is named as the operator had answered for the token that is shown, when that was given. */
   isApproved?: boolean
@@ -69,12 +71,14 @@ export async function readAsked(call: Call, metadata: Metadata): Promise<Asked> 
     throw invalid('deviceType', `the device is registered as ${device.row.device_type}`)
   }
   if (device) await noteFirmware(call, device.row, metadata.firmwareVersion)
+  const isPast = occurredMs < call.nowMs - LIVE_MS
   return {
     caller,
     device,
     store: named ?? home ?? null,
     occurredMs,
-    isPast: occurredMs < call.nowMs - LIVE_MS,
+    isPast,
+    pastMs: isPast ? occurredMs : undefined,
     operatorId: metadata.operatorId ?? null,
     warnings: device ? differences(device.row, metadata) : [],
   }

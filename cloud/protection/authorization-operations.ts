@@ -46,7 +46,7 @@ export const verifyProtectedItem = operation({
   summary: 'Decides whether a device may do something to one item, and gives it a single-use token if so.',
   description:
     'A refusal is 200 with `authorized: false` and a `reason`. The same device asking again gets the same authorization while it lives. ' +
-    'With `occurredAt` over five minutes back the answer records something past and carries no token.',
+    'With `occurredAt` over five minutes back the answer records something past, is judged by how things stood then, and carries no token.',
   callers: ['secret', 'agent'],
   changes: true,
   answersRepeats: true,

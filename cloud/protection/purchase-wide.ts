@@ -18,7 +18,7 @@ import { take, viewLease, type LeaseView } from './leases.ts'
 import { overrideLease, withOverride } from './override-lease.ts'
 import { policyOf } from './policy.ts'
 import { receiptRights, tellHome } from './receipt-rights.ts'
-import { isPaid, itemFacts, lineFacts, mightRead, openUnits } from './subject.ts'
+import { isPaid, itemBoundTo, itemFacts, lineFacts, mightRead, openUnits } from './subject.ts'
 
 export interface PurchaseWideRequest {
   purchase: PurchaseRow | undefined
@@ -39,7 +39,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   if (purchase) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
 
   const policy = store ? policyOf(store) : DEFAULT_POLICY
-  const open = purchase && device && purchase.store_id === device.row.store_id ? await openUnits(call.db, purchase, rights, call.nowMs) : []
+  const open = purchase && device && purchase.store_id === device.row.store_id ? await openUnits(call.db, purchase, rights, call.nowMs, asked.pastMs) : []
   const facts = baseFacts(asked, action, token)
   const approvals = await approvalsOf(call, asked, action)
   const units: GrantedUnit[] = []
@@ -55,7 +55,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   for (const unit of open) {
     const lease: LeaseView = device ? withOverride(call, asked, await viewLease(call, unit.right, device.row, action, isPurchaseWide)) : { right: unit.right.state === 'leased' ? 'leased_elsewhere' : unit.right.state }
     if (lease.held) held.set(lease.held.nonce, lease.held)
-    const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase)
+    const item = await unitFacts(call, unit, lines.get(unit.key.lineId), purchase, asked.pastMs)
     const unitFact = { ...facts, item, right: lease.right, ...approvalFacts(approvals, lease) }
     looked.push(unitFact)
     const each = decide(unitFact, policy)
@@ -156,9 +156,10 @@ async function unitFacts(
   { unit, right }: OpenUnits[number],
   line: PurchaseLineRow | undefined,
   purchase: PurchaseRow | undefined,
+  pastMs: number | undefined,
 ): Promise<ItemFacts | null> {
   if (!line || !purchase) return null
-  const item = unit.bound === 1 && unit.item_id !== null ? await readItem(call.db, unit.item_id) : undefined
+  const item = await itemBoundTo(call.db, unit, pastMs)
   if (item) await restOnProduct(call, item)
   const { technology: _unread, ...known } = item ? await itemFacts(call.db, item, line.price_cent) : lineFacts(line)
   const paid = isPaid(purchase)

@@ -6,9 +6,10 @@ import { invalid } from '../operations/failure.ts'
 import { present } from '../operations/fields.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
-import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
+import type { ProtectedItemRow, UnitRightRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 import { findPurchase, readUnits } from '../scan-and-go/queries.ts'
+import { itemAsOf, purchaseAsOf, rightAsOf } from './as-of.ts'
 import { findItem, readItem } from './item-queries.ts'
 import { isComplete, productOf } from './item-product.ts'
 import { ownUnitOf } from './own-unit.ts'
@@ -43,6 +44,8 @@ export interface SubjectQuery {
   /** The purchase that a receipt or a purchaseId names. */
   purchase: PurchaseRow | undefined
   nowMs: number
+  /** When it was asked about, if that is past; `purchase` is then as it was. */
+  pastMs: number | undefined
 }
 
 /** Statuses of purchases that were paid and have not been taken back. */
@@ -56,7 +59,8 @@ const priceOfLine = prepared((db, p: { lineId: string }) => db.selectFrom('purch
 /** The item or unit behind the names of a request, or undefined when there is none in this store. */
 export async function findSubject(query: SubjectQuery): Promise<Subject | undefined> {
   const { db, tenant, storeId, identifiers } = query
-  const item = await findItem(db, tenant, identifiers)
+  const known = await findItem(db, tenant, identifiers)
+  const item = known && (await asItWas(query, known))
   if (item && item.store_id !== storeId) return undefined
   const line = identifiers.itemLineId === undefined ? undefined : await findLine(query, identifiers.itemLineId)
   if (identifiers.itemLineId !== undefined && !line) return undefined
@@ -65,14 +69,32 @@ export async function findSubject(query: SubjectQuery): Promise<Subject | undefi
   return namesItem || !line ? undefined : lineSubject(query, line)
 }
 
+/** One that was bound to the purchase afterwards, by the very release or exit that this is about, is a part of it. */
+async function asItWas({ db, purchase, pastMs }: SubjectQuery, item: ProtectedItemRow): Promise<ProtectedItemRow> {
+  if (pastMs === undefined) return item
+  const then = await itemAsOf(db, item, pastMs)
+  const isBoundSince = then.item_status === 'sellable' && item.purchase_id !== null && item.purchase_id === purchase?.purchase_id
+  return isBoundSince ? { ...item, item_status: then.item_status } : then
+}
+
+async function findPurchaseAsOf({ db, tenant, pastMs }: SubjectQuery, purchaseId: string): Promise<PurchaseRow | undefined> {
+  const purchase = await findPurchase(db, tenant, purchaseId)
+  return purchase && pastMs !== undefined ? purchaseAsOf(db, purchase, pastMs) : purchase
+}
+
+function rightOf({ db, nowMs, pastMs }: Pick<SubjectQuery, 'db' | 'nowMs' | 'pastMs'>, key: UnitKey, row: UnitRightRow | undefined): Promise<RightView> | RightView {
+  return pastMs === undefined ? viewRight(row, nowMs) : rightAsOf(db, key, pastMs)
+}
+
 interface Line {
   line: PurchaseLineRow
   purchase: PurchaseRow
 }
 
-async function findLine({ db, tenant, storeId, purchase: named }: SubjectQuery, lineId: string): Promise<Line | undefined> {
+async function findLine(query: SubjectQuery, lineId: string): Promise<Line | undefined> {
+  const { db, storeId, purchase: named } = query
   const [line] = await lineById(db, { lineId })
-  const purchase = line && (await findPurchase(db, tenant, line.purchase_id))
+  const purchase = line && (await findPurchaseAsOf(query, line.purchase_id))
   if (!purchase || purchase.store_id !== storeId) return undefined
   if (named && named.purchase_id !== purchase.purchase_id) throw invalid('itemLineId', 'belongs to another purchase')
   return { line, purchase }
@@ -80,14 +102,16 @@ async function findLine({ db, tenant, storeId, purchase: named }: SubjectQuery, 
 
 /** By the item itself: its unit when it is bound to one, else the free unit of a paid purchase that it may be bound to. */
 async function itemSubject(query: SubjectQuery, item: ProtectedItemRow, line: Line | undefined): Promise<Subject> {
-  const { db, tenant, action } = query
+  const { db, action, pastMs } = query
   const rights = usedUpBy(action)
   if (item.purchase_id !== null && item.line_id !== null && item.unit_no !== null) {
     if (line && line.line.line_id !== item.line_id) throw invalid('itemLineId', 'names another item than the other identifier')
-    const purchase = await findPurchase(db, tenant, item.purchase_id)
+    const purchase = await findPurchaseAsOf(query, item.purchase_id)
     const key = rights && { lineId: item.line_id, unitNo: item.unit_no, rightClass: rights, purchaseId: item.purchase_id }
     const [paid] = await priceOfLine(db, { lineId: item.line_id })
-    return withRight(query, { item, key, facts: await itemFacts(db, item, paid?.price_cent), binds: false, ...(purchase && { purchase }) })
+    const isBoundSince = pastMs !== undefined && item.item_status === 'sellable' && purchase !== undefined && isPaid(purchase)
+    const facts: ItemFacts = { ...(await itemFacts(db, item, paid?.price_cent)), ...(isBoundSince && { paidBy: 'purchase' as const }) }
+    return withRight(query, { item, key, facts, binds: false, ...(purchase && { purchase }) })
   }
   const purchase = line?.purchase ?? query.purchase
   const unit = purchase && item.item_status === 'sellable' && rights && isPaid(purchase) ? await unitToBind(db, purchase, item, rights, query.nowMs, line?.line) : undefined
@@ -121,9 +145,9 @@ async function lineSubject(query: SubjectQuery, { line, purchase }: Line): Promi
 }
 
 async function candidateOf(query: SubjectQuery, unit: PurchaseUnitRow, rights: RightClass | null, purchase: PurchaseRow) {
-  const item = unit.bound === 1 && unit.item_id !== null ? await readItem(query.db, unit.item_id) : undefined
+  const item = await itemBoundTo(query.db, unit, query.pastMs)
   const key = rights && { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
-  const right = key && viewRight(await findRight(query.db, key), query.nowMs)
+  const right = key && (await rightOf(query, key, await findRight(query.db, key)))
   return { key, item, readable: item !== undefined && readableBy(query.device, item), rank: rankOf(query, right, item) }
 }
 
@@ -142,6 +166,15 @@ function rankOf({ deviceId }: SubjectQuery, right: RightView | null, item: Prote
 function usedUpBy(action: ProtectionAction): RightClass | null {
   const rights = rightClass(action)
   return rights === 'fixture' ? null : rights
+}
+
+/** The item that a unit is bound to, or was then. */
+export async function itemBoundTo(db: Db, unit: PurchaseUnitRow, pastMs: number | undefined): Promise<ProtectedItemRow | undefined> {
+  if (unit.bound !== 1 || unit.item_id === null) return undefined
+  const item = await readItem(db, unit.item_id)
+  if (pastMs === undefined) return item
+  const then = await itemAsOf(db, item, pastMs)
+  return then.line_id === unit.line_id && then.unit_no === unit.unit_no ? then : undefined
 }
 
 /** The ways in which a registered item can be named. */
@@ -195,24 +228,24 @@ interface Found {
   purchase?: PurchaseRow
 }
 
-async function withRight({ db, nowMs }: SubjectQuery, { facts, key, binds, item, purchase, ...found }: Found): Promise<Subject> {
+async function withRight(query: SubjectQuery, { facts, key, binds, item, purchase, ...found }: Found): Promise<Subject> {
   const subject = { itemStatus: facts.status, binds, mustBeRead: false, ...(item && { item }), ...(purchase && { purchase }) }
   if (!key) return { facts, ...subject }
-  const row = await findRight(db, key)
-  const right = found.right ?? viewRight(row, nowMs)
+  const row = await findRight(query.db, key)
+  const right = found.right ?? (await rightOf(query, key, row))
   const staffReason = facts.staffReason ?? (right.state === 'used' ? undefined : right.staffReason)
   return { facts: { ...facts, ...(staffReason !== undefined && { staffReason }) }, unit: { key, right, tries: triesOf(row) }, ...subject }
 }
 
 /** The tagged units of a purchase whose right of this class is not used up, lowest first. */
-export async function openUnits(db: Db, purchase: PurchaseRow, rights: RightClass, nowMs: number) {
+export async function openUnits(db: Db, purchase: PurchaseRow, rights: RightClass, nowMs: number, pastMs?: number) {
   const [units, rows] = [await readUnits(db, purchase.purchase_id), await rightsOfPurchase(db, purchase.purchase_id, rights)]
   const byUnit = new Map(rows.map((row) => [`${row.line_id}/${row.unit_no}`, row]))
-  return units.flatMap((unit) => {
+  const open = units.map(async (unit) => {
     const row = byUnit.get(`${unit.line_id}/${unit.unit_no}`)
-    const right = viewRight(row, nowMs)
-    if (right.state === 'used') return []
     const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
-    return [{ unit, key, right, tries: triesOf(row) }]
+    const right = await rightOf({ db, nowMs, pastMs }, key, row)
+    return right.state === 'used' ? [] : [{ unit, key, right, tries: triesOf(row) }]
   })
+  return (await Promise.all(open)).flat()
 }

@@ -10,6 +10,7 @@ import type { PurchaseRow } from '../persistence/tables/purchases.ts'
 import { findPurchase } from '../scan-and-go/queries.ts'
 import { describeAuthorization, extras, newEventIds, NO_AUTHORIZATION, recordDenied, recordGranted, type AskedAbout } from './answer.ts'
 import { approvalFacts, approvalsOf, noteApproval } from './approvals.ts'
+import { purchaseAsOf } from './as-of.ts'
 import { askHolders } from './ask-void.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
 import { issueAuthorization, redemptionsOf } from './authorizations.ts'
@@ -51,10 +52,10 @@ export async function verifyItem(call: Call, request: ItemRequest) {
 
   const { device, store } = asked
   const { protectionAction: action } = request
-  const here = purchase?.store_id === device?.row.store_id ? purchase : undefined
+  const here = purchase && purchase.store_id === device?.row.store_id ? await asAsked(call, asked, purchase) : undefined
   const subject =
     device && store
-      ? await findSubject({ db: call.db, tenant: asked.caller.tenant, storeId: device.row.store_id, deviceId: device.row.device_id, device: device.facts, action, identifiers, purchase: here, nowMs: call.nowMs })
+      ? await findSubject({ db: call.db, tenant: asked.caller.tenant, storeId: device.row.store_id, deviceId: device.row.device_id, device: device.facts, action, identifiers, purchase: here, nowMs: call.nowMs, pastMs: asked.pastMs })
       : undefined
   const viewed: LeaseView = device && subject ? await viewLease(call, subject.unit?.right, device.row, action, (row) => row.ith_kind !== null && row.item_id === (subject.item?.item_id ?? null)) : { right: 'free' }
   const lease = withOverride(call, asked, viewed)
@@ -151,6 +152,10 @@ function factsOf(
   }
 }
 
+function asAsked({ db }: Call, { pastMs }: Asked, purchase: PurchaseRow): Promise<PurchaseRow> | PurchaseRow {
+  return pastMs === undefined ? purchase : purchaseAsOf(db, purchase, pastMs)
+}
+
 /** The purchase that the request names, or how the receipt failed. */
 async function presented(call: Call, asked: Asked, request: ItemRequest): Promise<Presented> {
   const { tenant } = asked.caller
@@ -162,7 +167,7 @@ async function presented(call: Call, asked: Asked, request: ItemRequest): Promis
   if (request.purchaseId !== undefined && !(byId && maySee(asked.caller, byId))) throw notFound('purchase')
   if (request.receiptToken === undefined) return byId ? { purchase: byId } : {}
   // As an agent would have it: goods are released where they were bought.
-  const receipt = await readReceipt(call, tenant, request.receiptToken, asked.device?.row.store_id)
+  const receipt = await readReceipt(call, tenant, request.receiptToken, { storeId: asked.device?.row.store_id, pastMs: asked.pastMs })
   if (!receipt.ok) return { token: receipt.reason }
   if (byId && byId.purchase_id !== receipt.purchase.purchase_id) throw invalid('receiptToken', 'is of another purchase than purchaseId')
   return { purchase: receipt.purchase }
@@ -175,7 +180,8 @@ async function verifyWithoutItem(call: Call, asked: Asked, request: ItemRequest,
   if (!isWhole || (!purchase && !token)) {
     throw invalid('epc', 'is missing: name the item by at least one of epc, tagUid, tagId, itemLineId', 'missing')
   }
-  const result = await grantPurchaseWide(call, asked, { purchase, token, action, scanSource: request.scanSource, metadata: request })
+  const then = purchase && (await asAsked(call, asked, purchase))
+  const result = await grantPurchaseWide(call, asked, { purchase: then, token, action, scanSource: request.scanSource, metadata: request })
   return { protectionAction: action, itemStatus: null, ...result.answer, ...extras(asked, result.decision, request.explain) }
 }
 

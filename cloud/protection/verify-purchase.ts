@@ -12,6 +12,7 @@ import { storeDataOf } from '../scan-and-go/present.ts'
 import { findPurchase, readLines, readUnits } from '../scan-and-go/queries.ts'
 import { ownStoreOf } from '../stores/own-store.ts'
 import { extras, newEventIds, NO_AUTHORIZATION, recordDenied } from './answer.ts'
+import { purchaseAsOf } from './as-of.ts'
 import { readAsked, type Asked, type Metadata } from './asking.ts'
 import { policyOf } from './policy.ts'
 import { readReceipt } from './presented-receipt.ts'
@@ -29,11 +30,12 @@ export interface PurchaseRequest extends Metadata {
 /** May the tags of this purchase come off? (specification, purchase-based path) */
 export async function verifyPurchase(call: Call, request: PurchaseRequest) {
   const asked = await readAsked(call, request)
-  const { purchase, expired } = await namedPurchase(call, asked, request)
+  const { purchase: now, expired } = await namedPurchase(call, asked, request)
+  const purchase = asked.pastMs === undefined ? now : await purchaseAsOf(call.db, now, asked.pastMs)
   const store = await ownStoreOf(call, purchase.store_id, 'purchase')
   const lines = await readLines(call.db, purchase.purchase_id)
   const units = await readUnits(call.db, purchase.purchase_id)
-  const openNow = await openUnits(call.db, purchase, 'release', call.nowMs)
+  const openNow = await openUnits(call.db, purchase, 'release', call.nowMs, asked.pastMs)
   const open = new Set(openNow.map(({ unit }) => `${unit.line_id}/${unit.unit_no}`))
   call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
   call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })
@@ -105,7 +107,7 @@ function mismatchFacts({ device, store, operatorId }: Asked, action: 'deactivate
 }
 
 /** The purchase by either name; 404 for an unknown one and for a receipt that is not genuine. */
-async function namedPurchase(call: Call, { caller }: Asked, { purchaseId, receiptToken }: PurchaseRequest): Promise<{ purchase: PurchaseRow; expired: boolean }> {
+async function namedPurchase(call: Call, { caller, pastMs }: Asked, { purchaseId, receiptToken }: PurchaseRequest): Promise<{ purchase: PurchaseRow; expired: boolean }> {
   if (purchaseId === undefined && receiptToken === undefined) throw invalid('purchaseId', 'is missing: name the purchase by purchaseId or receiptToken', 'missing')
   const byId = purchaseId === undefined ? undefined : await findPurchase(call.db, caller.tenant, purchaseId)
   if (purchaseId !== undefined && !(byId && maySee(caller, byId))) throw notFound('purchase')
@@ -113,7 +115,7 @@ async function namedPurchase(call: Call, { caller }: Asked, { purchaseId, receip
     if (!byId) throw notFound('purchase')
     return { purchase: byId, expired: false }
   }
-  const receipt = await readReceipt(call, caller.tenant, receiptToken)
+  const receipt = await readReceipt(call, caller.tenant, receiptToken, { pastMs })
   if (!receipt.purchase) throw notFound('purchase')
   if (byId && byId.purchase_id !== receipt.purchase.purchase_id) throw invalid('receiptToken', 'is of another purchase than purchaseId')
   return { purchase: receipt.purchase, expired: !receipt.ok }

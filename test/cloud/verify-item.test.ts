@@ -223,6 +223,9 @@ onEveryDatabase('verifyProtectedItem', (kind) => {
     it('has a verdict but no token and no lease', async () => {
       const { epc } = await paidItem()
       const occurredAt = new Date(Date.now() - 3_600_000).toISOString()
+      // As if it had been paid before that.
+      await shop.cloud.db.database.write((db) => db.updateTable('item_move').set({ at_ms: Date.now() - 7_200_000 }).where('epc', '=', epc).execute())
+      await shop.cloud.db.database.write((db) => db.updateTable('purchase').set({ completed_ms: Date.now() - 7_200_000 }).where('completed_ms', 'is not', null).execute())
       expect(await detach({ epc, occurredAt })).toMatchObject({ authorized: true, authorizationToken: null, replayProtectedNonce: null })
       const { events } = await shop.ok('fetchProtectionEvents', { storeId: shop.storeId, type: 'protection.authorization.granted', limit: 500 })
       expect(events.some((e: Json) => e.epc === epc && e.occurredAt === occurredAt)).toBe(true)
