@@ -4,7 +4,8 @@ import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
 import type { TimeClaims } from '../../policy/documents/store-documents.ts'
 import { isIdShaped, newId } from '../../policy/ids.ts'
-import { ERROR_STATUS, Failure } from '../operations/failure.ts'
+import { errorBody } from '../operations/error-body.ts'
+import { ERROR_STATUS, Failure, invalid } from '../operations/failure.ts'
 import type { Operation, Services } from '../operations/operation.ts'
 import type { Database } from '../persistence/database.ts'
 import { readPublicReceipt } from '../receipts/operations.ts'
@@ -50,7 +51,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   // {upload_url} of the specification.
   app.post(`${base}/upload`, (c) => handle(c, 'uploadImageToProduct'))
   app.get(`${base}/getReceiptFromToken`, (c, next) => publicReceipt(c, next))
-  notificationRoutes(app, base, database, services, (c) => isTooFast(c, 'notify ', NOTIFYING))
+  notificationRoutes(app, base, database, services, { isTooFast: (c) => isTooFast(c, 'notify ', NOTIFYING), refuse })
   app.options(`${base}/:operation`, (c, next) => Promise.resolve(answerPreflight(operations.get(c.req.param('operation'))) ?? next()))
   app.all(`${base}/:operation`, (c) => handle(c, c.req.param('operation')))
   for (const [path, document] of Object.entries(apiDocuments(operations, config))) app.get(path, (c) => document.answer(c))
@@ -75,7 +76,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
     const requestId = newId('req', platform)
     const { retryAfter } = failure.extras
     const headers = { 'x-request-id': requestId, ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }) }
-    return c.json({ error: failure.message, code: failure.code, requestId }, ERROR_STATUS[failure.code], headers)
+    return c.json(errorBody(failure, requestId), ERROR_STATUS[failure.code], headers)
   }
 
   /** Each `bucket` counts for itself: shoppers who pay are not in the way of agents that ask for the time from the same address. */
@@ -88,7 +89,7 @@ export function createApp(operations: ReadonlyMap<string, Operation>, database: 
   async function answerTime(c: Context): Promise<Response> {
     if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many requests', { retryAfter: 1 }))
     const nonce = c.req.query('nonce') ?? ''
-    if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce)) return c.json({ error: 'nonce must be 16 to 64 characters of base64url', code: 'invalid-argument' }, 400)
+    if (!/^[A-Za-z0-9_-]{16,64}$/.test(nonce)) return refuse(c, invalid('nonce', 'must be 16 to 64 characters of base64url'))
     await services.authority.look()
     const why = services.authority.clock.doubt()
     if (why) return refuse(c, new Failure('unavailable', why))

@@ -19,18 +19,24 @@ import { readBytes } from './body.ts'
 /** The largest event of a provider is far smaller, bytes. */
 const BODY_LIMIT = 256 * 1024
 
+/** What all that anyone may call has in common. */
+interface Door {
+  isTooFast(c: Context): boolean
+  refuse(c: Context, failure: Failure): Response
+}
+
 /**
  * What payment providers tell us: `{base_url}/notify/{provider}/{storeId}` (decisions §8). A notification that is not genuine is
  * 400 and leaves no trace; one that says nothing new is 200; one that could not be noted is 5xx, so that it is sent again.
  */
-export function notificationRoutes(app: Hono, base: string, database: Database, services: Services, isTooFast: (c: Context) => boolean): void {
+export function notificationRoutes(app: Hono, base: string, database: Database, services: Services, { isTooFast, refuse }: Door): void {
   app.post(`${base}/notify/:provider/:storeId`, async (c) => {
-    if (isTooFast(c)) return c.json({ error: 'too many notifications', code: 'resource-exhausted' }, 429, { 'retry-after': '1' })
+    if (isTooFast(c)) return refuse(c, new Failure('resource-exhausted', 'too many notifications', { retryAfter: 1 }))
     const body = await readBody(c)
-    if (body === undefined) return c.json({ error: 'the body is too large', code: 'payload-too-large' }, 413)
+    if (body instanceof Failure) return refuse(c, body)
     const genuine = await verify(c, body).catch(cannotTell)
-    if (genuine === 'unknown') return c.json({ error: 'the provider does not answer; send it again', code: 'unavailable' }, 503, { 'retry-after': '60' })
-    if (!genuine) return c.json({ error: 'the notification is not signed as this store’s provider signs', code: 'invalid-argument' }, 400)
+    if (genuine === 'unknown') return refuse(c, new Failure('unavailable', 'the provider does not answer; send it again', { retryAfter: 60 }))
+    if (!genuine) return refuse(c, new Failure('invalid-argument', 'the notification is not signed as this store’s provider signs'))
     for (const notice of genuine.notices) await apply(genuine.config, notice)
     const heard = providerNamed(genuine.config.provider)?.heard
     return heard === undefined ? c.json({ received: true }) : c.text(heard)
@@ -78,11 +84,11 @@ function cannotTell(error: unknown): 'unknown' {
   throw error
 }
 
-async function readBody(c: Context): Promise<string | undefined> {
+async function readBody(c: Context): Promise<string | Failure> {
   try {
     return Buffer.from(await readBytes(c, BODY_LIMIT)).toString('utf8')
   } catch (error) {
-    if (error instanceof Failure) return undefined
+    if (error instanceof Failure) return error
     throw error
   }
 }

@@ -256,7 +256,9 @@ onEveryDatabase('agents', (kind) => {
     const nonce = 'n'.repeat(22)
     const { body } = await shop.cloud.get(`/api/v1/time?nonce=${nonce}`)
     expect(decodeJwt(body.time)).toMatchObject({ aud: nonce, timeMs: expect.any(Number) })
-    expect((await shop.cloud.get('/api/v1/time?nonce=x')).status).toBe(400)
+    const refused = await shop.cloud.get('/api/v1/time?nonce=x')
+    expect(refused).toMatchObject({ status: 400, body: { code: 'invalid-argument', requestId: expect.stringMatching(/^req_/) } })
+    expect(refused.headers.get('x-request-id')).toBe(refused.body.requestId)
   })
 
   it('leaves no error in the log', () => {

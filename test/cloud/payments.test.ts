@@ -122,6 +122,16 @@ onEveryDatabase('payments', (kind) => {
     expect(refundsOf(session)).toEqual([])
   })
 
+  it('refuses notifications as everything else is refused', async () => {
+    const tell = (body: string) => store.cloud.cloud.app.request(new URL(store.notifyUrl).pathname, { method: 'POST', body })
+    for (const [body, status, code] of [['{}', 400, 'invalid-argument'], ['x'.repeat(300_000), 413, 'payload-too-large']] as const) {
+      const answer = await tell(body)
+      const { requestId, ...told } = (await answer.json()) as Json
+      expect([answer.status, told]).toEqual([status, { error: expect.any(String), code }])
+      expect(answer.headers.get('x-request-id')).toBe(requestId)
+    }
+  })
+
   it('completes once when the same notification arrives at once from several sides', async () => {
     const { transactionId } = await store.start()
     const session = await store.sessionOf(transactionId)
