@@ -71,6 +71,8 @@ export const INSTALLATION = 'installation'
 const KEY_SET_LIFE = 400 * 86_400
 const RENEW_BEFORE = 60 * 86_400
 const RENEWED_AT_ONCE = 100
+/** Processes of one cloud differ by less: a key set further ahead was signed while a clock was, and no agent takes it until that time comes, s. */
+const AHEAD = 60
 const RETIRED_SHOWN_MS = 30 * 86_400_000
 const REVOKED_SHOWN_MS = KEY_SET_LIFE * 1_000
 
@@ -116,7 +118,7 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     const common = await loadShared(db)
     await makeMissingKeys(db, tenant, ['token', 'receipt'], maker())
     const own = await readSigningKeys(db, tenant, seal)
-    const records = [...common.own, ...own].filter((key) => isPublished(key, nowMs())).map((key) => key.record)
+    const records = [...common.own, ...own].filter((key) => isPublished(key, clock.noLaterMs())).map((key) => key.record)
     const readable = own.filter(({ record }) => record.use === 'receipt' && record.state !== 'revoked')
     const loaded: TenantKeys = {
       token: activeSigner(own, 'token'),
@@ -150,10 +152,11 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
   /** The signed key set: the kept one while it says the same and lives long enough, else the next version. */
   async function currentKeySet(db: Db, tenant: Tenant, records: KeyRecord[], { keySetEpoch, timeEpoch }: KeyMarks): Promise<TenantKeys['keySet']> {
     const kept = await db.selectFrom('signed_document').selectAll().where('kind', '=', 'keys').where('aud', '=', tenant).executeTakeFirst()
-    const iat = Math.floor(nowMs() / 1_000)
+    const iat = Math.floor(clock.noLaterMs() / 1_000)
     const content = { aud: tenant, epoch: Math.max(kept?.epoch ?? 0, keySetEpoch), ver: kept?.ver ?? 1, ...(timeEpoch > 0 && { timeEpoch }), keys: records }
     const isSame = kept?.hash === contentHash({ ...content, iat: 0, exp: 0 })
-    if (kept && isSame && iat - kept.iat < KEY_SET_LIFE - RENEW_BEFORE) return kept
+    const isOfTheFuture = kept !== undefined && kept.iat - iat > AHEAD && clock.doubt() === null
+    if (kept && isSame && !isOfTheFuture && iat - kept.iat < KEY_SET_LIFE - RENEW_BEFORE) return kept
     const next = { ...content, ver: kept ? kept.ver + 1 : 1 }
     const { aud, ...said } = next
     const claims: KeySetClaims = { aud, iat, exp: iat + KEY_SET_LIFE, ...said }
@@ -202,7 +205,14 @@ export async function openAuthority(database: Database, files: KeyFiles, platfor
     },
     async advance(db) {
       await advanceKeys(db, maker())
-      const due = await db.selectFrom('signed_document').select('aud').where('kind', '=', 'keys').where('iat', '<=', Math.floor(nowMs() / 1_000) - KEY_SET_LIFE + RENEW_BEFORE).limit(RENEWED_AT_ONCE).execute()
+      const now = Math.floor(nowMs() / 1_000)
+      const due = await db
+        .selectFrom('signed_document')
+        .select('aud')
+        .where('kind', '=', 'keys')
+        .where((eb) => eb.or([eb('iat', '<=', now - KEY_SET_LIFE + RENEW_BEFORE), eb('iat', '>', now + AHEAD)]))
+        .limit(RENEWED_AT_ONCE)
+        .execute()
       for (const { aud } of due) await load(db, aud as Tenant)
       if (due.length > 0) await raiseKeyGeneration(db)
     },

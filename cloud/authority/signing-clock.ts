@@ -10,6 +10,8 @@ export interface SigningClock {
   nowMs(): number
   /** Why nothing is signed at the moment, or null. */
   doubt(): string | null
+  /** Now by the wall clock, but while that has just jumped ahead the time that has passed: for what is signed whatever the clock says, and must not be of the future. */
+  noLaterMs(): number
   /** What was signed before this (ms) counts no more. */
   begin(lastSignedMs: number): void
 }
@@ -23,6 +25,8 @@ export function signingClock(clock: Clock, lastSignedMs: number): SigningClock {
   let offset = clock.wall() - clock.elapsed()
   let jumpedAt: number | null = null
   let behindUntil = lastSignedMs
+  /** What both clocks said when they last agreed. */
+  let agreed: { wall: number; elapsed: number } | undefined
 
   function doubt(): string | null {
     const wall = clock.wall()
@@ -33,14 +37,19 @@ export function signingClock(clock: Clock, lastSignedMs: number): SigningClock {
       offset = wall - clock.elapsed()
       jumpedAt = clock.elapsed()
     }
-    if (jumpedAt === null) return null
-    if (clock.elapsed() - jumpedAt < SETTLE_MS) return 'the clock has just jumped'
+    if (jumpedAt !== null && clock.elapsed() - jumpedAt < SETTLE_MS) return 'the clock has just jumped'
     jumpedAt = null
+    agreed = { wall, elapsed: clock.elapsed() }
     return null
   }
 
   return {
     doubt,
+    noLaterMs() {
+      const isSure = doubt() === null
+      const wall = clock.wall()
+      return isSure || !agreed ? wall : Math.min(wall, agreed.wall + clock.elapsed() - agreed.elapsed)
+    },
     begin: (ms) => void (behindUntil = ms),
     nowMs() {
       const why = doubt()

@@ -68,6 +68,40 @@ describe('the clock that signs', () => {
     expect(signing.nowMs()).toBe(NOW + 10_000)
   })
 
+  it('dates key sets by the time that has passed while the clock has just jumped ahead, and signs anew what is of the future', async () => {
+    const folder = temporaryFolder('signing-clock')
+    const { random, timers } = realPlatform()
+    const files = loadKeyFiles(folder, secretFiles, random)
+    const database = await openDatabase({ file: join(folder, 'cloud.db') }, (failure) => {
+      throw failure
+    })
+    const [authority, year] = [await openAuthority(database, files, { random, timers, clock }), 365 * 86_400_000]
+    const keySet = async () => {
+      const { jws, ver } = (await authority.ready('acc_1.test')).keySet
+      const { iat } = JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString()) as { iat: number }
+      return { ver, iat: iat * 1_000 }
+    }
+    const rotate = () => database.write((db) => authority.rotate(db, { iss: 'acc_1.test', use: 'token', revoke: true }))
+    expect(await keySet()).toEqual({ ver: 1, iat: NOW })
+    pass(10_000)
+    wall += year
+    await rotate()
+    expect(await keySet()).toEqual({ ver: 2, iat: NOW + 10_000 })
+    // Once it is believed for a minute it is the time, and then it turns out that it was not.
+    expect(authority.clock.doubt()).toMatch(/jumped/)
+    pass(60_000)
+    await rotate()
+    expect(await keySet()).toEqual({ ver: 3, iat: NOW + year + 70_000 })
+    wall -= year
+    expect(authority.clock.doubt()).toMatch(/jumped/)
+    pass(60_000)
+    await database.write((db) => authority.advance(db))
+    expect(await keySet()).toEqual({ ver: 4, iat: NOW + 130_000 })
+    await database.write((db) => authority.advance(db))
+    expect(await keySet()).toEqual({ ver: 4, iat: NOW + 130_000 })
+    await database.close()
+  })
+
   it('signs nothing either while the clock is before the last restore, which itself signs nothing', async () => {
     const folder = temporaryFolder('signing-clock')
     const { random, timers } = realPlatform()
