@@ -197,7 +197,7 @@ export function startAgent(parts: AgentParts): Agent {
     changed()
   }
 
-  const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs, isClockSure: () => clock.now().trust !== 'none', isLedgerSure: () => link.isOnline && ledgerDoubt(ledger, nowMs()) === undefined })
+  const home = openHome({ platform, agentId: identity.agentId, ledger, trust, signer: key.signer, fetch: parts.fetch, nowMs, clock, isLedgerSure: () => link.isOnline && ledgerDoubt(ledger, nowMs()) === undefined })
   const deciding = { platform, agentId: identity.agentId, storeId: identity.storeId, ledger, clock, trust, link, items, home, giveUp, outcomes, log, canRelease: wiring.canRelease, execute }
   const authorize = authorizer(deciding)
   const gates = openGates({

@@ -19,8 +19,8 @@ export interface TrustedClockState {
   readonly doubted?: { readonly signedMs: number; readonly elapsedMs: number }
 }
 
-/** signed: rests on the cloud's signature · rtc: on a real-time clock after a reboot · none: on nothing. */
-export type ClockTrust = 'signed' | 'rtc' | 'none'
+/** signed: rests on the cloud's signature · rtc: on a real-time clock after a reboot · home: on the word of the store's home of receipts · none: on nothing. */
+export type ClockTrust = 'signed' | 'rtc' | 'home' | 'none'
 
 export interface SignedTime {
   ms: number
@@ -59,6 +59,13 @@ export function afterBoot(state: TrustedClockState, clock: Clock): TrustedClockS
   const mark = { highWaterMs: state.highWaterMs, epoch: state.epoch }
   const wall = clock.wall()
   return wall >= state.highWaterMs ? anchoredAt(mark, wall, 'rtc', clock) : anchoredAt(mark, state.highWaterMs, 'none', clock)
+}
+
+/** After a reboot without a clock of its own: the time of the store's home counts as a real-time clock does, if it is at or past the mark. */
+export function offerHomeTime(state: TrustedClockState, clock: Clock, ms: number): TrustedClockState {
+  // What a signed time has put in doubt another one decides.
+  if (state.trust !== 'none' || state.doubted || ms < state.highWaterMs) return state
+  return anchoredAt({ highWaterMs: state.highWaterMs, epoch: state.epoch }, ms, 'home', clock)
 }
 
 export type SignedTimeVerdict = 'accepted' | 'doubted' | 'ignored'

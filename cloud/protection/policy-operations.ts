@@ -14,19 +14,16 @@ const PolicyAnswer = z.strictObject({
   ...Success,
   policy: ProtectionPolicy,
   version: z.int(),
-  worstCaseLoss: z.number().nullable().describe('EUR that can be lost at most while no gate reaches anybody; null: no bound.'),
+  worstCaseLoss: z.number().nullable().describe('EUR that can be lost at most while no agent reaches anybody; null: no bound.'),
 })
 
 async function describePolicy({ db }: Call, store: StoreRow): Promise<z.infer<typeof PolicyAnswer>> {
   const policy = policyOf(store)
-  const { count } = await db
-    .selectFrom('device')
-    .select((eb) => eb.fn.countAll().as('count'))
-    .where('store_id', '=', store.store_id)
-    .where('device_type', '=', 'exit_gate')
-    .where('revoked_ms', 'is', null)
-    .executeTakeFirstOrThrow()
-  return { success: true, policy, version: store.policy_version, worstCaseLoss: worstCaseLoss(policy, Number(count)) }
+  const inService = db.selectFrom('device').where('store_id', '=', store.store_id).where('revoked_ms', 'is', null)
+  const { gates } = await inService.select((eb) => eb.fn.countAll().as('gates')).where('device_type', '=', 'exit_gate').executeTakeFirstOrThrow()
+  // Each agent counts for itself, also one that only detaches or deactivates.
+  const { agents } = await inService.select((eb) => eb.fn.count('agent_id').distinct().as('agents')).executeTakeFirstOrThrow()
+  return { success: true, policy, version: store.policy_version, worstCaseLoss: worstCaseLoss(policy, Math.max(Number(gates), Number(agents))) }
 }
 
 export const fetchProtectionPolicy = operation({

@@ -12,6 +12,7 @@ import { metricsText } from '../health/metrics.ts'
 import type { Asker } from '../lanes/lane-state.ts'
 import { LedgerFailure, LedgerFull } from '../ledger/commit.ts'
 import { askingLimit } from '../link/asking-limit.ts'
+import type { HomeReply } from '../link/home.ts'
 import type { Log } from '../log.ts'
 import type { Agent } from '../runtime.ts'
 import { liveEvent } from '../pages/live-event.ts'
@@ -25,7 +26,7 @@ const BODY_LIMIT = 16 * 1024
 /** Questions to the home from one address that turned out to be none. */
 const REFUSED_QUESTIONS = { perSecond: 5, burst: 50 }
 /** Who asks here proves it by what is asked: other agents by their signature, a browser by the credential that was pasted into its page. */
-const OPEN: ReadonlySet<string> = new Set(['/v1/home/redeem', '/v1/pair'])
+const OPEN: ReadonlySet<string> = new Set(['/v1/home/redeem', '/v1/home/time', '/v1/pair'])
 /** As long as browsers keep a cookie, s. */
 const COOKIE_LIFE = 400 * 86_400
 
@@ -109,19 +110,21 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     return c.json(answer)
   })
 
-  app.post('/v1/home/redeem', async (c) => {
+  const homeAnswers = (answer: (question: string) => HomeReply | Promise<HomeReply>) => async (c: Context) => {
     // Whoever sends what is not genuine is sent away before its signatures are looked at.
     const from = addressOf(c) ?? ''
     const wait = strangers.wait(from)
     if (wait > 0) return tooMany(c, wait)
     const body = await read(c, HomeBody)
     if (body instanceof Response) return body
-    const reply = await agent.home.answer(body.question)
+    const reply = await answer(body.question)
     if (reply.kind === 'answer') return c.json({ answer: reply.answer })
     if (reply.kind === 'too_many_questions') return tooMany(c, reply.retryAfterSeconds)
     strangers.take(from)
     return fail(c, 403, 'not_home', 'this agent is not the home of the receipts that were asked for, or does not know who asks')
-  })
+  }
+  app.post('/v1/home/redeem', homeAnswers(agent.home.answer))
+  app.post('/v1/home/time', homeAnswers(agent.home.answerTime))
 
   /** What was typed or read by a keyboard-wedge scanner into the page. */
   app.post('/v1/scan', async (c) => {

@@ -8,9 +8,11 @@ import type { DenyReason, RightClass } from '../../policy/vocabulary.ts'
 import type { HomeWord } from '../ledger/home-asks.ts'
 import type { GrantAnswer } from '../ledger/home-grants.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { AgentClock } from '../trust/clock.ts'
 import { ledgerDoubt } from '../trust/ledger-doubt.ts'
 import type { Trust } from '../trust/trust.ts'
 import { askingLimit } from './asking-limit.ts'
+import { openHomeTimes } from './home-time.ts'
 import { openHomeWords } from './home-words.ts'
 import { httpClient, type Fetch } from './http-client.ts'
 
@@ -31,7 +33,9 @@ export interface Home {
   settled(): Promise<void>
   /** As the home: the signed answer to a question of another agent. */
   answer(question: string): Promise<HomeReply>
-  /** Begins to tell what was left from before. */
+  /** As the home: the signed time for another agent, which knows none. */
+  answerTime(question: string): HomeReply
+  /** Begins to tell what was left from before, and to ask for the time where nobody else tells it. */
   start(): void
   stop(): Promise<void>
 }
@@ -63,8 +67,7 @@ export interface HomeParts {
   signer(): Signer
   fetch: Fetch
   nowMs(): number
-  /** What this clock says rests on something. */
-  isClockSure(): boolean
+  clock: AgentClock
   /** The cloud is in reach, and doubts nothing of this ledger. */
   isLedgerSure(): boolean
 }
@@ -93,7 +96,7 @@ const TOO_MANY = 'too many'
 const IS_NONE = 'no home'
 
 /** The way to the home, and this agent's part when it is the home itself. */
-export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowMs, isClockSure, isLedgerSure }: HomeParts): Home {
+export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowMs, clock, isLedgerSure }: HomeParts): Home {
   const { commits, homeGrants, homeAsks } = ledger
   const asking = askingLimit(platform.clock, ASKING)
   const askingLate = askingLimit(platform.clock, ASKING_LATE)
@@ -125,6 +128,8 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     const url = agentOf(policy.home)?.url
     return url ? { agentId: policy.home, url, epoch: policy.homeEpoch } : undefined
   }
+
+  const time = openHomeTimes({ platform, agentId, clock, signer, fetch, home, ringOf })
 
   type Asked = Pick<HomeQuestion, 'redemptionId' | 'cti' | 'rightClass' | 'candidates' | 'all' | 'receiptExp' | 'outcome'>
 
@@ -178,7 +183,7 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
   /** Whether a question was asked just now, as far as can be known here. */
   function isOfNow({ iat, exp }: HomeQuestion): boolean {
     const nowS = nowMs() / 1_000
-    return !isClockSure() || (iat - CLOCKS_DIFFER_S <= nowS && nowS <= exp + CLOCKS_DIFFER_S)
+    return clock.now().trust === 'none' || (iat - CLOCKS_DIFFER_S <= nowS && nowS <= exp + CLOCKS_DIFFER_S)
   }
 
   async function answerTo(text: string): Promise<HomeReply> {
@@ -257,8 +262,20 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
         .finally(() => underWay.delete(text))
       return reply
     },
-    start: words.start,
+    answerTime(text) {
+      const asker = issuerOf(text)
+      if (asker === undefined || asker === agentId || trust.policy?.policy.home !== agentId) return NOT_HOME
+      const answer = time.answer(text, asker)
+      if (answer === undefined) return NOT_HOME
+      const retryAfterSeconds = askingLate.take(asker)
+      return retryAfterSeconds > 0 ? { kind: 'too_many_questions', retryAfterSeconds } : { kind: 'answer', answer }
+    },
+    start() {
+      words.start()
+      time.start()
+    },
     stop() {
+      time.stop()
       for (const cancel of watched.values()) cancel()
       watched.clear()
       return words.stop()

@@ -1,5 +1,5 @@
 import type { Clock } from '../../policy/platform.ts'
-import { afterBoot, offerSignedTime, startTrustedClock, trustedNow, type ClockTrust, type SignedTime, type SignedTimeVerdict, type TrustedClockState } from '../../policy/trusted-clock.ts'
+import { afterBoot, offerHomeTime, offerSignedTime, startTrustedClock, trustedNow, type ClockTrust, type SignedTime, type SignedTimeVerdict, type TrustedClockState } from '../../policy/trusted-clock.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 
 /** The agent's trusted clock, kept in the ledger. */
@@ -10,6 +10,8 @@ export interface AgentClock {
   readonly epoch: number
   /** Takes a signed time into account and writes it down. Throws when the disk is full: then it does not count. */
   offer(time: SignedTime): SignedTimeVerdict
+  /** Takes the time of the store's home, ms, where nothing better is known. */
+  offerHome(ms: number): void
 }
 
 /** By when what is shown is judged, s. While nobody knows the time it is no earlier than the last one that was signed; whether that is enough, the decision says (`clock_untrusted`). */
@@ -50,6 +52,11 @@ export function openAgentClock({ marks, commits }: Pick<Ledger, 'marks' | 'commi
       const offered = known ? offerSignedTime(known, clock, time) : { state: startTrustedClock(time, clock), verdict: 'accepted' as const }
       if (offered.state !== known) commits.now(() => marks.set(MARK, JSON.stringify(offered.state)))
       return offered.verdict
+    },
+    offerHome(ms) {
+      const known = current()
+      const offered = known && offerHomeTime(known, clock, ms)
+      if (offered && offered !== known) commits.now(() => marks.set(MARK, JSON.stringify(offered)))
     },
   }
 }

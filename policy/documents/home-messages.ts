@@ -39,3 +39,11 @@ export const HomeAnswer = z.strictObject({
   reason: z.enum(DENY_REASONS).optional(),
 })
 export type HomeAnswer = z.infer<typeof HomeAnswer>
+
+/** `asktime+jwt`, signed by an agent that does not know the time, for the home. */
+export const HomeTimeQuestion = z.strictObject({ ...Common, iss: z.string().max(128), jti: z.string().min(16).max(64) })
+export type HomeTimeQuestion = z.infer<typeof HomeTimeQuestion>
+
+/** `hometime+jwt`, signed by the home, for that agent: what time it is there, ms. */
+export const HomeTime = z.strictObject({ ...Common, iss: z.string(), jti: z.string(), timeMs: z.int().min(0) })
+export type HomeTime = z.infer<typeof HomeTime>

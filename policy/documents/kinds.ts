@@ -34,6 +34,8 @@ export const DOCUMENT_KINDS = {
   rotation: { typ: 'rotate+jwt', use: 'agent', maxLife: 5 * MINUTE, maxLength: TOKEN },
   homeQuestion: { typ: 'ask+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
   homeAnswer: { typ: 'redeem+jwt', use: 'agent', maxLife: MINUTE, maxLength: 8_192 },
+  homeTimeQuestion: { typ: 'asktime+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
+  homeTime: { typ: 'hometime+jwt', use: 'agent', maxLife: MINUTE, maxLength: TOKEN },
 } as const satisfies Record<string, DocumentKind>
 
 export type DocumentKindName = keyof typeof DOCUMENT_KINDS

@@ -1,14 +1,16 @@
 import { Hono } from 'hono'
-import { expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { listen } from '../../bin/http-server.ts'
+import { realPlatform } from '../../bin/platform.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { readIdentity, type Identity } from '../../edge-agent/trust/identity.ts'
 import { noteForked } from '../../edge-agent/trust/ledger-doubt.ts'
 import { DOCUMENT_KINDS } from '../../policy/documents/kinds.ts'
 import { signer } from '../../policy/documents/keys.ts'
 import { signDocument } from '../../policy/documents/signed-document.ts'
+import type { Platform } from '../../policy/platform.ts'
 import type { Json } from '../support/cloud.ts'
-import { lanStore } from '../support/lan-store.ts'
+import { lanStore, type LanAgent } from '../support/lan-store.ts'
 import { until } from '../support/receiver.ts'
 
 const s = lanStore()
@@ -291,4 +293,61 @@ it('keeps its answers through whatever is not genuine', async () => {
   const answer = home.answer(question)
   for (let i = 0; i < 1_000; i++) expect(await home.answer(`a.b.${i}`)).toEqual({ kind: 'not_home' })
   expect(home.answer(question)).toBe(answer)
+})
+
+describe('a machine without a battery for its clock, after a power cut, without the cloud', () => {
+  /** The same machine after it has started anew: its clock begins in the past. */
+  const rebooted = (): Platform => {
+    const real = realPlatform()
+    return { ...real, clock: { wall: () => real.clock.wall() - 3_600_000, elapsed: () => real.clock.elapsed(), bootId: 'after the cut' } }
+  }
+  const clockOf = (node: LanAgent) => node.agent.clock.now().trust
+  const markOf = (node: LanAgent) => (JSON.parse(node.agent.ledger.marks.get('clock') ?? '{}') as { highWaterMs: number }).highWaterMs
+  async function powerCut(node: LanAgent): Promise<void> {
+    await kill(node)
+    node.platform = rebooted()
+    await run(node)
+    await ready(node)
+  }
+
+  it('goes by the time of the home, which moves no mark', async () => {
+    await cutCloud()
+    const mark = markOf(s.other)
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    const { text } = await receipt()
+    await powerCut(s.other)
+    await until('the time', () => clockOf(s.other) === 'home')
+    expect(Math.abs(s.other.agent.clock.now().nowMs - Date.now())).toBeLessThan(2_000)
+    expect(markOf(s.other)).toBe(mark)
+    expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
+    expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
+    // The cloud's word is better as soon as it is there.
+    s.isUp = true
+    await until('the cloud', () => clockOf(s.other) === 'signed', 20_000)
+  })
+
+  it('is told nothing by a home that does not know the time either, by an old answer or by another', async () => {
+    await cutCloud()
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    await powerCut(s.other)
+    await until('the time', () => clockOf(s.other) === 'home')
+    const old = s.sent.findLast(({ url }) => url.endsWith('/v1/home/time'))
+    await powerCut(s.home)
+    const { text } = await receipt()
+    await kill(s.other)
+    s.other.platform = { ...rebooted(), clock: { ...rebooted().clock, bootId: 'once more' } }
+    await run(s.other)
+    await ready(s.other)
+    await until('asked', () => s.sent.filter(({ url, answer }) => url.endsWith('/v1/home/time') && answer.includes('not_home')).length >= 2)
+    expect([clockOf(s.other), clockOf(s.home)]).toEqual(['none', 'none'])
+    await kill(s.home)
+    const rogue = await listen({ host: '127.0.0.1', port: s.home.port, flag: 'port' })
+    let asked = 0
+    rogue.serve(new Hono().post('/v1/home/time', (c) => (asked++, c.body(old?.answer ?? '', 200, { 'content-type': 'application/json' }))))
+    await until('asked', () => asked >= 2, 20_000)
+    expect(clockOf(s.other)).toBe('none')
+    expect(await leave(s.other, text)).toMatchObject({ authorized: false, reason: 'clock_untrusted' })
+    await rogue.close()
+    await run(s.home)
+  })
 })

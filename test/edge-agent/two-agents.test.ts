@@ -260,3 +260,14 @@ it('an agent that exists twice is told, in both copies, releases nothing alone, 
   expect((await ok('fetchAgents', { storeId: store.shop.storeId })).agents[0]).toMatchObject({ state: 'active' })
   expect(await raised()).not.toContain('double_redeem')
 })
+
+it('each agent counts for the worst case, also where no gate is', async () => {
+  store = await openStore()
+  const { storeId } = store.shop
+  const worst = async () => (await ok('fetchProtectionPolicy', { storeId })).worstCaseLoss
+  expect(await worst()).toBe(20_000)
+  await add([await register('pos_deactivator')])
+  expect(await worst()).toBe(40_000)
+  await ok('decommissionDevice', { deviceId: gate() })
+  expect(await worst()).toBe(40_000)
+})

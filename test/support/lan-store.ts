@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
 import { listen, type HttpServer } from '../../bin/http-server.ts'
 import { realPlatform } from '../../bin/platform.ts'
+import type { Platform } from '../../policy/platform.ts'
 import { secretFiles } from '../../bin/secret-files.ts'
 import { result, type ProtectionDevice } from '../../device-drivers/drivers/device.ts'
 import { readConfig } from '../../edge-agent/config.ts'
@@ -26,6 +27,8 @@ export interface LanAgent {
   /** What its actuator does. */
   outcome: 'confirmed' | 'failed' | 'unknown'
   moved: number
+  /** Its machine, where that is none of ours. */
+  platform?: Platform
 }
 
 /** Agents of one store over real sockets, and a cloud that can be cut off. */
@@ -118,7 +121,7 @@ export function lanStore(): LanStore {
     running.server = server
     running.port = server.port
     running.agent = startAgent({
-      platform,
+      platform: node.platform ?? platform,
       dataDir: node.folder,
       identity: readIdentity(node.folder, secretFiles) as Identity,
       keepIdentity: (identity) => writeIdentity(node.folder, identity, secretFiles),

@@ -15,7 +15,7 @@ export interface PageStatus {
   stage: 'fresh' | 'stale' | 'expired'
   /** The release that the store's policy needs, which this agent is too old for; null: it is not. */
   neededRelease: string | null
-  clock: 'signed' | 'rtc' | 'none'
+  clock: 'signed' | 'rtc' | 'home' | 'none'
   /** There are two copies of its memory, or it was put back; null: neither. */
   ledgerDoubt: 'revoked' | 'forked' | 'put_back' | null
   devices: PageDevice[]
