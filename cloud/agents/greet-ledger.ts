@@ -14,7 +14,7 @@ import { endLogins } from './sessions.ts'
 
 /**
  *   head at or behind ours, same hash ─▶ put back: generation + 1, online only for 11 min, used rights told again
- *   same number, other hash, or an older generation than one in use ─▶ there are two: agent_fork
+ *   same number, other hash, an older generation than one in use, or put back again within the hour ─▶ there are two: agent_fork
  *
  * What an agent's hello says of its ledger (contracts §5).
  */
@@ -27,6 +27,8 @@ export interface LedgerGreeting {
 
 /** As long as a token and its guard can live, twice over, ms. */
 const ONLINE_ONLY_MS = 11 * 60_000
+/** Two copies of which one only listens take turns, one at each login: each would be put back by the other for ever, ms after the first time. */
+const TURNS_MS = 3_600_000
 const GUARD_SECONDS = 60
 /** Rights that are told again; a store sells less in the life of a receipt. */
 const RIGHTS_LIMIT = 20_000
@@ -48,7 +50,11 @@ export async function greetLedger(call: Call, agent: AgentRow, { generation, seq
   const known = seq === 0 ? genesisHash(agent.ledger_id, agent.generation) : await knownHash(call, agent, seq)
   if (known !== head) return greetingOf(await raiseFork(call, agent), call.nowMs)
   if (seq === agent.last_seq || (await isOvertaken(call, agent, openedMs))) return greetingOf(agent, call.nowMs)
-  return greetingOf(await beginAnew(call, agent, seq), call.nowMs)
+  return greetingOf(wasJustPutBack(agent, call.nowMs) ? await raiseFork(call, agent) : await beginAnew(call, agent, seq), call.nowMs)
+}
+
+function wasJustPutBack({ online_only_until_ms: untilMs }: AgentRow, nowMs: number): boolean {
+  return untilMs !== null && nowMs < untilMs - ONLINE_ONLY_MS + TURNS_MS
 }
 
 /** Whether rows have come in since the challenge was opened: the hello was only on its way for longer than they, and nothing was put back. */

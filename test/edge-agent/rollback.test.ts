@@ -60,3 +60,27 @@ it('a ledger that was put back heals itself: nothing alone for 11 minutes, what 
   expect(await raised('ledger_rollback')).toHaveLength(1)
   expect(await raised('double_redeem')).toEqual([])
 })
+
+it('a ledger that is put back twice within the hour may be two that take turns: that is for staff', async () => {
+  store = await openStore()
+  const file = (name: string) => join(store.dataDir, name)
+  const putBack = () => {
+    for (const suffix of ['-wal', '-shm']) rmSync(file(`ledger.db${suffix}`), { force: true })
+    copyFileSync(file('backup.db'), file('ledger.db'))
+  }
+  const deny = () => store.authorize({ deviceId: store.shop.devices[LANES.station], protectionAction: 'deactivate_label', receipt: 'nonsense' })
+  await synced()
+  for (const generation of [1, 2]) {
+    expect(store.agent.ledger.generation).toBe(generation)
+    await store.restart(() => copyFileSync(file('ledger.db'), file('backup.db')))
+    await synced()
+    await offline()
+    await deny()
+    await online()
+    await store.world.advance(12 * 60_000)
+    await store.restart(putBack)
+    await store.until('a word of it', async () => (await raised(generation === 1 ? 'ledger_rollback' : 'agent_fork')).length === 1)
+    if (generation === 1) await synced()
+  }
+  expect(await raised('ledger_rollback')).toHaveLength(1)
+})
