@@ -51,7 +51,9 @@ async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Pr
 
 /** Writes the outputs in doubt once more, as they shall be now: a second ON of a siren does no harm. */
 export async function writeDoubtful({ board, outputs, release, doubtful }: DoubtOptions): Promise<void> {
-  for (const output of [...doubtful]) {
+  // A copy: one that is refused again comes back into the set.
+  const inDoubt = [...doubtful]
+  for (const output of inDoubt) {
     const on = outputs.wanted().get(output) === true
     if (output === release && on) continue
     doubtful.delete(output)
