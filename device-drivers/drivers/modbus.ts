@@ -8,8 +8,8 @@ import type { Driver } from './driver.ts'
 import { eventQueue } from './event-queue.ts'
 import { watchInputs } from './input-watch.ts'
 import { settled } from './link-device.ts'
-import { auditOutputs } from './modbus/audit.ts'
-import { answerText, switchAnswer } from './modbus/board.ts'
+import { auditOutputs, writeDoubtful } from './modbus/audit.ts'
+import { switchAnswer } from './modbus/board.ts'
 import type { Board } from './modbus/board.ts'
 import { MODBUS_BUS } from './modbus/bus.ts'
 import type { ModbusBus } from './modbus/bus.ts'
@@ -46,8 +46,15 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
 
   async function write(output: number, on: boolean): Promise<WriteAnswer> {
     if (!session || session.over.aborted) return { kind: 'lost', handed: false, detail: NOT_CONNECTED }
-    const answer = await session.board.writeCoil(output, on)
-    return answer.kind === 'exception' ? { kind: 'refused', detail: answerText(answer) } : answer
+    const { board, doubtful, over } = session
+    const answer = switchAnswer(await board.writeCoil(output, on))
+    if (answer.kind === 'done') {
+      doubtful.delete(output)
+      return { kind: 'answered' }
+    }
+    doubtful.add(output)
+    if (!over.aborted) void writeDoubtful({ board, doubtful, outputs, release: settings.output })
+    return answer.kind === 'refused' && answer.undecided ? { kind: 'lost', handed: true, detail: answer.detail } : answer
   }
 
   const sensors = modbusSensors({
@@ -96,7 +103,7 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
       if (signal.aborted) throw signal.reason as Error
       if (begun.over.aborted) throw new Error('the link was lost')
       member.heard()
-      const common = { board: begun.board, signal: begun.over }
+      const common = { board: begun.board, doubtful: begun.doubtful, signal: begun.over }
       const read = async () => {
         const found = await readInputs(begun.board, watched)
         return found instanceof Map ? found : null
@@ -116,11 +123,16 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     if (!current?.inputs || current.over.aborted) {
       return settled(result('failed', false, 'not_ready', NOT_CONNECTED))
     }
-    const { board, inputs, over } = current
+    const { board, inputs, over, doubtful } = current
     const { output, pulseMs } = settings
     const pulse: Board['writeCoil'] = (coil, on, options) =>
       on && settings.hardwarePulse ? board.flashCoil(coil, pulseMs, options) : board.writeCoil(coil, on, options)
-    const switchOutput: SwitchOutput = async (on, options) => switchAnswer(await pulse(output, on, options))
+    const switchOutput: SwitchOutput = async (on, options) => {
+      const answer = switchAnswer(await pulse(output, on, options))
+      if (answer.kind === 'done') doubtful.delete(output)
+      else doubtful.add(output)
+      return answer
+    }
     const onPulse = () => {
       sensors.released()
       return outputs.pulse()

@@ -131,8 +131,9 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
     if (output !== undefined) await expectReply(found, outputOff(output), [OSDP_REPLY.ack, OSDP_REPLY.outputStatus], `output ${output}`)
     // From here on a signal that comes meanwhile goes behind these.
     dialogue = found
-    for (const [name, ms] of signals.due()) {
-      const command = signalCommand(settings, name, ms)
+    for (const name of signals.due().keys()) {
+      // Looked up at the last moment, for it may have been switched while another was written.
+      const command = signalCommand(settings, name, signals.due().get(name) ?? 0)
       if (command) await expectReply(found, command, [OSDP_REPLY.ack, OSDP_REPLY.outputStatus], `the ${name}`)
     }
     const before = await readOnce(found)

@@ -5,7 +5,7 @@ import type { ThingMagicFrame } from '../protocols/thingmagic/frame.ts'
 import {
   decodeThingMagicTag, decodeVersion, isBootLoader, setAntennas, setOutput, setReadPower, START_READING, statusText, STILL_READING,
   STOP_READING,
-  TELL_EVERY_READ, THINGMAGIC_REGIONS, thingMagicCommand, TOO_HOT, USE_GEN2,
+  TELL_EVERY_READ, THINGMAGIC_REGIONS, thingMagicCommand, TOO_HOT, USE_GEN2, useAsOutput,
 } from '../protocols/thingmagic/messages.ts'
 import type { ThingMagicRegion } from '../protocols/thingmagic/messages.ts'
 import { linkKey, LinkSettings } from '../transports/link-settings.ts'
@@ -173,6 +173,8 @@ function openThingMagic(settings: ThingMagicSettings, links: SharedLinks, platfo
     for (const [name, ms] of signals.due()) {
       const pin = settings[name]?.output
       if (pin === undefined) continue
+      await asked(useAsOutput(pin, ms > 0), `pin ${pin} as an output`)
+      // Not all firmware takes the level together with the direction.
       await asked(setOutput(pin, ms > 0), `pin ${pin}`)
       written.set(name, ms > 0)
     }

@@ -26,7 +26,7 @@ const VARIABLE: Readonly<Record<string, number>> = {
   '10': 20, '21': 20, '22': 20, '30': 8, '37': 8, '90': 30, '91': 90, '92': 90, '93': 90, '94': 90, '95': 90, '96': 90, '97': 90, '98': 90, '99': 90,
 }
 /** Fields with identifiers of 3 or 4 digits: whatever stands up to the next GS. */
-const LONG = /^(?:2[345]|[478])/
+const LONG = /^(?:2[345]|39|[478])/
 const LONG_MOST = 94
 
 function fieldEnd(text: string, at: number): number | undefined {

@@ -115,6 +115,8 @@ export interface IcodeOptions {
   readonly transparent?: boolean
   /** The EAS bit cannot be changed (error 12). */
   readonly locked?: boolean
+  /** The reader tells that a tag is silent as the status of the whole answer, as some do, not within it. */
+  readonly tellsOutside?: boolean
   /** What becomes of the command that resets the bit. */
   readonly trouble?: 'no-answer-done' | 'no-answer-undone' | 'says-done-undone' | 'silent'
 }
@@ -153,7 +155,9 @@ export function icode(uid: string, options: IcodeOptions = {}): IcodeTag {
       const said = hear(apdu.subarray(14, 14 + length))
       return said
         ? Uint8Array.of(0xc0, 0x03, 0x00, 0x90, 0x00, 0x92, 0x01, 0x00, 0x96, 0x02, 0x00, 0x00, 0x97, said.length, ...said, ...OK)
-        : Uint8Array.of(0xc0, 0x03, 0x01, 0x64, 0x01, ...OK)
+        : options.tellsOutside
+          ? Uint8Array.of(0x64, 0x01)
+          : Uint8Array.of(0xc0, 0x03, 0x01, 0x64, 0x01, ...OK)
     }
     return Uint8Array.of(0xc0, 0x03, 0x00, 0x90, 0x00, ...OK)
   }

@@ -27,7 +27,7 @@ export interface ThingMagicReader {
   readonly reading: boolean
   readonly region: number
   readonly powerDbm: number
-  /** By pin. */
+  /** Levels of the pins that were made outputs. */
   readonly outputs: ReadonlyMap<number, boolean>
   /** Too hot from now on, or no more. */
   heat(on: boolean): void
@@ -137,8 +137,11 @@ export function thingMagicReader({ platform, roundMs = 40, mostDbm = 27, bootLoa
       region = data[0] ?? 0
       return said(THINGMAGIC.setRegion, OK)
     },
-    [THINGMAGIC.setOutput](data) {
-      outputs.set(data[0] ?? 0, data[1] === 1)
+    [THINGMAGIC.setOutput]([first = 0, second = 0, asOutput, level]) {
+      // Four bytes set the direction of a pin. As an input, which all are at first, it takes no level and says nothing of it.
+      if (asOutput === 1) outputs.set(second, level === 1)
+      else if (asOutput !== undefined) outputs.delete(second)
+      else if (outputs.has(first)) outputs.set(first, second === 1)
       return said(THINGMAGIC.setOutput, OK)
     },
   }

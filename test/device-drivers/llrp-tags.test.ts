@@ -60,6 +60,29 @@ describe('killing a tag', () => {
     await bench.world.advance(10)
     expect(bench.reads()).toHaveLength(2)
   })
+
+  test('an order whose answer is lost is taken back: the next one goes on over the same connection', async () => {
+    const bench = tagBench(kill, mortal)
+    await bench.untilReady()
+    bench.reader.faults.on({ kind: 'mute', functions: [MESSAGES.ADD_ACCESSSPEC.type], times: 1 })
+    expect(await bench.release()).toMatchObject({ outcome: 'failed', commanded: false })
+    expect(await bench.release()).toMatchObject({ outcome: 'confirmed' })
+    expect(bench.port.opened).toBe(1)
+  })
+
+  test('an order that cannot be taken back ends the connection, and is not carried out behind it', async () => {
+    const bench = tagBench(kill, mortal)
+    await bench.untilReady()
+    bench.reader.faults.on({ kind: 'dead', functions: [MESSAGES.DELETE_ACCESSSPEC.type], times: 1 })
+    expect(await bench.world.settle(bench.execute(ORDER))).toMatchObject({ outcome: 'unknown' })
+    await bench.world.advance(5_000)
+    await bench.untilReady()
+    expect(bench.port.opened).toBe(2)
+    bench.reader.see(EPC)
+    bench.reader.see(EPC)
+    await bench.world.advance(10)
+    expect(bench.reads()).toHaveLength(2)
+  })
 })
 
 describe('switching the EAS bit of a tag off', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
+import { M100 } from '../../device-drivers/protocols/m100/messages.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
 import { m100Pad } from '../../simulators/devices/m100-pad.ts'
@@ -123,6 +124,14 @@ describe('an M100 pad', () => {
     await world.advance(50)
     expect(await release(EPC)).toMatchObject({ outcome: 'confirmed' })
     expect(pad.tag(EPC)).toMatchObject({ alive: true, eas: false })
+  })
+
+  test('"no such tag" for an EAS bit leaves open whether it changed: unknown', async () => {
+    const { world, pad, release } = await ready({ deactivate: { method: 'eas' } })
+    pad.put({ epc: EPC })
+    await world.advance(50)
+    pad.faults.on({ kind: 'exception', code: 0x1b, functions: [M100.changeEas], times: 1 })
+    expect(await release(EPC)).toMatchObject({ outcome: 'unknown', commanded: true })
   })
 
   test('nothing is killed that does not lie there, has no name, or where no setting allows it', async () => {

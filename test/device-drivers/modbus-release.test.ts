@@ -83,7 +83,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(pulse(bench, 1)).toEqual([true, false])
   })
 
-  test.each([1, 2, 3, 4, 6])('exception %i to the ON write: failed', async (code) => {
+  test.each([1, 2, 3, 6, 10])('exception %i to the ON write: failed', async (code) => {
     const bench = await ready()
     bench.board.faults.on({ kind: 'exception', code, functions: [5], times: 1 })
     const told = await bench.world.settle(bench.release())
@@ -92,7 +92,7 @@ describe.each(['tcp', 'rtu'] as const)('release over Modbus %s', (framing) => {
     expect(bench.board.coils[0]).toBe(false)
   })
 
-  test.each([5, 11])('exception %i leaves open whether it moved: unknown, and OFF follows at once', async (code) => {
+  test.each([4, 5, 11, 8, 77])('exception %i leaves open whether it moved: unknown, and OFF follows at once', async (code) => {
     const bench = await ready({ confirmInput: undefined })
     bench.board.faults.on({ kind: 'exception', code, functions: [5], times: 1 })
     expect((await bench.world.settle(bench.release())).outcome).toBe('unknown')

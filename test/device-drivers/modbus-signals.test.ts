@@ -98,7 +98,8 @@ describe('signals', () => {
   })
 
   test('a board that cannot tell its outputs is ready all the same and is not asked for ever', async () => {
-    for (const fault of [{ kind: 'dead' }, { kind: 'exception', code: 1 }] as const) {
+    const seldom = [{ kind: 'dead', most: 6 }, { kind: 'exception', code: 4, most: 6 }, { kind: 'exception', code: 1, most: 1 }] as const
+    for (const { most, ...fault } of seldom) {
       const bench = workbench({ door: LAMPS })
       let asked = 0
       bench.board.faults.on({ ...fault, functions: [1] })
@@ -109,7 +110,8 @@ describe('signals', () => {
       }
       await bench.untilReady()
       await bench.world.advance(60_000)
-      expect([bench.supervisor.status('door')?.state, asked, bench.port.opened]).toEqual(['ready', 2, 1])
+      expect([bench.supervisor.status('door')?.state, bench.port.opened]).toEqual(['ready', 1])
+      expect(asked).toBeLessThanOrEqual(most)
       expect((await bench.world.settle(bench.release())).outcome).toBe('confirmed')
     }
   })
@@ -119,6 +121,62 @@ describe('signals', () => {
     bench.board.faults.on({ kind: 'dead', functions: [5], times: 1 })
     expect(await bench.world.settle(bench.signal('siren', 30))).toMatchObject({ outcome: 'unknown', commanded: true })
     await bench.world.advance(2_000)
+    expect(bench.board.coils[1]).toBe(true)
+  })
+
+  const lost = { kind: 'dead', functions: [5], times: 1 } as const
+  const busy = { kind: 'exception', code: 6, functions: [5], times: 4 } as const
+  test.each([
+    ['lost', lost],
+    ['refused', busy],
+  ])('a board that does not tell its outputs: a siren’s ON or OFF that is %s is written again', async (_, fault) => {
+    const bench = workbench({ door: LAMPS })
+    bench.board.faults.on({ kind: 'exception', code: 1, functions: [1] })
+    await bench.untilReady()
+    await bench.world.advance(5_000)
+    const siren = () => bench.supervisor.execute('door', { kind: 'signal', signal: 'siren', seconds: 10 }, forEver())
+    bench.board.faults.on(fault)
+    await bench.world.settle(siren())
+    await bench.world.advance(4_000)
+    expect(bench.board.coils[1]).toBe(true)
+    bench.board.faults.on(fault)
+    await bench.world.advance(11_000)
+    expect(bench.board.coils[1]).toBe(false)
+    expect(bench.port.opened).toBe(1)
+  })
+
+  test('a lost frame of a siren is written again at once, not with the next look', async () => {
+    const bench = await ready()
+    bench.board.faults.on(lost)
+    const told = bench.signal('siren', 10)
+    await bench.world.advance(550)
+    expect(bench.board.coils[1]).toBe(true)
+    expect(await told).toMatchObject({ outcome: 'unknown' })
+  })
+
+  test('the OFF of a release that is refused three times is written again', async () => {
+    const bench = workbench({ door: LAMPS })
+    bench.board.faults.on({ kind: 'exception', code: 1, functions: [1] })
+    await bench.untilReady()
+    const told = bench.release()
+    await bench.until(() => bench.board.coils[0] === true)
+    bench.board.faults.on(busy)
+    await bench.world.settle(told)
+    await bench.until(() => bench.events.some(({ event }) => event.type === 'fault' && event.detail.includes('may still be on')), 5_000)
+    expect(bench.board.coils[0]).toBe(true)
+    await bench.world.advance(3_000)
+    expect(bench.board.coils[0]).toBe(false)
+    expect(writesTo(bench.board, 0).filter(Boolean)).toHaveLength(1)
+  })
+
+  test('noise on the first looks does not end the looking', async () => {
+    const bench = workbench({ door: LAMPS })
+    bench.board.faults.on({ kind: 'dead', functions: [1], times: 2 })
+    await bench.untilReady()
+    await bench.world.advance(15_000)
+    await bench.world.settle(bench.supervisor.execute('door', { kind: 'signal', signal: 'siren', seconds: 30 }, forEver()))
+    bench.board.restart()
+    await bench.world.advance(1_200)
     expect(bench.board.coils[1]).toBe(true)
   })
 

@@ -71,6 +71,8 @@ describe('pcsc: release switches the EAS bit of a tag off', () => {
     ['a locked bit', { locked: true }, 'failed', true, /^refused: the EAS bit is locked/, true],
     ['no answer, but done', { trouble: 'no-answer-done' }, 'unknown', true, /^answer_lost/, false],
     ['no answer, and it still alarms', { trouble: 'no-answer-undone' }, 'failed', true, /^no_confirmation: the EAS bit of the tag is still on/, true],
+    ['no answer, as some readers tell it, but done', { trouble: 'no-answer-done', tellsOutside: true }, 'unknown', true, /^answer_lost/, false],
+    ['no answer, as some readers tell it, and it still alarms', { trouble: 'no-answer-undone', tellsOutside: true }, 'failed', true, /^no_confirmation/, true],
     ['it says done and still alarms', { trouble: 'says-done-undone' }, 'failed', true, /^no_confirmation/, true],
     ['pcscd says no more', { trouble: 'silent' }, 'unknown', true, /^answer_lost: pcscd does not answer transmit/, true],
   ] as const)('%s', async (_, options, outcome, commanded, detail, eas) => {

@@ -217,7 +217,8 @@ describe('EAS of ICODE tags', () => {
     expect(transparentAnswer(unhex('C003009000 96020100 970100 9000'))).toEqual({ kind: 'no_answer' })
     expect(transparentAnswer(unhex('C003016A81 9000'))).toEqual({ kind: 'refused', status: 0x6a81 })
     expect(transparentAnswer(unhex('6A81'))).toEqual({ kind: 'refused', status: 0x6a81 })
-    expect(transparentAnswer(unhex(''))).toEqual({ kind: 'refused', status: 0 })
+    for (const told of ['', '6401', '6400', '6300', '6F00']) expect(transparentAnswer(unhex(told))).toEqual({ kind: 'no_answer' })
+    expect(transparentAnswer(unhex('C003016282 960200009705 00E1400D01 9000'))).toEqual({ kind: 'done', frame: unhex('00E1400D01') })
   })
 
   test('anything at all is no fault', () => {

@@ -4,7 +4,7 @@ import type { DeviceEvent } from '../../device-drivers/drivers/device.ts'
 import { THINGMAGIC, thingMagicCodec } from '../../device-drivers/protocols/thingmagic/frame.ts'
 import type { ThingMagicFrame } from '../../device-drivers/protocols/thingmagic/frame.ts'
 import {
-  decodeThingMagicTag, decodeVersion, isBootLoader, setAntennas, setReadPower, START_READING, STOP_READING, TELL_EVERY_READ, thingMagicCommand,
+  decodeThingMagicTag, decodeVersion, isBootLoader, setAntennas, setReadPower, START_READING, STOP_READING, TELL_EVERY_READ, thingMagicCommand, useAsOutput,
 } from '../../device-drivers/protocols/thingmagic/messages.ts'
 import { supervise } from '../../device-drivers/supervisor.ts'
 import { memoryPort } from '../../device-drivers/transports/memory.ts'
@@ -146,6 +146,12 @@ describe('a ThingMagic reader', () => {
     reader.heat(true)
     await world.advance(30_000)
     expect(events.filter((event) => event.type === 'fault')).toHaveLength(1)
+  })
+
+  test('a pin is made an output, as all are inputs after power on', async () => {
+    const { reader } = await ready({ green: { output: 2 }, siren: { output: 1 } })
+    expect([...reader.outputs].sort()).toEqual([[1, false], [2, false]])
+    expect([...useAsOutput(2, true).data]).toEqual([1, 2, 1, 1])
   })
 
   test('a lamp: on, off after its time, on again after a reconnect while its time lasts; reading goes on', async () => {

@@ -5,12 +5,13 @@ import type { TagAccess } from './tag-access.ts'
 
 // C1G2KillOpSpecResult
 const NO_ANSWER = 4
+const READER_ERROR = 5
 const RESULTS: Readonly<Record<number, string>> = {
   1: 'its kill password is zero: it cannot be killed',
   2: 'it gets too little power; hold it closer',
   3: 'the tag says no',
   [NO_ANSWER]: 'the tag does not answer any more',
-  5: 'the reader cannot do it',
+  [READER_ERROR]: 'the reader failed while it was at it',
 }
 
 /**
@@ -24,7 +25,7 @@ export async function killTag(access: TagAccess, epc: string, password: string, 
   const told = answer.kind === 'told' ? answer.results[0]?.fields.Result : undefined
   if (told === 0) return result('confirmed', true, 'acknowledged', 'the tag is dead')
   if (told === undefined) return result('unknown', true, signal.aborted ? 'cancelled' : 'answer_lost', 'the reader did not tell what became of the tag')
-  // "No answer" after a kill may be the silence of the dead.
-  if (told === NO_ANSWER) return result('unknown', true, 'answer_lost', RESULTS[NO_ANSWER])
+  // "No answer" after a kill may be the silence of the dead, and an error of the reader says nothing about the tag.
+  if (told === NO_ANSWER || told === READER_ERROR) return result('unknown', true, 'answer_lost', RESULTS[told])
   return result('failed', true, 'refused', RESULTS[told] ?? `result ${told}`)
 }

@@ -86,12 +86,23 @@ export function tagAccess(conversation: LlrpConversation, listener: LlrpListener
     return lastId
   }
 
+  /** Takes the order back. A reader that may still have it is left: a new connection begins with none. */
+  async function remove(isCarriedOut: boolean): Promise<void> {
+    const gone = await conversation.request('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: SPEC }), { timeoutMs })
+    // One that was carried out the reader has deleted by itself, and may refuse to do it again.
+    if (gone.kind === 'lost' || (gone.kind === 'refused' && !isCarriedOut)) conversation.end(`an operation on a tag could not be taken back: ${gone.detail}`)
+  }
+
   async function ask(epc: string, operations: (nextId: () => number) => readonly TagOperation[], signal: AbortSignal): Promise<AccessAnswer> {
     const todo = operations(nextId)
     const notDone = (...why: Parameters<typeof result>): AccessAnswer => ({ kind: 'undone', result: result(...why) })
     const added = await conversation.request('ADD_ACCESSSPEC_RESPONSE', (id) => accessSpec(id, epc, todo), { timeoutMs, signal })
     if (added.kind === 'refused') return notDone('failed', false, 'refused', added.detail)
-    if (added.kind === 'lost') return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', added.detail)
+    if (added.kind === 'lost') {
+      // The reader may have it all the same, and takes no other of this number while it has.
+      if (added.handed) await remove(false)
+      return notDone('failed', false, signal.aborted ? 'cancelled' : 'not_ready', added.detail)
+    }
 
     let told: readonly OperationResult[] | null = null
     const waiting = new AbortController()
@@ -111,7 +122,7 @@ export function tagAccess(conversation: LlrpConversation, listener: LlrpListener
     } finally {
       signal.removeEventListener('abort', stopWaiting)
       // What was not done yet must not be done later, when nobody asks for it any more.
-      await conversation.request('DELETE_ACCESSSPEC_RESPONSE', (id) => message('DELETE_ACCESSSPEC', id, { AccessSpecID: SPEC }), { timeoutMs })
+      await remove(told !== null)
       listener.onReport = undefined
     }
     return told ? { kind: 'told', results: told } : { kind: 'silent' }

@@ -23,6 +23,8 @@ export interface DeactivateOptions {
 
 /** "No such tag", which a tag that died without a last word leaves behind too. */
 const KILL_FAILED = 0x12
+/** The reader heard nothing from the tag after it had told it to change its EAS bit. */
+const EAS_FAILED = 0x1b
 /** So long a tag that still lives has time to be read again. */
 const LOOK_AGAIN_MS = 500
 
@@ -56,6 +58,7 @@ async function command(o: DeactivateOptions): Promise<CommandResult> {
     await o.polling.go()
     return lookAgain(o, o.platform.clock.elapsed()).finally(() => o.polling.hold())
   }
+  if (refusal === EAS_FAILED && method !== 'kill') return result('unknown', true, 'answer_lost', refusalText(refusal))
   if (refusal !== null) return result('failed', true, 'refused', refusalText(refusal))
   const named = tagOfAnswer(answer.frame)
   if (named === o.epc) return result('confirmed', true, 'acknowledged')

@@ -1,5 +1,6 @@
 import { pause } from '../../../policy/platform.ts'
 import type { Timers } from '../../../policy/platform.ts'
+import { ILLEGAL_FUNCTION } from '../../protocols/modbus/functions.ts'
 import type { Board } from './board.ts'
 import { readSpans } from './inputs.ts'
 import type { WantedOutputs } from '../wanted-outputs.ts'
@@ -7,11 +8,16 @@ import type { WantedOutputs } from '../wanted-outputs.ts'
 /** How often the outputs are read back, which also shows that a board without inputs is still there. */
 const AUDIT_EVERY_MS = 1_000
 
-export interface AuditOptions {
+export interface DoubtOptions {
   readonly board: Board
   readonly outputs: WantedOutputs
   /** The releasing output: switched off when it is on, but never on. */
   readonly release: number
+  /** Outputs whose last write was lost or refused. */
+  readonly doubtful: Set<number>
+}
+
+export interface AuditOptions extends DoubtOptions {
   readonly timers: Timers
   /** Ends the audit. */
   readonly signal: AbortSignal
@@ -20,16 +26,18 @@ export interface AuditOptions {
   onFault(detail: string): void
 }
 
-/** First audits without an answer after which a board counts as one that cannot tell its outputs. */
-const MOST_UNANSWERED = 2
+/** A board that has never told its outputs is asked ever more seldom, at last once in so many audits. */
+const MOST_SKIPPED = 64
 
-/** False when the board did not tell its outputs. */
-async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Promise<boolean> {
+type Told = 'told' | 'unable' | 'silent'
+
+async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Promise<Told> {
   const { version } = outputs
   const wanted = outputs.wanted()
   for (const { first, quantity } of readSpans([...wanted.keys()])) {
     const answer = await board.readCoils(first, quantity)
-    if (answer.kind !== 'answered') return false
+    if (answer.kind === 'exception' && answer.code === ILLEGAL_FUNCTION) return 'unable'
+    if (answer.kind !== 'answered') return 'silent'
     for (const [output, on] of wanted) {
       const inSpan = output >= first && output < first + quantity
       const asWanted = answer.values[output - first] === (on ? 1 : 0)
@@ -38,19 +46,42 @@ async function auditOnce({ board, outputs, release, onFault }: AuditOptions): Pr
       await board.writeCoil(output, on)
     }
   }
-  return true
+  return 'told'
+}
+
+/** Writes the outputs in doubt once more, as they shall be now: a second ON of a siren does no harm. */
+export async function writeDoubtful({ board, outputs, release, doubtful }: DoubtOptions): Promise<void> {
+  // A copy: one that is refused again comes back into the set.
+  const inDoubt = [...doubtful]
+  for (const output of inDoubt) {
+    const on = outputs.wanted().get(output) === true
+    if (output === release && on) continue
+    doubtful.delete(output)
+    const answer = await board.writeCoil(output, on)
+    if (answer.kind !== 'answered') doubtful.add(output)
+  }
 }
 
 /**
  * Looks every second whether the outputs are as they shall be and puts them right: a board that lost
- * its power for a moment has forgotten the siren, and an OFF that got lost leaves a lock open.
+ * its power for a moment has forgotten the siren, and an OFF that got lost leaves a lock open. Where a
+ * board does not tell its outputs, at least what was lost or refused is written again.
  */
 export async function auditOutputs(options: AuditOptions): Promise<void> {
   const { signal, timers, alone } = options
-  let goOn = alone
-  // Boards that ignore Read Coils would hold up the bus each time, so they are not asked for ever.
-  for (let asked = 0; !signal.aborted && (goOn || asked < MOST_UNANSWERED); asked++) {
+  let isUnable = false
+  let everySo = alone ? 1 : 0
+  // Boards that ignore Read Coils hold up the bus each time; noise on the line may look the same.
+  let skipped = 1
+  for (let left = 1; ; ) {
     await pause(timers, AUDIT_EVERY_MS, signal).catch(() => {})
-    if (!signal.aborted && (await auditOnce(options))) goOn = true
+    if (signal.aborted) return
+    await writeDoubtful(options)
+    if (isUnable || --left > 0 || signal.aborted) continue
+    const told = await auditOnce(options)
+    if (told === 'told') everySo = 1
+    isUnable = told === 'unable' && !alone
+    skipped = Math.min(skipped * 2, MOST_SKIPPED)
+    left = everySo || skipped
   }
 }

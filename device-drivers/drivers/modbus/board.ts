@@ -41,12 +41,15 @@ export function answerText(answer: FailedAnswer): string {
   return answer.kind === 'exception' ? exceptionText(answer.code) : answer.detail
 }
 
-/** Exceptions that leave open whether the coil moved: "still working on it", and a gateway that heard nothing. */
-const UNDECIDED_EXCEPTIONS: ReadonlySet<number> = new Set([5, 11])
+/**
+ * Exceptions after which the coil has not moved: unknown function, address, value, busy, and a gateway without a way. Any
+ * other, such as 4 (it failed while it was at it), 5 (still at it) and 11 (a gateway heard nothing), leaves it open.
+ */
+const DECIDED_EXCEPTIONS: ReadonlySet<number> = new Set([1, 2, 3, 6, 10])
 
 /** The same answer, as a release wants it. */
 export function switchAnswer(answer: BusAnswer): SwitchAnswer {
   if (answer.kind === 'answered') return { kind: 'done' }
   if (answer.kind === 'lost') return answer
-  return { kind: 'refused', detail: answerText(answer), undecided: UNDECIDED_EXCEPTIONS.has(answer.code) }
+  return { kind: 'refused', detail: answerText(answer), undecided: !DECIDED_EXCEPTIONS.has(answer.code) }
 }

@@ -14,6 +14,8 @@ export interface Session {
   readonly lost: Promise<string>
   /** Null until the board is identified. */
   inputs: InputWatch | null
+  /** Outputs whose last write was not carried out, as far as is known. */
+  readonly doubtful: Set<number>
   end(reason: string): void
 }
 
@@ -33,7 +35,7 @@ export function beginSession(member: Membership<ModbusBus>, settings: ModbusSett
     end(detail)
     member.silent(detail)
   })
-  return { board, over: over.signal, lost, inputs: null, end }
+  return { board, over: over.signal, lost, inputs: null, doubtful: new Set(), end }
 }
 
 /** Why the board is not what the settings say; the link is told whether it answers at all. */

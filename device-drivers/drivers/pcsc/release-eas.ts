@@ -15,11 +15,11 @@ async function say(card: Card, frame: Uint8Array): Promise<{ readonly frame: Uin
   return { frame: answer.kind === 'done' ? answer.frame : null }
 }
 
-/** Whether the tag answers with its EAS sequence, which it does only while its bit is on. */
-async function stillAlarms(card: Card, uid: string): Promise<boolean> {
+/** Whether the tag answers with its EAS sequence, which it does only while its bit is on; null when the reader does not ask it. */
+async function stillAlarms(card: Card, uid: string): Promise<boolean | null> {
   try {
     const said = await say(card, easAlarmFrame(uid))
-    return 'frame' in said && said.frame !== null && tagAnswer(said.frame)?.refused === null
+    return 'refused' in said ? null : said.frame !== null && tagAnswer(said.frame)?.refused === null
   } catch {
     return false
   }
@@ -28,7 +28,11 @@ async function stillAlarms(card: Card, uid: string): Promise<boolean> {
 async function reset(card: Card, uid: string): Promise<CommandResult> {
   const said = await say(card, easFrame('reset', uid)).catch((error: unknown) => lost(text(error)))
   if ('outcome' in said) return said
-  if ('refused' in said) return result('failed', true, 'refused', `the reader: ${said.refused}`)
+  if ('refused' in said) {
+    // One that passes this frame through and refused the other has perhaps said no after the tag had heard it.
+    const why = `the reader: ${said.refused}`
+    return (await stillAlarms(card, uid)) === false ? lost(why) : result('failed', true, 'refused', why)
+  }
   const answer = said.frame && tagAnswer(said.frame)
   if (answer?.refused) return result('failed', true, 'refused', answer.refused)
   if (await stillAlarms(card, uid)) return result('failed', true, 'no_confirmation', 'the EAS bit of the tag is still on')

@@ -44,17 +44,27 @@ function* objects(bytes: Uint8Array): Generator<{ tag: number; value: Uint8Array
   }
 }
 
+/** What a status says: 64 00 and 64 01, the reader or the tag did not respond; 63 and 6F, nobody can tell; 62, a warning. */
+function verdict(status: number): 'good' | 'no_answer' | 'refused' {
+  const kind = status >> 8
+  if (kind === 0x63 || kind === 0x64 || kind === 0x6f) return 'no_answer'
+  return status === 0x9000 || kind === 0x62 ? 'good' : 'refused'
+}
+
 /** Reads the answer to a transparent command: status 9000, then objects of which C0 is {object, status of it}. */
 export function transparentAnswer(bytes: Uint8Array): TransparentAnswer {
   const answer = splitAnswer(bytes)
-  if (answer?.status !== 0x9000) return { kind: 'refused', status: answer?.status ?? 0 }
+  // Readers put the status of the tag here too.
+  const outer = answer === null ? 'no_answer' : verdict(answer.status)
+  if (answer === null || outer === 'no_answer') return { kind: 'no_answer' }
+  if (outer === 'refused') return { kind: 'refused', status: answer.status }
   let frame: Uint8Array | null = null
   for (const { tag, value } of objects(answer.data)) {
     if (tag === ERROR && value.length === 3) {
       const status = (value[1] ?? 0) * 256 + (value[2] ?? 0)
-      // 64 00 and 64 01: the reader or the tag did not respond; 6F 00: nobody can tell.
-      if (status >> 8 === 0x64 || status >> 8 === 0x6f || status >> 8 === 0x63) return { kind: 'no_answer' }
-      if (status !== 0x9000) return { kind: 'refused', status }
+      const said = verdict(status)
+      if (said === 'no_answer') return { kind: 'no_answer' }
+      if (said === 'refused') return { kind: 'refused', status }
     }
     // CRC, collision, parity and framing errors.
     if (tag === STATUS && ((value[0] ?? 0) & 0x0f) !== 0) return { kind: 'no_answer' }

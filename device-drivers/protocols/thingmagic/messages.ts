@@ -66,7 +66,12 @@ export function setReadPower(dbm: number): ThingMagicFrame {
   return thingMagicCommand(THINGMAGIC.setReadPower, [centi >>> 8, centi & 0xff])
 }
 
-/** A pin of the module as output. */
+/** Makes a pin an output with this level: after power on all are inputs. */
+export function useAsOutput(pin: number, on: boolean): ThingMagicFrame {
+  return thingMagicCommand(THINGMAGIC.setOutput, [0x01, pin, 0x01, on ? 1 : 0])
+}
+
+/** The level of a pin that is an output. */
 export function setOutput(pin: number, on: boolean): ThingMagicFrame {
   return thingMagicCommand(THINGMAGIC.setOutput, [pin, on ? 1 : 0])
 }

@@ -60,6 +60,7 @@ const REQUESTS: { readonly [N in MessageName]?: Request<N> } = {
   ADD_ACCESSSPEC({ state, can }, said) {
     const spec = first(said, 'AccessSpec')
     if (!spec || state.accessSpecs.size >= can.accessSpecs) return [FIELD_ERROR, 'no room for it']
+    if (state.accessSpecs.has(spec.fields.AccessSpecID)) return [FIELD_ERROR, `AccessSpec ${spec.fields.AccessSpecID} is there already`]
     state.accessSpecs.set(spec.fields.AccessSpecID, { spec, isEnabled: false })
     return DONE
   },
