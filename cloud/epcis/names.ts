@@ -19,7 +19,7 @@ export interface ItemNames {
 /** The name of one item: of its SGTIN, else of whatever its tag says; undefined for one without a name. */
 export function itemUri({ epc, tagUid, tagId }: ItemNames): string | undefined {
   const { gtin14, serial } = (epc && parseEpc(epc)) || {}
-  if (gtin14 !== undefined && serial !== undefined) return `${GS1}/01/${gtin14}/21/${encodeURIComponent(serial)}`
+  if (gtin14 !== undefined && serial !== undefined) return `${GS1}/01/${gtin14}/21/${escaped(serial)}`
   if (epc) return urn('epc', epc)
   if (tagUid) return urn('uid', tagUid)
   return tagId ? urn('tag', tagId) : undefined
@@ -39,7 +39,7 @@ export function storeUri({ gln, store_id }: Pick<StoreRow, 'gln' | 'store_id'>):
 /** A gate, lane, zone or device of a store. */
 export function placeUri(store: Pick<StoreRow, 'gln' | 'store_id'>, place: string): string {
   const extended = store.gln !== null && EXTENSION.test(place)
-  return extended ? `${GS1}/414/${store.gln}/254/${encodeURIComponent(place)}` : `${urn('place', store.store_id)}:${encodeURIComponent(place)}`
+  return extended ? `${GS1}/414/${store.gln}/254/${escaped(place)}` : `${urn('place', store.store_id)}:${encodeURIComponent(place)}`
 }
 
 /** A device. */
@@ -50,6 +50,11 @@ export function deviceUri(deviceId: string): string {
 /** A purchase as a business transaction. */
 export function purchaseUri({ gln }: Pick<StoreRow, 'gln'>, purchaseId: string): string {
   return gln === null ? urn('purchase', purchaseId) : `urn:epcglobal:cbv:bt:${gln}:${encodeURIComponent(purchaseId)}`
+}
+
+/** As GS1's own tools write a value into a Digital Link: other spellings of one name are other names, with other hashes of their events. */
+function escaped(value: string): string {
+  return encodeURIComponent(value).replaceAll(/[!'()*]/g, (character) => `%${character.codePointAt(0)?.toString(16).toUpperCase()}`)
 }
 
 /** A name of our own. */

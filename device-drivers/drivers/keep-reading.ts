@@ -25,7 +25,8 @@ export interface KeepReadingOptions {
   /** Ends the reading. */
   readonly over: AbortSignal
   stop(): Promise<ExchangeAnswer<unknown>>
-  start(): Promise<unknown>
+  /** `isWanted`: asked again before what makes it read, when that is not the first command: a `hold` may have come in between. */
+  start(isWanted: () => boolean): Promise<unknown>
   /** The reader did not answer three stops in a row. */
   onSilent(detail: string): void
 }
@@ -50,10 +51,12 @@ export function keepReading({ platform, quietMs, reads = false, over, stop, star
     return false
   }
 
+  const isWanted = () => holds === 0 && !over.aborted
+
   async function startNow(): Promise<void> {
     heardMs = clock.elapsed()
     // A hold that came meanwhile sends its stop behind this.
-    if (holds === 0 && !over.aborted) await start()
+    if (isWanted()) await start(isWanted)
   }
 
   async function watch(): Promise<void> {

@@ -85,10 +85,10 @@ function openM100(settings: M100Settings, links: SharedLinks, platform: Platform
       quietMs: QUIET_MS,
       over: session.over,
       stop: () => asking(m100Command(M100.stop)),
-      async start() {
+      async start(isWanted) {
         // It may have been without power for a moment and have forgotten them.
         for (const { frame } of setUp) await asking(frame)
-        return asking(pollMany(MOST_POLLS))
+        return isWanted() ? asking(pollMany(MOST_POLLS)) : undefined
       },
       onSilent: session.silent,
     })

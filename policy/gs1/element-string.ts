@@ -1,4 +1,5 @@
 import { hasValidCheckDigit, toGtin14 } from './gtin.ts'
+import { isSerial } from './serial.ts'
 
 /** What a GS1 code on a unit says about it. */
 export interface ScannedItem {
@@ -86,7 +87,13 @@ export function readDigitalLink(text: string): ScannedItem | undefined {
   const gtin = match?.[1]
   if (gtin === undefined || !hasValidCheckDigit(gtin)) return undefined
   const gtin14 = toGtin14(gtin)
-  const escaped = /\/(?:21|ser)\/([^/]+)/i.exec(match?.[2] ?? '')?.[1]
-  const serial = escaped === undefined ? undefined : unescaped(escaped)
+  const serial = serialIn(match?.[2]?.split('/').slice(1) ?? [])
   return gtin14 === undefined ? undefined : { gtin14, ...(serial === undefined ? {} : { serial }) }
+}
+
+/** Of keys and values in turn: a lot may be called 21, too. */
+function serialIn(path: readonly string[]): string | undefined {
+  const at = path.findIndex((key, i) => i % 2 === 0 && /^(?:21|ser)$/i.test(key))
+  const serial = at < 0 ? undefined : unescaped(path[at + 1] ?? '')
+  return serial !== undefined && isSerial(serial) ? serial : undefined
 }

@@ -55,6 +55,9 @@ describe('Digital Links', () => {
     ['HTTPS://ID.GS1.ORG/01/09506000134352/21/ABC', { gtin14: '09506000134352', serial: 'ABC' }],
     ['https://id.gs1.org/01/614141123452/lot/ABC1/ser/12345?exp=180426', { gtin14: '00614141123452', serial: '12345' }],
     ['https://shop.example/some/path/01/09506000134352/10/A%2FB/21/32a%2Fb', { gtin14: '09506000134352', serial: '32a/b' }],
+    ['https://id.gs1.org/01/09506000134352/10/21/21/ABC', { gtin14: '09506000134352', serial: 'ABC' }],
+    ['https://id.gs1.org/01/09506000134352/10/21', { gtin14: '09506000134352' }],
+    ['https://id.gs1.org/01/09506000134352/21/A%00', { gtin14: '09506000134352' }],
     ['https://id.gs1.org/01/05412345000013/22/AJY3095721P49/10/ABC123', { gtin14: '05412345000013' }],
   ])('%s', (text, item) => expect(readDigitalLink(text)).toEqual(item))
 
