@@ -71,7 +71,7 @@ export async function startRawReceiver(serve: (socket: Socket) => void): Promise
 }
 
 /** Waits for what happens in real time beside a clock that stands still. */
-export async function until(what: string, check: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
+export async function until(what: string, check: () => boolean | Promise<boolean>, withinMs = 30_000): Promise<void> {
   const end = performance.now() + withinMs
   while (!(await check())) {
     if (performance.now() > end) throw new Error(`it did not happen within ${withinMs} ms: ${what}`)
