@@ -29,6 +29,7 @@ export interface LedgerGreeting {
 const ONLINE_ONLY_MS = 11 * 60_000
 /** Two copies of which one only listens take turns, one at each login: each would be put back by the other for ever, ms after the first time. */
 const TURNS_MS = 3_600_000
+const ROLLBACK = 'ledger_rollback'
 const GUARD_SECONDS = 60
 /** Rights that are told again; a store sells less in the life of a receipt. */
 const RIGHTS_LIMIT = 20_000
@@ -50,11 +51,23 @@ export async function greetLedger(call: Call, agent: AgentRow, { generation, seq
   const known = seq === 0 ? genesisHash(agent.ledger_id, agent.generation) : await knownHash(call, agent, seq)
   if (known !== head) return greetingOf(await raiseFork(call, agent), call.nowMs)
   if (seq === agent.last_seq || (await isOvertaken(call, agent, openedMs))) return greetingOf(agent, call.nowMs)
-  return greetingOf(wasJustPutBack(agent, call.nowMs) ? await raiseFork(call, agent) : await beginAnew(call, agent, seq), call.nowMs)
+  return greetingOf((await wasJustPutBack(call, agent)) ? await raiseFork(call, agent) : await beginAnew(call, agent, seq), call.nowMs)
 }
 
-function wasJustPutBack({ online_only_until_ms: untilMs }: AgentRow, nowMs: number): boolean {
-  return untilMs !== null && nowMs < untilMs - ONLINE_ONLY_MS + TURNS_MS
+/** Whether its generation began by being put back, and lately. */
+async function wasJustPutBack({ db, nowMs }: Call, { store_id, agent_id, generation }: AgentRow): Promise<boolean> {
+  const row = await db
+    .selectFrom('protection_exception')
+    .select('raised_ms')
+    .where('store_id', '=', store_id)
+    .where('kind', '=', ROLLBACK)
+    .where('subject', '=', rollbackSubject(agent_id, generation))
+    .executeTakeFirst()
+  return row !== undefined && nowMs - row.raised_ms < TURNS_MS
+}
+
+function rollbackSubject(agentId: string, generation: number): string {
+  return `${agentId}/${generation}`
 }
 
 /** Whether rows have come in since the challenge was opened: the hello was only on its way for longer than they, and nothing was put back. */
@@ -115,8 +128,8 @@ async function beginAnew(call: Call, agent: AgentRow, seq: number): Promise<Agen
   const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
   await raiseException(scope, {
     storeId: agent.store_id,
-    kind: 'ledger_rollback',
-    subject: `${agent.agent_id}/${generation}`,
+    kind: ROLLBACK,
+    subject: rollbackSubject(agent.agent_id, generation),
     detail: `the ledger was put back from row ${agent.last_seq} to ${seq}: it goes on as generation ${generation}`,
   })
   return anew

@@ -123,8 +123,8 @@ export function localApp(agent: Agent, { hosts, log, pushes }: LocalAppOptions):
     strangers.take(from)
     return fail(c, 403, 'not_home', 'this agent is not the home of the receipts that were asked for, or does not know who asks')
   }
-  app.post('/v1/home/redeem', homeAnswers(agent.home.answer))
-  app.post('/v1/home/time', homeAnswers(agent.home.answerTime))
+  app.post('/v1/home/redeem', homeAnswers((question) => agent.home.answer(question)))
+  app.post('/v1/home/time', homeAnswers((question) => agent.home.answerTime(question)))
 
   /** What was typed or read by a keyboard-wedge scanner into the page. */
   app.post('/v1/scan', async (c) => {

@@ -9,7 +9,7 @@ import { enrolTestAgent } from '../support/test-agent.ts'
 
 /** What something in a store is named by. */
 type Names = Record<
-  | 'storeId' | 'productId' | 'ean' | 'deviceId' | 'gateId' | 'operatorId' | 'agentId' | 'sessionId' | 'purchaseId' | 'lineId' | 'receipt' | 'nonce' | 'redemptionId' | 'epc' | 'tagUid' | 'tagId'
+  | 'storeId' | 'productId' | 'ean' | 'deviceId' | 'gateId' | 'operatorId' | 'agentId' | 'sessionId' | 'purchaseId' | 'lineId' | 'boundLineId' | 'receipt' | 'nonce' | 'redemptionId' | 'epc' | 'tagUid' | 'tagId'
   | 'eventId' | 'exceptionId' | 'orderId' | 'pickupCode' | 'programId' | 'rewardId' | 'checkInCode' | 'webhookId' | 'deliveryId' | 'outboxId' | 'zoneId' | 'requestId' | 'keyId' | 'offerId' | 'groupId',
   string
 >
@@ -126,6 +126,8 @@ const REQUESTS: readonly (readonly [operation: string, body: (of: Names, own: Na
   ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, epc: of.epc })],
   ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, tagUid: of.tagUid })],
   ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, tagId: of.tagId })],
+  ['fetchProtectedItem', (of, own) => ({ storeId: own.storeId, itemLineId: of.boundLineId })],
+  ['updateItemStatus', (of, own) => ({ storeId: own.storeId, itemLineId: of.boundLineId, itemStatus: 'exception_hold' })],
   ['updateItemStatus', (of, own) => ({ storeId: own.storeId, epc: of.epc, itemStatus: 'exception_hold' })],
   ['updateItemStatus', (of, own) => ({ storeId: own.storeId, tagUid: of.tagUid, itemStatus: 'exception_hold' })],
   ['updateItemStatus', (of, own) => ({ storeId: own.storeId, tagId: of.tagId, itemStatus: 'exception_hold' })],
@@ -341,6 +343,10 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
   const { sessionId } = await ok('checkIn', { storeId })
   const { transactionId: purchaseId } = await ok('startCheckout', { sessionId, items: [{ ean, quantity: 3 }] })
   const { items } = await ok('completeTestCheckout', { transactionId: purchaseId })
+  const bought = newEpc()
+  await ok('registerProtectedItems', { storeId, items: [{ ean, epc: bought }] })
+  const { transactionId: boundId } = await ok('startCheckout', { sessionId: (await ok('checkIn', { storeId })).sessionId, items: [{ ean, quantity: 1, epcs: [bought] }] })
+  const { items: boundItems } = await ok('completeTestCheckout', { transactionId: boundId })
   const { token: receipt } = await ok('generateReceiptQR', { purchaseId })
   const used = await ok('verifySecurityTagDeactivation', { purchaseId, deviceId })
   const redemptionId = `redemption-${serial}`
@@ -365,7 +371,7 @@ async function everythingIn(shop: Shop, storeId: string): Promise<Names> {
   }
   if (deliveryId === undefined) throw new Error('the test event was not delivered')
   return {
-    storeId, productId, ean, deviceId, gateId, operatorId, agentId, sessionId, purchaseId, lineId: items[0].itemLineId, receipt, nonce: used.replayProtectedNonce, redemptionId, epc, tagUid, tagId,
+    storeId, productId, ean, deviceId, gateId, operatorId, agentId, sessionId, purchaseId, lineId: items[0].itemLineId, boundLineId: boundItems[0].itemLineId, receipt, nonce: used.replayProtectedNonce, redemptionId, epc, tagUid, tagId,
     eventId, exceptionId: exceptions[0].exceptionId, orderId, pickupCode, programId, rewardId: rewards[0].rewardId, checkInCode, webhookId, deliveryId, outboxId, zoneId, requestId, keyId, offerId, groupId,
   }
 }

@@ -168,6 +168,9 @@ onEveryDatabase('moves between agents', (kind) => {
       await look(agent, { have: { policy: [epoch, ver] }, ledgerSeq })
     }
     await move(first)
+    // Cut off from the cloud, these may have honoured receipts.
+    expect(await awaited()).toBe(true)
+    for (const agent of [next, last]) await hasTold(agent, 0)
     expect(await awaited()).toBe(false)
     const { epoch, ver: before } = await policyOf(first)
     await move(next)

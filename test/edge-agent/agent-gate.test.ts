@@ -107,7 +107,7 @@ describe('the agent at the exit gate', () => {
   })
 
   it.each([
-    ['failed', { kind: 'exception', code: 4, functions: [5] }, { authorized: true, outcome: 'confirmed' }, 1],
+    ['failed', { kind: 'exception', code: 2, functions: [5] }, { authorized: true, outcome: 'confirmed' }, 1],
     ['is unknown', { kind: 'mute', functions: [5] }, { authorized: false, reason: 'manual_assistance_required' }, 0],
   ] as const)('opens on a second look under a redemption only: the first that %s leaves none', async (_name, fault, then, pulses) => {
     store = await openStore({ passageSensor: true })
@@ -155,7 +155,8 @@ describe('the agent at the exit gate', () => {
   })
 
   it.each([
-    ['refuses with a Modbus exception', { kind: 'exception', code: 4, functions: [5] }, 'failed'],
+    ['refuses with a Modbus exception', { kind: 'exception', code: 2, functions: [5] }, 'failed'],
+    ['has a fault in the midst of it', { kind: 'exception', code: 4, functions: [5] }, 'unknown'],
     ['is mute after the command', { kind: 'mute', functions: [5] }, 'unknown'],
     ['garbles the answer', { kind: 'garble', functions: [5] }, 'unknown'],
     ['is unplugged between command and answer', { kind: 'cut-before-answer', functions: [5], times: 1 }, 'unknown'],
