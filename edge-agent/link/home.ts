@@ -253,6 +253,7 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
       // Who plays a question back gets what was answered then: nothing is looked at, and nothing of the asker's used up.
       const known = answers.get(text) ?? underWay.get(text)
       if (known) return known
+      if (underWay.size >= KEPT_ANSWERS) return Promise.resolve({ kind: 'too_many_questions', retryAfterSeconds: 1 })
       const reply = answerTo(text)
       underWay.set(text, reply)
       reply

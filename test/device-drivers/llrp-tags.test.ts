@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { killTag } from '../../device-drivers/drivers/llrp/kill.ts'
+import type { TagAccess } from '../../device-drivers/drivers/llrp/tag-access.ts'
 import { easOfChip } from '../../device-drivers/protocols/llrp/eas-chips.ts'
+import { parameter } from '../../device-drivers/protocols/llrp/elements.ts'
 import { MESSAGES } from '../../device-drivers/protocols/llrp/messages.ts'
 import type { SimulatedTag } from '../../simulators/devices/llrp/tag-memory.ts'
 import { EPC, gateBench } from './gate-bench.ts'
@@ -49,6 +52,13 @@ describe('killing a tag', () => {
     const bench = tagBench(kill, tag)
     await bench.untilReady()
     expect(await bench.release()).toMatchObject({ outcome: 'failed', commanded: true, detail: expect.stringContaining(detail) })
+  })
+
+  test.each([
+    [1, 'failed'], [2, 'failed'], [3, 'failed'], [4, 'unknown'], [5, 'unknown'],
+  ])('of which the reader tells result %i: %s', async (Result, outcome) => {
+    const access: TagAccess = { ask: async () => ({ kind: 'told', results: [parameter('C1G2KillOpSpecResult', { Result, OpSpecID: 1 })] }) }
+    expect(await killTag(access, EPC, '12AB34CD', new AbortController().signal)).toMatchObject({ outcome, commanded: true })
   })
 
   test('that does not come: unknown, and it is not killed later', async () => {

@@ -242,6 +242,28 @@ describe('OSDP: commands', () => {
     expect(pd.outputs[2]).toBe(false)
   })
 
+  test('a lamp that is switched while the device is set up anew stays as it was switched, whenever that is', async () => {
+    let confirmed = 0
+    for (let at = 4; at <= 12; at++) {
+      let [replies, lit]: [number, Promise<unknown> | undefined] = [0, undefined]
+      let isCut = false
+      const bench = await ready({ siren: { output: 2 }, amber: { led: 1 } }, {}, (bytes) => {
+        if (isCut && ++replies === at) lit = bench.supervisor.execute('lock', { kind: 'signal', signal: 'amber', seconds: 60 }, forEver())
+        return bytes
+      })
+      bench.pd.restart()
+      bench.port.cut()
+      isCut = true
+      await bench.world.advance(3_000)
+      if (!lit) continue
+      const { outcome } = (await bench.world.settle(lit)) as { outcome: string }
+      if (outcome === 'confirmed') confirmed++
+      // Cancels the permanent state or runs for its time: 2 in the third place is "set temporary".
+      if (outcome === 'confirmed') expect([at, bench.pd.led?.[2], bench.pd.led?.[5]]).toEqual([at, 2, 3])
+    }
+    expect(confirmed).toBeGreaterThan(2)
+  })
+
   test('an output that is on without a pulse is switched off and told', async () => {
     const { world, pd, faults } = await ready({ confirmInput: undefined })
     const outputs = pd.outputs as boolean[]

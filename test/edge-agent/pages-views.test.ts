@@ -123,6 +123,7 @@ describe('the state of the agent', () => {
   it('says what is old, uncertain or broken', () => {
     expect(words({ stage: 'stale', clock: 'none' })).toEqual(expect.arrayContaining(['Regeln v7 veraltet', 'Uhrzeit nicht gesichert']))
     expect(words({ stage: 'expired' })).toContain('Regeln v7 abgelaufen')
+    expect(words({ neededRelease: '9.0.0' })).toContain('Regeln v7 veraltet')
     expect(words({ policyVersion: null })).toContain('Keine Regeln')
     expect(texts({ fault: 'disk I/O error' }).banners).toEqual([{ tone: 'bad', text: 'Es wird nichts freigegeben: disk I/O error' }])
     const devices = status.devices.map((device) => ({ ...device, state: 'degraded' as const, detail: 'no answer' }))
