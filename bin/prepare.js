@@ -1,18 +1,20 @@
 // Installs and builds what is missing, and nothing when nothing changed. Plain JavaScript: it runs on a fresh clone.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const at = (...parts) => join(root, ...parts)
 const ROOMS = ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'bench']
 const CONFIGS = ['package-lock.json', 'tsconfig.json', 'tsconfig.browser.json']
 
-function run(command, args) {
-  execFileSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+function run(command, args, { cwd = root, env = process.env } = {}) {
+  execFileSync(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'inherit'] })
 }
+
+const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
 
 function hashOf(texts) {
   const hash = createHash('sha256')
@@ -34,7 +36,7 @@ function install() {
   const isNewer = isInstalled && statSync(at('node_modules', '.package-lock.json')).mtimeMs >= statSync(at('package-lock.json')).mtimeMs
   if (!isNewer) {
     console.error('installing packages (the first time takes a few minutes) …')
-    run(process.platform === 'win32' ? 'npm.cmd' : 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+    run(npm, ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
   }
   writeFileSync(file, lock)
 }
@@ -61,9 +63,32 @@ function build() {
   writeFileSync(file, current)
 }
 
+/** SQLite's native part must be one of this Node.js, and one that does not abort (bin/native-sqlite.ts). */
+async function fitSqlite() {
+  const addon = at('node_modules', 'better-sqlite3', 'build', 'Release', 'better_sqlite3.node')
+  const fits = () => `${process.version} ${existsSync(addon) ? statSync(addon).mtimeMs : 'missing'}`
+  const file = at('node_modules', '.untag-sqlite')
+  if (stamp(file) === fits()) return
+  const loads = spawnSync(process.execPath, ['-e', `new (require('better-sqlite3'))(':memory:')`], { cwd: root, stdio: 'ignore' }).status === 0
+  if (!loads) {
+    console.error('fitting SQLite to this Node.js …')
+    run(npm, ['rebuild', 'better-sqlite3', '--loglevel=error'])
+  }
+  const { mayAbort } = await import(pathToFileURL(at('dist', 'bin', 'native-sqlite.js')).href)
+  // With the compiler of Windows there is no way to do so; people there have prebuilt ones.
+  if (process.platform !== 'win32' && mayAbort(readFileSync(addon))) {
+    console.error('building SQLite again, for the headers of this Node.js make it abort (takes a minute or two) …')
+    // From where the compiler runs: a path from the root may have spaces in it.
+    const CXXFLAGS = `${process.env.CXXFLAGS ?? ''} -include ../../../bin/native/object-wrap.h`.trim()
+    run(npm, ['run', '--silent', 'build-release'], { cwd: at('node_modules', 'better-sqlite3'), env: { ...process.env, CXXFLAGS } })
+  }
+  writeFileSync(file, fits())
+}
+
 try {
   if (!process.argv.includes('--build-only')) install()
   build()
+  await fitSqlite()
 } catch (error) {
   if (error.status === undefined) throw error
   process.exit(1)

@@ -6,6 +6,7 @@ import { readIdentity } from '../../edge-agent/trust/identity.ts'
 import { configFile } from '../config-file.ts'
 import { counted } from '../counted.ts'
 import { foundSerial, type FoundSerial } from '../found-serial.ts'
+import { installedSqlite, mayAbort } from '../native-sqlite.ts'
 import { WrongUsage, type Values } from '../options.ts'
 import { realPlatform } from '../platform.ts'
 import { secretFiles } from '../secret-files.ts'
@@ -75,6 +76,8 @@ async function checkSqlite(): Promise<Finding> {
     const db = new Sqlite(':memory:')
     const { version } = db.prepare('SELECT sqlite_version() AS version').get() as { version: string }
     db.close()
+    const addon = installedSqlite()
+    if (addon && mayAbort(addon)) return { what: 'Node and SQLite', state: 'wrong', detail: `SQLite was built with headers of Node.js that make it abort now and then (nodejs/node#65446): run npm run build, which builds it again` }
     return { what: 'Node and SQLite', state: 'ok', detail: `Node.js ${process.versions.node}, SQLite ${version}` }
   } catch (error) {
     return { what: 'Node and SQLite', state: 'wrong', detail: `better-sqlite3 does not load (${(error as Error).message}): run npm rebuild better-sqlite3; it needs python3, make and g++` }

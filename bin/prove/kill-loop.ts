@@ -195,9 +195,10 @@ export function killLoop({ store, board, platform, random }: KillLoopParts): Kil
         const tried = events.filter((e) => e['purchaseId'] === transactionId && ['protection.action.completed', 'protection.action.failed'].includes(String(e['type'])))
         // One right, one redemption besides those that moved nothing; what moved is known, or known not to be known.
         const redeemed = tried.filter((e) => e['outcome'] !== 'failed')
-        if (redeemed.length !== 1) wrong.push(`${transactionId} was redeemed ${redeemed.length} times`)
+        const as = tried.map((e) => [e['outcome'], e['reason']].filter((each) => each !== undefined).join(' ')).join(', ')
+        if (redeemed.length !== 1) wrong.push(`${transactionId} was redeemed ${redeemed.length} times (${as})`)
         const outcome = redeemed[0]?.['outcome']
-        if (pulses !== 1 && outcome !== 'unknown') wrong.push(`${transactionId}: ${pulses} releases are told as ${String(outcome)}`)
+        if (pulses !== 1 && outcome !== 'unknown') wrong.push(`${transactionId}: ${pulses} releases are told as ${as}`)
         if (outcome !== 'confirmed') continue
         const { securityTagStatus } = await store.api.call('fetchPurchase', { transactionId })
         if (securityTagStatus !== 'deactivated') wrong.push(`${transactionId} was released and is ${String(securityTagStatus)}`)

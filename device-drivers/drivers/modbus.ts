@@ -28,7 +28,7 @@ import type { WriteAnswer } from './wanted-outputs.ts'
 const NOT_CONNECTED = 'the board is not connected'
 
 function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  const { timers } = platform
+  const { clock, timers } = platform
   const { confirmInput, door, interlock } = settings
   const queue = eventQueue()
   const noise = noiseReport(platform, queue.put)
@@ -141,8 +141,9 @@ function openModbus(settings: ModbusSettings, links: SharedLinks, platform: Plat
     const endInput = door?.input ?? (interlock && confirmInput)
     const feedbackInput = interlock?.armedInput
     return startRelease({
-      switchOutput, inputs, over, timers, output, confirmInput, pulseMs, endInput, feedbackInput, signal, onPulse,
+      switchOutput, inputs, over, clock, timers, output, confirmInput, pulseMs, endInput, feedbackInput, signal, onPulse,
       onFault,
+      deviceEnds: settings.hardwarePulse !== undefined,
     })
   }
 

@@ -47,7 +47,7 @@ function signalCommand(settings: OsdpSettings, signal: Signal, ms: number): Osdp
 }
 
 function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform): ProtectionDevice {
-  const { timers } = platform
+  const { clock, timers } = platform
   const { output, confirmInput, passageInput, door, pulseMs } = settings
   const watched = [confirmInput, passageInput, door?.input].filter((input) => input !== undefined)
   const queue = eventQueue()
@@ -159,7 +159,7 @@ function openOsdp(settings: OsdpSettings, links: SharedLinks, platform: Platform
   function release(session: LinkSession<OsdpLine>, signal: AbortSignal): RunningCommand {
     if (output === undefined) return settled(result('failed', false, 'not_supported', 'no output is configured; add "output": …'))
     const switchOutput = (on: boolean, options?: SendOptions) => send(on ? outputOnFor(output, pulseMs) : outputOff(output), options)
-    return startRelease({ switchOutput, inputs, over: session.over, timers, output, confirmInput, pulseMs, endInput: door?.input, signal, onPulse, onFault })
+    return startRelease({ switchOutput, inputs, over: session.over, clock, timers, output, confirmInput, pulseMs, deviceEnds: true, endInput: door?.input, signal, onPulse, onFault })
   }
 
   async function switchOff(session: LinkSession<OsdpLine> | null): Promise<void> {

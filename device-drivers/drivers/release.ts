@@ -1,5 +1,5 @@
 import { deadline } from '../../policy/platform.ts'
-import type { Timers } from '../../policy/platform.ts'
+import type { Clock, Timers } from '../../policy/platform.ts'
 import { result } from './device.ts'
 import type { CommandResult } from './device.ts'
 import { eitherSignal } from './either-signal.ts'
@@ -29,11 +29,14 @@ export interface ReleaseOptions {
   /** On, for a device with a timer of its own, may mean on for the time of the pulse. */
   readonly switchOutput: SwitchOutput
   readonly inputs: InputWatch
+  readonly clock: Clock
   readonly timers: Timers
   /** Its number, for a person. */
   readonly output: number
   readonly confirmInput: number | undefined
   readonly pulseMs: number
+  /** The device ends the pulse by itself, whether or not anybody looks meanwhile. */
+  readonly deviceEnds: boolean
   /** The pulse ends at once when this input turns on: the door is open, the deactivation is done. */
   readonly endInput?: number | undefined
   /** A contact of the output itself: it must be off within 1 s after OFF. */
@@ -84,11 +87,16 @@ async function inputIsFree(o: ReleaseOptions, input: number): Promise<CommandRes
 
 async function watchInput(o: ReleaseOptions, input: number, until: AbortSignal): Promise<Seen> {
   let missed = false
+  let lookedAt = o.clock.elapsed()
   while (!until.aborted) {
     const reading = await o.inputs.next(WATCH_EVERY_MS)
     if (reading.kind === 'over') return 'lost'
     if (reading.kind === 'missed') missed = true
     else if (reading.isOn(input)) return 'changed'
+    const now = o.clock.elapsed()
+    // An agent that stood still, or a slow bus: the whole movement may lie between two looks.
+    if (o.deviceEnds && now - lookedAt >= o.pulseMs) missed = true
+    lookedAt = now
   }
   return missed ? 'lost' : 'unchanged'
 }

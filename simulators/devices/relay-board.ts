@@ -12,9 +12,9 @@ import { answerRequests } from './modbus-slave.ts'
 export interface LockModel {
   readonly coil: number
   readonly input: number
-  /** From the coil going on to the input going on, ms. */
+  /** From the coil going on to the input going on, ms; 0: at once. */
   readonly openMs: number
-  /** From the coil going off to the input going off, ms. */
+  /** From the coil going off to the input going off, ms; 0: at once. */
   readonly closeMs: number
 }
 
@@ -89,7 +89,11 @@ export function relayBoard(options: RelayBoardOptions): RelayBoard {
     note(log, change)
     options.onChange?.(change)
     for (const lock of locks) {
-      if (lock.coil === coil) timers.after(on ? lock.openMs : lock.closeMs, () => void (coils[coil] === on && (inputs[lock.input] = on)))
+      if (lock.coil !== coil) continue
+      const delayMs = on ? lock.openMs : lock.closeMs
+      // Not by a timer: on a busy machine the next read would come before it, and the lock had not moved for whoever asks.
+      if (delayMs === 0) inputs[lock.input] = on
+      else timers.after(delayMs, () => void (coils[coil] === on && (inputs[lock.input] = on)))
     }
   }
 

@@ -65,6 +65,18 @@ describe('the "flash on" command of Waveshare boards', () => {
     expect(bench.board.coils[0]).toBe(false)
   })
 
+  // Agents that stand still for a moment: the lock opens and shuts between two looks.
+  test('an input that was not looked at for the length of the pulse leaves it open whether the lock moved', async () => {
+    const bench = workbench({ door: { hardwarePulse: 'waveshare', pulseMs: 200 }, board: { flash: true, locks: [{ coil: 0, input: 0, openMs: 5, closeMs: 5 }] } })
+    await bench.untilReady()
+    bench.board.stick(0, false)
+    const told = bench.release()
+    bench.board.faults.on({ kind: 'delay', ms: 250, functions: [2], after: 1, times: 1 })
+    expect(await bench.world.settle(told)).toMatchObject({ outcome: 'unknown', commanded: true })
+    bench.board.faults.heal()
+    expect(await bench.world.settle(bench.release())).toMatchObject({ outcome: 'failed', detail: expect.stringMatching(/^no_confirmation/) })
+  })
+
   test('a board that does not know it: refused, and the lock stays shut', async () => {
     const bench = workbench({ door: { hardwarePulse: 'waveshare' } })
     await bench.untilReady()

@@ -56,6 +56,14 @@ describe.each(['tcp', 'rtu'] as const)('relay board over %s', (framing) => {
     ])
   })
 
+  test('a lock without delay has moved before anybody can ask', async () => {
+    const { ask } = onLink({ framing, locks: [{ coil: 0, input: 0, openMs: 0, closeMs: 0 }] })
+    await ask(coil(0, true))
+    expect(await ask(inputs)).toBe('020101')
+    await ask(coil(0, false))
+    expect(await ask(inputs)).toBe('020100')
+  })
+
   test('a pulse shorter than the lock needs does not open it', async () => {
     const { world, board, ask } = onLink({ framing })
     await ask(coil(0, true))
