@@ -10,8 +10,18 @@ const at = (...parts) => join(root, ...parts)
 const ROOMS = ['policy', 'device-drivers', 'edge-agent', 'cloud', 'client', 'simulators', 'bin', 'bench']
 const CONFIGS = ['package-lock.json', 'tsconfig.json', 'tsconfig.browser.json']
 
-function run(command, args, { cwd = root, env = process.env } = {}) {
-  execFileSync(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'inherit'] })
+function run(command, args) {
+  execFileSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+}
+
+/** As `run`; what a compiler says is shown when it fails. */
+function runQuietly(command, args, { cwd = root, env = process.env } = {}) {
+  try {
+    execFileSync(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 2 ** 26 })
+  } catch (error) {
+    console.error(`${error.stdout ?? ''}${error.stderr ?? ''}`)
+    throw error
+  }
 }
 
 const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm'
@@ -72,7 +82,7 @@ async function fitSqlite() {
   const loads = spawnSync(process.execPath, ['-e', `new (require('better-sqlite3'))(':memory:')`], { cwd: root, stdio: 'ignore' }).status === 0
   if (!loads) {
     console.error('fitting SQLite to this Node.js …')
-    run(npm, ['rebuild', 'better-sqlite3', '--loglevel=error'])
+    runQuietly(npm, ['rebuild', 'better-sqlite3', '--loglevel=error'])
   }
   const { mayAbort } = await import(pathToFileURL(at('dist', 'bin', 'native-sqlite.js')).href)
   // With the compiler of Windows there is no way to do so; people there have prebuilt ones.
@@ -80,7 +90,7 @@ async function fitSqlite() {
     console.error('building SQLite again, for the headers of this Node.js make it abort (takes a minute or two) …')
     // From where the compiler runs: a path from the root may have spaces in it.
     const CXXFLAGS = `${process.env.CXXFLAGS ?? ''} -include ../../../bin/native/object-wrap.h`.trim()
-    run(npm, ['run', '--silent', 'build-release'], { cwd: at('node_modules', 'better-sqlite3'), env: { ...process.env, CXXFLAGS } })
+    runQuietly(npm, ['run', '--silent', 'build-release'], { cwd: at('node_modules', 'better-sqlite3'), env: { ...process.env, CXXFLAGS } })
   }
   writeFileSync(file, fits())
 }
