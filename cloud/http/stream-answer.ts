@@ -4,19 +4,23 @@ import type { StreamedAnswer } from '../operations/operation.ts'
 export function streamAnswer({ contentType, fileName, chunks }: StreamedAnswer, headers: Readonly<Record<string, string>>, onFailure: (error: unknown) => void): Response {
   const encoder = new TextEncoder()
   const parts = chunks[Symbol.asyncIterator]()
+  /** The reader has, while a part was being made: nobody takes it any more. */
+  let hasLeft = false
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
           const part = await parts.next()
+          if (hasLeft) return
           if (part.done === true) controller.close()
           else controller.enqueue(encoder.encode(part.value))
         } catch (error) {
           onFailure(error)
-          controller.error(error)
+          if (!hasLeft) controller.error(error)
         }
       },
       async cancel() {
+        hasLeft = true
         await parts.return?.()
       },
     },

@@ -211,6 +211,8 @@ export function openReplica({ disk, platform, log }: ReplicaParts): Replica {
       }
       if (page.ver <= ver) return 'known'
       if (page.after > ver) return 'gap'
+      // Made before the floor that we began with: names in it may have been given up since, of which nobody tells any more.
+      if (page.floor < base && ver < base) return 'gap'
       if (ver === 0) base = Math.max(base, page.after === 0 ? page.floor : base)
       for (const entry of page.entries) if (entry.seq > ver) apply(entry, page.categories)
       ver = page.ver

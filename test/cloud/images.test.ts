@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Answer, Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { openShop, type Shop } from '../support/shop.ts'
+import { formBody } from '../support/form-body.ts'
 
 const picture = (width = 40, height = 30) => sharp({ create: { width, height, channels: 3, background: { r: 200, g: 30, b: 60 } } })
 /** A PNG that says how large it is and holds nothing. */
@@ -30,7 +31,8 @@ onEveryDatabase('pictures of products', (kind) => {
   async function form(fields: Record<string, string | Blob>, path = 'uploadImageToProduct'): Promise<Answer> {
     const data = new FormData()
     for (const [name, value] of Object.entries(fields)) data.set(name, value)
-    const answer = await shop.cloud.cloud.app.request(`/api/v1/${path}`, { method: 'POST', headers: { authorization: `Bearer ${key}` }, body: data })
+    const { body, headers } = await formBody(data)
+    const answer = await shop.cloud.cloud.app.request(`/api/v1/${path}`, { method: 'POST', headers: { authorization: `Bearer ${key}`, ...headers }, body })
     const text = await answer.text()
     return { status: answer.status, text, body: JSON.parse(text), headers: answer.headers }
   }

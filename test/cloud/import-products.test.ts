@@ -4,6 +4,7 @@ import { COLUMNS } from '../../cloud/catalogue/import/columns.ts'
 import type { Json } from '../support/cloud.ts'
 import { onEveryDatabase } from '../support/databases.ts'
 import { newEan, openShop, type Shop } from '../support/shop.ts'
+import { formBody } from '../support/form-body.ts'
 
 onEveryDatabase('importProducts', (kind) => {
   let shop: Shop
@@ -16,7 +17,8 @@ onEveryDatabase('importProducts', (kind) => {
     const form = new FormData()
     for (const [field, value] of Object.entries({ storeId: shop.storeId, ...fields })) form.set(field, value)
     form.set('file', new File([file as Uint8Array<ArrayBuffer>], name))
-    const response = await shop.cloud.cloud.app.request('/api/v1/importProducts', { method: 'POST', headers: { authorization: `Bearer ${shop.key}`, ...headers }, body: form })
+    const sent = await formBody(form)
+    const response = await shop.cloud.cloud.app.request('/api/v1/importProducts', { method: 'POST', headers: { authorization: `Bearer ${shop.key}`, ...sent.headers, ...headers }, body: sent.body })
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, body: (text.startsWith('{') ? JSON.parse(text) : undefined) as Json }
   }

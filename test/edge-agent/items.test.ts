@@ -96,6 +96,23 @@ describe('the replica of the items', () => {
     replica.close()
   })
 
+  it('takes no page of before the floor with which it began anew', () => {
+    const cloud = registry()
+    const replica = openReplica({ disk: diskOf(newFile()), platform: virtualPlatform(), log })
+    cloud.change(0, 'sellable', 0)
+    cloud.change(7, 'sellable', 1)
+    replica.take(cloud.page(0, 1))
+    const onItsWay = cloud.page(1, 1)
+    cloud.change(7, 'sellable', 2)
+    cloud.forget()
+    expect(replica.take(cloud.page(1, 1))).toBe('gap')
+    expect(replica.take(cloud.page(0, 1))).toBe('taken')
+    expect(replica.take(onItsWay)).toBe('gap')
+    for (let i = 0; replica.isBehind && i < 5; i++) replica.take(cloud.page(replica.have()[1], 3))
+    expect([replica.isBehind, states(replica)]).toEqual([false, cloud.states()])
+    replica.close()
+  })
+
   it('is the registry in the end, whatever was lost, doubled or out of order, and whenever it was killed', async () => {
     const step = fc.oneof(
       { weight: 6, arbitrary: fc.record({ kind: fc.constant('change' as const), n: fc.nat(7), status: fc.constantFrom(...ITEM_STATUSES), name: fc.nat(NAMES - 1) }) },

@@ -14,6 +14,7 @@ import type { Package } from '../../cloud/operations/packages.ts'
 import type { Log } from '../../cloud/log.ts'
 import type { Platform } from '../../policy/platform.ts'
 import { newDatabase, temporaryFolder, type DatabaseKind, type TestDatabase } from './databases.ts'
+import { formBody } from './form-body.ts'
 
 /* Answers are read loosely here: their shape is checked by the cloud itself (checkAnswers). */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -108,7 +109,8 @@ export async function startTestCloud(kind: DatabaseKind, options: { config?: Par
         const text = typeof value === 'string' ? value : JSON.stringify(value)
         form.set(name, name === 'file' || name === 'snapshot' ? new Blob([text]) : text)
       }
-      return read(await running.cloud.app.request(`/api/v1/${operation}`, { method: 'POST', headers: key === null ? {} : { authorization: `Bearer ${key}` }, body: form }))
+      const { body, headers } = await formBody(form)
+      return read(await running.cloud.app.request(`/api/v1/${operation}`, { method: 'POST', headers: { ...headers, ...(key !== null && { authorization: `Bearer ${key}` }) }, body }))
     },
     async key(keyKind, mode = 'test', { account = 'Hafenkante', package: wanted = 'GROW', storeIds } = {}) {
       return db.database.write(async (tx) => {

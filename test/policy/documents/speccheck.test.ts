@@ -18,10 +18,13 @@ const x = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
 const verifies = ({ message, pub_key: key, signature }: Case) =>
   isSignedBy(Buffer.from(message, 'hex'), Buffer.from(signature, 'hex'), createPublicKey({ key: { ...publicJwk(x(key)) }, format: 'jwk' }))
 
+/** No signer makes one; OpenSSL refuses it from 3.5 on (Node.js 24). */
+const AS_OPENSSL_HAS_IT = Number(process.versions.openssl.split('.', 2).join('.')) >= 3.5 ? 'does not verify' : 'verifies'
+
 const EXPECTED: readonly [number, string, 'key refused' | 'verifies' | 'does not verify'][] = [
   [0, 'small order A and R, S = 0', 'key refused'],
   [1, 'small order A, mixed R', 'key refused'],
-  [2, 'honest A, small order R', 'verifies'],
+  [2, 'honest A, small order R', AS_OPENSSL_HAS_IT],
   [3, 'mixed A and R, good with and without the cofactor', 'verifies'],
   [4, 'good with the cofactor only', 'does not verify'],
   [5, 'good with the cofactor only, when the cofactor is not multiplied out first', 'does not verify'],
