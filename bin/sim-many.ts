@@ -21,12 +21,14 @@ export interface CampaignRecord {
   kind: 'safety' | 'liveness'
   seeds: number
   from: number
-  violations: { seed: number; invariant: string }[]
+  /** `detail`: one line, its beginning. */
+  violations: { seed: number; invariant: string; detail: string }[]
   cpuSeconds: number
   worldsPerCpuSecond: number
 }
 
 const LAST_LINES = 60
+const DETAIL_LENGTH = 200
 /** Worlds that are told of one by one; more say nothing new. */
 const SHOWN_LIMIT = 20
 
@@ -74,7 +76,7 @@ export async function runMany({ seeds, first, liveness, jobs, troubles, json }: 
   const cpuSeconds = cpu.reduce((sum, s) => sum + s, 0)
   const worldsPerCpuSecond = Math.round((done / Math.max(cpuSeconds, 0.001)) * 100) / 100
   failed.sort((a, b) => a.seed - b.seed)
-  const record: CampaignRecord = { kind: liveness ? 'liveness' : 'safety', seeds: done, from: first, violations: failed.map(({ seed, invariant }) => ({ seed, invariant })), cpuSeconds: Math.round(cpuSeconds * 10) / 10, worldsPerCpuSecond }
+  const record: CampaignRecord = { kind: liveness ? 'liveness' : 'safety', seeds: done, from: first, violations: failed.map(({ detail, ...world }) => ({ ...world, detail: detail.split('\n', 1).join('').slice(0, DETAIL_LENGTH) })), cpuSeconds: Math.round(cpuSeconds * 10) / 10, worldsPerCpuSecond }
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(record, null, 2)}\n`)
   process.stdout.write(
     [

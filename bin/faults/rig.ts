@@ -68,8 +68,8 @@ export type DeviceType = (typeof DEVICE_TYPES)[number]
 export type TraceOf = (part: string, folder: string) => Traced | undefined
 
 const ASK_WITHIN_MS = 20_000
-/** A lock that shows that it moved almost at once. */
-const LOCK = { coil: 0, input: 0, openMs: 1, closeMs: 1 }
+/** A lock that shows at once that it moved. */
+const LOCK = { coil: 0, input: 0, openMs: 0, closeMs: 0 }
 
 /** Opens a store with its cloud and its agent, from empty folders. */
 export async function openRig(traceIn: TraceOf = () => undefined): Promise<Rig> {

@@ -41,7 +41,7 @@ async function worlds(root: string, { from, count, signal, onProgress }: Chunk, 
   const args = ['--seeds', String(count), '--first', String(from + 1), ...mode]
   const { violations, cpuSeconds } = await sim<CampaignRecord>(root, args, signal, onProgress)
   const again = `npm run sim --${mode.map((m) => ` ${m}`).join('')} --seed`
-  return { violations: violations.map(({ seed, invariant }) => `seed ${seed}: ${invariant} (${again} ${seed})`), figures: { cpuSeconds } }
+  return { violations: violations.map(({ seed, invariant, detail }) => `seed ${seed}: ${invariant}: ${detail} (${again} ${seed})`), figures: { cpuSeconds } }
 }
 
 /** Worlds in which anything may go wrong. */

@@ -195,6 +195,13 @@ describe('OSDP: commands', () => {
     expect((await ready({ confirmInput: 7 })).supervisor.status('lock')?.detail).toContain('no input 7, only 4')
   })
 
+  test('an input that was not looked at for the length of the pulse leaves it open whether the lock moved', async () => {
+    const { pd, release } = await ready({ pulseMs: 100 }, { locks: [] })
+    expect(await release()).toMatchObject({ outcome: 'failed', detail: expect.stringMatching(/^no_confirmation/) })
+    pd.faults.on({ kind: 'delay', ms: 150, functions: [0x65], after: 1, times: 1 })
+    expect(await release()).toMatchObject({ outcome: 'unknown', commanded: true })
+  })
+
   test('an input that is 1 already: nothing commanded', async () => {
     const { pd, release } = await ready()
     pd.setInput(0, true)
