@@ -16,6 +16,8 @@ export const Manifest = z.strictObject({
   images: z.int().min(0),
   /** Whether the folder `keys` is in it. */
   keys: z.enum(['included', 'apart']),
+  /** PostgreSQL: the names of the keys that it needs, for its copy cannot be tried before it is put back. */
+  needs: z.strictObject({ root: z.string().optional(), sealing: z.array(z.string()) }).optional(),
 })
 export type Manifest = z.infer<typeof Manifest>
 

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { KeyNames } from '../../cloud/authority/key-names.ts'
 import { whatWentWrong } from '../what-went-wrong.ts'
 
 /** PostgreSQL's own programs, and what must be looked at around them. */
@@ -9,15 +10,20 @@ export function dumpPostgres(url: string, file: string): Promise<void> {
   return runTool('pg_dump', url, ['--format=custom', '--no-owner', '--no-privileges', `--file=${file}`])
 }
 
+/** Throws when the dump is none that the programs of this machine can read. */
+export function checkDump(file: string): Promise<void> {
+  return runTool('pg_restore', undefined, ['--list', file])
+}
+
 /** Fills an empty database from a dump, all of it or nothing. */
 export function loadPostgres(url: string, file: string): Promise<void> {
   return runTool('pg_restore', url, ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error', file])
 }
 
-async function runTool(tool: 'pg_dump' | 'pg_restore', url: string, args: readonly string[]): Promise<void> {
-  const { plain, password } = withoutPassword(url)
+async function runTool(tool: 'pg_dump' | 'pg_restore', url: string | undefined, args: readonly string[]): Promise<void> {
+  const { plain, password } = url === undefined ? {} : withoutPassword(url)
   // The password is not for the list of processes that everybody on the machine may read.
-  const child = spawn(tool, [...args, `--dbname=${plain}`], { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...(password !== undefined && { PGPASSWORD: password }) } })
+  const child = spawn(tool, plain === undefined ? args : [...args, `--dbname=${plain}`], { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...(password !== undefined && { PGPASSWORD: password }) } })
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => void (said = (said + chunk.toString()).slice(-4_000)))
   const ended = once(child, 'close') as Promise<[number | null]>
@@ -41,6 +47,15 @@ export async function lookAtPostgres(url: string): Promise<{ others: number; tab
     const [row] = await query<{ n: number }>('SELECT COUNT(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()')
     const tables = await query<{ name: string }>('SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()')
     return { others: row?.n ?? 0, tables: tables.map(({ name }) => name) }
+  })
+}
+
+/** The names of the keys that the cloud in the database needs. */
+export async function keyNamesOf(url: string): Promise<KeyNames> {
+  return asClient(url, async (query) => {
+    const [root] = await query<{ value: string }>("SELECT value FROM installation WHERE name = 'root_kid'")
+    const sealing = await query<{ name: string }>("SELECT DISTINCT split_part(sealed, '.', 1) AS name FROM signing_key WHERE state = 'active' AND sealed LIKE '%.%' ORDER BY 1")
+    return { root: root?.value, sealing: sealing.map(({ name }) => name) }
   })
 }
 

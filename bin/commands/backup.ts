@@ -2,7 +2,7 @@ import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { copyFolder, flush, makeFolder, sha256Of } from '../backup/files.ts'
 import { writeManifest, type Manifest } from '../backup/manifest.ts'
-import { dumpPostgres } from '../backup/postgres-dump.ts'
+import { dumpPostgres, keyNamesOf } from '../backup/postgres-dump.ts'
 import { progressOf } from '../backup/progress.ts'
 import { copyDatabase } from '../backup/sqlite-copy.ts'
 import { assertRestored } from '../backup/unfinished.ts'
@@ -34,7 +34,7 @@ export async function runBackup({ data, databaseUrl, to, withKeys, json }: Value
     else await dumpPostgres(databaseUrl, copy)
     const images = copyFolder(join(data, 'images'), join(partial, 'images'))
     if (withKeys) copyFolder(keys, join(partial, 'keys'))
-    const manifest: Manifest = { format: 1, madeAt, database: databaseUrl === undefined ? 'sqlite' : 'postgres', file, sha256: await sha256Of(copy), bytes: statSync(copy).size, images, keys: withKeys ? 'included' : 'apart' }
+    const manifest: Manifest = { format: 1, madeAt, database: databaseUrl === undefined ? 'sqlite' : 'postgres', file, sha256: await sha256Of(copy), bytes: statSync(copy).size, images, keys: withKeys ? 'included' : 'apart', ...(databaseUrl !== undefined && { needs: await keyNamesOf(databaseUrl) }) }
     writeManifest(partial, manifest)
     renameSync(partial, folder)
     flush(to)

@@ -1,10 +1,11 @@
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadKeyFiles } from '../../cloud/authority/key-files.ts'
+import { assertNamedKeys } from '../../cloud/authority/key-names.ts'
 import { noteRestore, type Restored } from '../../cloud/restore/note-restore.ts'
 import { copyFlushed, copyFolder, flush, makeFolder } from '../backup/files.ts'
 import { readBackup, type Manifest } from '../backup/manifest.ts'
-import { dropTables, loadPostgres, lookAtPostgres } from '../backup/postgres-dump.ts'
+import { checkDump, dropTables, loadPostgres, lookAtPostgres } from '../backup/postgres-dump.ts'
 import { checkCopy } from '../backup/sqlite-copy.ts'
 import { assertRestored, restoringFolder } from '../backup/unfinished.ts'
 import { counted } from '../counted.ts'
@@ -53,6 +54,7 @@ async function fromBackup(settings: Settings, from: string, manifest: Manifest):
   const staging = restoringFolder(data)
   const takesKeys = takesKeysOf(settings, manifest)
   await refuseToReplace(settings)
+  if (databaseUrl !== undefined) await assertOfUse(from, manifest, takesKeys ? from : data)
   rmSync(staging, { recursive: true, force: true })
   makeFolder(staging)
   flush(data)
@@ -102,6 +104,14 @@ async function stageSqlite(from: string, staging: string, keyFolder: string): Pr
   flush(file)
   flush(staging)
   return restored
+}
+
+/** Tables cannot be put aside, as files can: dump and keys are looked at before the first is dropped. */
+async function assertOfUse(from: string, { needs }: Manifest, withKeys: string): Promise<void> {
+  await checkDump(join(from, 'cloud.dump'))
+  const missing = ['master.key', 'root.json'].map((name) => join(withKeys, 'keys', name)).find((file) => !existsSync(file))
+  if (missing !== undefined) throw new Error(`there is no ${missing}: put the keys that belong to this backup there first`)
+  if (needs) assertNamedKeys(needs, loadKeyFiles(withKeys, secretFiles, realPlatform().random))
 }
 
 async function fillPostgres(settings: Settings, url: string, from: string, keyFolder: string): Promise<Restored> {

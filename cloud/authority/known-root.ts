@@ -9,11 +9,15 @@ const ROOT = 'root_kid'
 
 /** Throws when the root's file is not of the root that agents know: a cloud that signed with another would be refused by all of them. */
 export async function assertKnownRoot(db: Db, kid: string): Promise<void> {
-  const known = await readRoot(db)
+  assertRoot(await readRoot(db), kid)
+  await writeRoot(db, kid)
+}
+
+/** Throws when agents know another root than this one; undefined: none yet. */
+export function assertRoot(known: string | undefined, kid: string): void {
   if (known !== undefined && known !== kid) {
     throw new Error(`root.json is not the root key that agents of this cloud were enrolled with (${known}): put back the keys folder that belongs to it, or, when it is lost, make a new root with untag keys rotate --use root, after which every agent must be enrolled anew`)
   }
-  await writeRoot(db, kid)
 }
 
 /** The kid of the root that signs; undefined before the first start. */

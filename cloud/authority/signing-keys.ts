@@ -14,6 +14,9 @@ export interface SigningKey {
   signer: Signer | undefined
 }
 
+/** What is said where no sealing key opens the database's secrets. */
+export const WRONG_MASTER_KEY = 'the master key is not the one this database was sealed with: put back the keys folder that belongs to it'
+
 /** The keys of this issuer, the active ones with their secrets unsealed. */
 export async function readSigningKeys(db: Db, iss: string, sealer: Sealer): Promise<SigningKey[]> {
   const rows = await db.selectFrom('signing_key').selectAll().where('iss', '=', iss).orderBy('created_ms').orderBy('kid').execute()
@@ -32,7 +35,7 @@ function openSecret(sealer: Sealer, sealed: string, kid: string): Buffer {
   try {
     return sealer.open(sealed, `signing_key/${kid}`)
   } catch (cause) {
-    throw new Error('the master key is not the one this database was sealed with: put back the keys folder that belongs to it', { cause })
+    throw new Error(WRONG_MASTER_KEY, { cause })
   }
 }
 

@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { withDatabase } from '../../bin/commands/known-database.ts'
 import { realPlatform } from '../../bin/platform.ts'
@@ -168,6 +169,21 @@ describe('untag backup and restore, as processes', () => {
       expect(backup).toMatchObject({ database: 'postgres', file: 'cloud.dump' })
       expect(await runProcess(['backup', '--to', join(folder, 'b'), '--data', data(), '--database-url', url], { PATH: '/nowhere' })).toMatchObject({ code: 1, stderr: expect.stringMatching(/pg_dump is not on this machine.*untag restore --after/) })
       expect(await runProcess(['restore', '--from', backup.backup, '--data', data()])).toMatchObject({ code: 1, stderr: expect.stringContaining('backup of postgres, not of sqlite') })
+      expect(await run('restore', '--after', '--data', data(), '--database-url', url)).toMatchObject({ agents: 1 })
+
+      // Tables are dropped when it is known that dump and keys are of use, and not before.
+      const force = (folderWithKeys: string, env?: NodeJS.ProcessEnv) => runProcess(['restore', '--from', backup.backup, '--force', '--data', folderWithKeys, '--database-url', url], env)
+      const stranger = join(folder, 'stranger')
+      loadKeyFiles(stranger, secretFiles, realPlatform().random)
+      expect(await force(stranger)).toMatchObject({ code: 1, stderr: expect.stringContaining('root.json is not the root key') })
+      copyFileSync(join(data(), 'keys/root.json'), join(stranger, 'keys/root.json'))
+      expect(await force(stranger)).toMatchObject({ code: 1, stderr: expect.stringContaining('the master key is not the one') })
+      expect(await force(data(), { PATH: '/nowhere' })).toMatchObject({ code: 1, stderr: expect.stringContaining('pg_restore is not on this machine') })
+      const [dump, manifest] = [join(backup.backup, 'cloud.dump'), join(backup.backup, 'backup.json')]
+      writeFileSync(dump, 'no dump')
+      writeFileSync(manifest, JSON.stringify({ ...JSON.parse(readFileSync(manifest, 'utf8')), sha256: createHash('sha256').update('no dump').digest('hex') }))
+      expect(await force(data())).toMatchObject({ code: 1, stderr: expect.stringContaining('pg_restore failed') })
+      expect(existsSync(join(stranger, 'restoring')) || existsSync(join(data(), 'restoring'))).toBe(false)
       expect(await run('restore', '--after', '--data', data(), '--database-url', url)).toMatchObject({ agents: 1 })
     } finally {
       await remove()
