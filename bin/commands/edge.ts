@@ -21,6 +21,7 @@ import { configFile } from '../config-file.ts'
 import { lockDataDir } from '../data-dir-lock.ts'
 import { makeFolder } from '../durable-folder.ts'
 import { listen } from '../http-server.ts'
+import { lanAddress } from '../lan-address.ts'
 import { newLog } from '../log.ts'
 import { openMqttLine } from '../mqtt-line.ts'
 import { WrongUsage, type Values } from '../options.ts'
@@ -121,13 +122,6 @@ function assertEnrolled(data: string): Identity {
   return identity
 }
 
-/** Where other agents of the store reach this one; unknown when it listens everywhere and no name is configured. */
-function addressOf(host: string, port: number, { hosts }: AgentConfig): { address?: string } {
-  const isEverywhere = host === '0.0.0.0' || host === '::'
-  const name = isEverywhere ? hosts[0] : `${host.includes(':') ? `[${host}]` : host}:${port}`
-  return name === undefined ? {} : { address: `http://${name}` }
-}
-
 export type EdgeSettings = Values<typeof EDGE_OPTIONS>
 
 export interface RunningEdge {
@@ -182,7 +176,7 @@ export async function startEdge(settings: EdgeSettings, config: AgentConfig, pla
       config,
       fetch: boundedFetch,
       openLine: openMqttLine,
-      ...addressOf(host, server.port, config),
+      ...lanAddress({ host, port: server.port, hosts: config.hosts, cloud: identity.cloud }),
       openLink: (link, signal) => ('push' in link ? pushes.open(link.push.toLowerCase(), signal) : openWired(link, signal)),
       log,
       surroundings: surroundings(settings.pcscdSocket, platform),

@@ -6,6 +6,7 @@ import { Failure } from '../operations/failure.ts'
 import { iso } from '../operations/fields.ts'
 import type { Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
+import { doubtHome } from '../protection/bind-device.ts'
 import { deny } from '../protection/deny-list.ts'
 import { raiseException } from '../protection/exceptions.ts'
 import { forkSubject, noteFork } from './agent-queries.ts'
@@ -20,6 +21,8 @@ import { endLogins } from './sessions.ts'
  */
 export interface LedgerGreeting {
   generation: number
+  /** How far the store's deny list goes: what it may have forgotten is in there. */
+  denySeq: number
   onlineOnlyUntil?: string
   /** Its ledger exists twice: each claim needs our yes until resolveAgentFork. */
   forked?: true
@@ -35,23 +38,31 @@ const GUARD_SECONDS = 60
 const RIGHTS_LIMIT = 20_000
 
 /** Looks at the head of a ledger that says hello; heals one that was put back, raises one that exists twice. `openedMs`: when its challenge was opened. */
-export async function greetLedger(call: Call, agent: AgentRow, { generation, seq, head }: AssertionClaims, openedMs: number): Promise<LedgerGreeting> {
+export async function greetLedger(call: Call, agent: AgentRow, hello: AssertionClaims, openedMs: number): Promise<LedgerGreeting> {
+  const { generation, online_only_until_ms: until, fork_ms: forkMs } = await look(call, agent, hello, openedMs)
+  // Behind what was put on the list for this ledger just now, and for the answer that was lost before.
+  const { deny_seq: denySeq } = await call.db.selectFrom('store').select('deny_seq').where('store_id', '=', agent.store_id).executeTakeFirstOrThrow()
+  return { generation, denySeq, ...(until !== null && until > call.nowMs && { onlineOnlyUntil: iso(until) }), ...(forkMs !== null && { forked: true as const }) }
+}
+
+/** The agent as it is after its hello. */
+async function look(call: Call, agent: AgentRow, { generation, seq, head }: AssertionClaims, openedMs: number): Promise<AgentRow> {
   if (generation > agent.generation) {
     // Only a cloud that was restored can know of an older one: the ledger had been put back since the backup.
     if (agent.resync === null) throw new Failure('unauthenticated', 'the assertion is not valid')
-    return greetingOf(await follow(call, agent, generation), call.nowMs)
+    return follow(call, agent, generation)
   }
-  if (seq === undefined || head === undefined) return greetingOf(agent, call.nowMs)
+  if (seq === undefined || head === undefined) return agent
   if (generation < agent.generation) {
     // Nothing was told in the new generation yet: the answer that began it may have been lost.
     const isFork = generation < agent.generation - 1 || agent.last_seq > 0
-    return greetingOf(isFork ? await raiseFork(call, agent) : agent, call.nowMs)
+    return isFork ? raiseFork(call, agent) : agent
   }
-  if (seq > agent.last_seq) return greetingOf(agent, call.nowMs)
+  if (seq > agent.last_seq) return agent
   const known = seq === 0 ? genesisHash(agent.ledger_id, agent.generation) : await knownHash(call, agent, seq)
-  if (known !== head) return greetingOf(await raiseFork(call, agent), call.nowMs)
-  if (seq === agent.last_seq || (await isOvertaken(call, agent, openedMs))) return greetingOf(agent, call.nowMs)
-  return greetingOf((await wasJustPutBack(call, agent)) ? await raiseFork(call, agent) : await beginAnew(call, agent, seq), call.nowMs)
+  if (known !== head) return raiseFork(call, agent)
+  if (seq === agent.last_seq || (await isOvertaken(call, agent, openedMs))) return agent
+  return (await wasJustPutBack(call, agent)) ? raiseFork(call, agent) : beginAnew(call, agent, seq)
 }
 
 /** Whether its generation began by being put back, and lately. */
@@ -82,15 +93,21 @@ async function isOvertaken({ db }: Call, { ledger_id, generation, last_seq }: Ag
   return last !== undefined && last.received_ms >= openedMs
 }
 
-/** Goes on with the generation in which the agent's ledger is; all of its rows are still to come. */
+/**
+ * Goes on with the generation in which the agent's ledger is; all of its rows are still to come. What it had told the lost cloud in the
+ * generation before went with that one's rows.
+ */
 async function follow(call: Call, agent: AgentRow, generation: number): Promise<AgentRow> {
+  const scope = { db: call.db, tenant: agent.tenant, platform: call.services.platform, nowMs: call.nowMs }
+  await raiseException(scope, {
+    storeId: agent.store_id,
+    kind: 'ledger_gap',
+    subject: rollbackSubject(agent.agent_id, generation),
+    detail: `since the backup the ledger went from generation ${agent.generation} to ${generation}: what it told after row ${agent.last_seq} of the former is lost with the restored cloud`,
+  })
   const change = { generation, last_seq: 0, head_hash: genesisHash(agent.ledger_id, generation) }
   await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
   return { ...agent, ...change }
-}
-
-function greetingOf({ generation, online_only_until_ms: until, fork_ms: forkMs }: AgentRow, nowMs: number): LedgerGreeting {
-  return { generation, ...(until !== null && until > nowMs && { onlineOnlyUntil: iso(until) }), ...(forkMs !== null && { forked: true as const }) }
 }
 
 async function raiseFork(call: Call, agent: AgentRow): Promise<AgentRow> {
@@ -116,7 +133,7 @@ async function nextGeneration(call: Call, agent: AgentRow, more: Partial<AgentRo
   const generation = agent.generation + 1
   const change = { ...more, generation, last_seq: 0, head_hash: genesisHash(agent.ledger_id, generation), online_only_until_ms: call.nowMs + ONLINE_ONLY_MS }
   await call.db.updateTable('agent').set(change).where('agent_id', '=', agent.agent_id).execute()
-  await tellUsedRights(call, agent)
+  if (!(await doubtHome(call, agent.store_id, agent.agent_id))) await tellUsedRights(call, agent)
   // It may be a copy that says hello, and the agent itself that goes on in the former generation, in which no token counts any more.
   await endLogins(call.db, agent.agent_id)
   return { ...agent, ...change }

@@ -114,9 +114,9 @@ export const agentLogin = operation({
     mqttChallenge: z.string().optional(),
     revoked: z.string().optional().describe('In place of a login: cmd+jwt that tells the agent that it was revoked. It releases nothing from then on, also without a network.'),
     ledger: z
-      .strictObject({ generation: z.int(), onlineOnlyUntil: z.string().optional(), forked: z.literal(true).optional() })
+      .strictObject({ generation: z.int(), denySeq: z.int(), onlineOnlyUntil: z.string().optional(), forked: z.literal(true).optional() })
       .optional()
-      .describe('The generation that the ledger goes on with; a higher one than its own says that it was put back and begins anew. `forked`: it exists twice.'),
+      .describe('The generation that the ledger goes on with; a higher one than its own says that it was put back and begins anew, and decides nothing alone before it has taken the deny list up to `denySeq`. `forked`: it exists twice.'),
   }),
   example: { agentId: 'agt_01KANX6Y7C3V9Q2M8R5T4W6Z1B' },
   async run(call, { agentId, assertion }) {

@@ -4,6 +4,7 @@ import { openDocument } from '../../policy/documents/signed-document.ts'
 import type { Call } from '../operations/operation.ts'
 import type { AgentRow, EnrolmentCodeRow } from '../persistence/tables/agents.ts'
 import { takeHomeFrom } from '../protection/bind-device.ts'
+import { waitForHeir } from '../protection/home-move.ts'
 import { policyOf } from '../protection/policy.ts'
 import { findStore } from '../stores/queries.ts'
 import { agentKeys } from './agent-keys.ts'
@@ -59,6 +60,9 @@ async function takePlaceOf(call: Call, agent: AgentRow, heir: string): Promise<v
   if (former.revoked_ms !== null) return
   const wasHome = policyOf(store).home === former.agent_id
   await db.updateTable('device').set({ agent_id: heir }).where('agent_id', '=', former.agent_id).execute()
+  // What others wait for from the former is in the ledger that the heir goes on with.
+  await waitForHeir(call, former.agent_id, heir)
+  if (former.resync !== null) await db.updateTable('agent').set({ resync: former.resync }).where('agent_id', '=', heir).execute()
   await revoke(call, former, store, true)
   if (wasHome) await takeHomeFrom(call, agent.store_id, heir)
   call.afterCommit(() => call.services.agents.storeChanged(agent.store_id))

@@ -41,6 +41,20 @@ export async function takeHomeFrom(call: Call, storeId: string, agentId: string)
   if (!store) return
   await beginHomeMove(call, store, agentId)
   await makeHome(call, store, agentId)
+  await raiseDocumentVersion(call.db, storeId)
+}
+
+/**
+ * Its ledger may have forgotten what it used, and to whom it gave rights: where it is the home, it honours receipts from before when
+ * all others have told what they used. Answers whether it is the home.
+ */
+export async function doubtHome(call: Call, storeId: string, agentId: string): Promise<boolean> {
+  const store = await findStore(call.db, storeId)
+  if (!store || policyOf(store).home !== agentId) return false
+  await beginHomeMove(call, store, agentId)
+  await raiseDocumentVersion(call.db, storeId)
+  call.afterCommit(() => call.services.agents.storeChanged(storeId))
+  return true
 }
 
 /**

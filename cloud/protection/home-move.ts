@@ -79,6 +79,12 @@ export async function noteHasTold(call: Call, agentId: string, policyVer: number
   for (const { store_id: storeId } of done) await endWaiting(call, storeId)
 }
 
+/** Another agent goes on with its ledger, and tells what this one has not. */
+export async function waitForHeir({ db }: Call, agentId: string, heir: string): Promise<void> {
+  const waits = await db.deleteFrom('home_move_wait').where('agent_id', '=', agentId).returning(['store_id', 'policy_ver']).execute()
+  for (const { store_id: storeId, policy_ver: policyVer } of waits) await waitFor(db, { storeId, agentId: heir, policyVer })
+}
+
 /** An agent is gone for good and tells nothing more: nobody waits for it. */
 export async function waitNoMoreFor(call: Call, agentId: string): Promise<void> {
   await noteHasTold(call, agentId, Number.MAX_SAFE_INTEGER)

@@ -52,6 +52,7 @@ export function withHome(parts: WithHomeParts): WithHome {
       if (!verdict.granted || verdict.grant === null) return verdict
       const answer = await home.ask(wishOf(ask, verdict.grant))
       if ('unreachable' in answer) return underAsk(alone(), answer.redemptionId)
+      if ('refused' in answer) return { granted: false, reason: answer.refused }
       if (answer.reason) return { granted: false, reason: answer.reason }
       const { redemptionId, ordinals, remaining } = answer
       return { granted: true, grant: { ...verdict.grant, candidates: ordinals, all: true, homeAsk: redemptionId, homeRedemption: redemptionId, remaining } }

@@ -23,7 +23,7 @@ export interface Ledger {
   /** The end of the journal when it was opened. */
   readonly openedAt: { seq: number; hash: string }
   /** Goes on as this generation, durably; nothing when it is not newer. */
-  adopt(generation: number): void
+  adopt(generation: number, also: () => void): void
   readonly journal: Journal
   readonly claims: Claims
   readonly homeGrants: HomeGrants
@@ -106,10 +106,11 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
       return current
     },
     openedAt,
-    adopt(next) {
+    adopt(next, also) {
       if (next <= current) return
       work.now(() => {
         journal.restart(next)
+        also()
         // Rows that were acknowledged are no longer here: what is told again to a restored cloud is what waits anyway.
         if (marks.get(RESYNC_UNTIL) !== undefined) marks.set(RESYNC_UNTIL, String(journal.head.seq))
         // Their numbers begin anew: the former first may be one in the middle now.

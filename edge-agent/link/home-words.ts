@@ -9,8 +9,8 @@ import type { Ledger } from '../ledger/ledger.ts'
  * what the cloud grants.
  */
 export interface HomeWords {
-  /** Tells this home what is to be said about this receipt; false when it does not hear. */
-  tellFirst(home: string, cti: string): Promise<boolean>
+  /** Tells this home what is to be said about this receipt, and how that went; one that does not hear may have answered all the same. */
+  tellFirst(home: string, cti: string): Promise<Told>
   /** Tells everything once, now; what is not heard is told again. Never throws. */
   kick(): Promise<void>
   /** Nobody goes on with what was asked. */
@@ -20,11 +20,16 @@ export interface HomeWords {
   stop(): Promise<void>
 }
 
+/**
+ * `gone`: there is nobody any more who would have to hear it. `not heard`: nobody answered. `too many`, `no home`: somebody did, who was
+ * asked too often, or knows us or itself by another state of things.
+ */
+export type Told = 'heard' | 'gone' | 'not heard' | 'too many' | 'no home'
+
 export interface HomeWordsParts {
   platform: Platform
   ledger: Pick<Ledger, 'commits' | 'homeAsks'>
-  /** `gone`: there is nobody any more who would have to hear it. */
-  tell(word: HomeWord): Promise<'heard' | 'gone' | 'not heard'>
+  tell(word: HomeWord): Promise<Told>
   /** Somebody may still go on with what was asked under this id. */
   isWatched(redemptionId: string): boolean
   /** The cloud is in reach, and doubts nothing of this ledger. */
@@ -33,6 +38,8 @@ export interface HomeWordsParts {
 
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 30_000
+
+const isDone = (told: Told) => told === 'heard' || told === 'gone'
 
 /** Tells for as long as the agent runs. */
 export function openHomeWords({ platform, ledger, tell, isWatched, isLedgerSure }: HomeWordsParts): HomeWords {
@@ -48,10 +55,10 @@ export function openHomeWords({ platform, ledger, tell, isWatched, isLedgerSure 
     return retryDelays(platform.random, FIRST_RETRY_MS, LONGEST_RETRY_MS)
   }
 
-  async function isHeard(word: HomeWord): Promise<boolean> {
-    if ((await tell(word)) === 'not heard') return false
-    await commits.durably(() => homeAsks.heard(word.redemptionId))
-    return true
+  async function tellOne(word: HomeWord): Promise<Told> {
+    const told = await tell(word)
+    if (isDone(told)) await commits.durably(() => homeAsks.heard(word.redemptionId))
+    return told
   }
 
   /** Asked by a process that has ended: nobody waits for an answer. */
@@ -64,7 +71,7 @@ export function openHomeWords({ platform, ledger, tell, isWatched, isLedgerSure 
     const away = new Set<string>()
     for (const word of homeAsks.words()) {
       if (isStopped) return
-      if (!away.has(word.home) && !(await isHeard(word))) away.add(word.home)
+      if (!away.has(word.home) && !isDone(await tellOne(word))) away.add(word.home)
     }
   }
 
@@ -88,9 +95,10 @@ export function openHomeWords({ platform, ledger, tell, isWatched, isLedgerSure 
   return {
     async tellFirst(home, cti) {
       for (const word of homeAsks.words()) {
-        if (word.home === home && word.cti === cti && !(await isHeard(word))) return false
+        const told = word.home === home && word.cti === cti ? await tellOne(word) : 'heard'
+        if (!isDone(told)) return told
       }
-      return true
+      return 'heard'
     },
     kick,
     abandon(redemptionId) {

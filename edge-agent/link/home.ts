@@ -13,7 +13,7 @@ import { ledgerDoubt } from '../trust/ledger-doubt.ts'
 import type { Trust } from '../trust/trust.ts'
 import { askingLimit } from './asking-limit.ts'
 import { openHomeTimes } from './home-time.ts'
-import { openHomeWords } from './home-words.ts'
+import { openHomeWords, type Told } from './home-words.ts'
 import { httpClient, type Fetch } from './http-client.ts'
 
 /**
@@ -41,7 +41,7 @@ export interface Home {
 }
 
 /** `unreachable`: it did not answer as it should; the question may have arrived, under the id that it was asked by. */
-export type HomeSaid = ({ redemptionId: string } & GrantAnswer) | { unreachable: true; redemptionId?: string }
+export type HomeSaid = ({ redemptionId: string } & GrantAnswer) | { refused: DenyReason } | { unreachable: true; redemptionId?: string }
 
 export type HomeReply =
   | { kind: 'answer'; answer: string }
@@ -152,7 +152,7 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
   }
 
   /** Tells whoever gave a right what became of it, also when receipts have another home by now. One that is no more may have been enrolled anew, as the home. */
-  async function tell({ redemptionId, home: to, cti, rightClass, exp: receiptExp, outcome }: HomeWord): Promise<'heard' | 'gone' | 'not heard'> {
+  async function tell({ redemptionId, home: to, cti, rightClass, exp: receiptExp, outcome }: HomeWord): Promise<Told> {
     const { agents, policy } = trust.policy ?? {}
     if (!agents || !policy) return 'not heard'
     const { agentId: of, url } = agentOf(to) ?? agentOf(policy.home) ?? { agentId, url: null }
@@ -160,7 +160,7 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     if (!url) return 'not heard'
     // Which units it was the home knows by the id.
     const answer = await send({ agentId: of, url, epoch: policy.homeEpoch }, { redemptionId, cti, rightClass, candidates: [0], all: false, receiptExp, outcome })
-    return typeof answer === 'object' ? 'heard' : 'not heard'
+    return typeof answer === 'object' ? 'heard' : (answer ?? 'not heard')
   }
 
   /** Whoever asked goes on with the answer at once, or not at all: then the home must not hold the right for used. */
@@ -227,7 +227,9 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     async ask(wish) {
       const at = home()
       // What it still has to hear may be about what it is asked for.
-      if (!at || !(await words.tellFirst(at.agentId, wish.cti))) return { unreachable: true }
+      const told = at && (await words.tellFirst(at.agentId, wish.cti))
+      if (!at || told === 'not heard') return { unreachable: true }
+      if (told === TOO_MANY || told === IS_NONE) return notNow(told)
       const { deviceId, cti, rightClass, all, candidates, exp } = wish
       const subject = [at.agentId, at.epoch, cti, rightClass, deviceId, all, candidates.join(',')].join('|')
       const redemptionId = await commits.durably(() => {
@@ -238,8 +240,7 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
       const answer = await send(at, { redemptionId, cti, rightClass, candidates: [...candidates], all, receiptExp: exp })
       if (!answer) return { unreachable: true, redemptionId }
       // Nothing was decided: the same question may be asked again.
-      if (answer === TOO_MANY) return { redemptionId, ordinals: [], remaining: 0, reason: 'limit_exceeded' }
-      if (answer === IS_NONE) return { redemptionId, ordinals: [], remaining: 0, reason: 'manual_assistance_required' }
+      if (answer === TOO_MANY || answer === IS_NONE) return notNow(answer)
       const asked = new Set(candidates)
       if (answer.reason || answer.ordinals.length === 0 || answer.ordinals.some((n) => !asked.has(n))) {
         await commits.durably(() => homeAsks.refused(redemptionId))
@@ -282,6 +283,11 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
       return words.stop()
     },
   }
+}
+
+/** What a home that answers, and decides nothing, is taken for: it is not out of reach. */
+function notNow(answer: typeof TOO_MANY | typeof IS_NONE): HomeSaid {
+  return { refused: answer === TOO_MANY ? 'limit_exceeded' : 'manual_assistance_required' }
 }
 
 /** Who says that it asks; nothing is believed by it but whose keys to check with. */

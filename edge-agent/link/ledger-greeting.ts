@@ -1,11 +1,13 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Log } from '../log.ts'
-import { noteForked, noteOnlineOnly } from '../trust/ledger-doubt.ts'
+import { awaitDenials, noteForked, noteOnlineOnly } from '../trust/ledger-doubt.ts'
 import type { LedgerView } from './messages.ts'
 
 /** What the cloud says of our ledger, at each login. */
 export interface Greeting {
   generation: number
+  /** How far the deny list goes, in which is what the ledger may have forgotten. */
+  denySeq: number
   onlineOnlyUntilMs: number | null
   forked: boolean
 }
@@ -43,10 +45,10 @@ export function ledgerGreeting(ledger: Ledger, log: Log): LedgerGreetings {
       },
     },
     takeForked,
-    take({ generation, onlineOnlyUntilMs, forked }) {
+    take({ generation, denySeq, onlineOnlyUntilMs, forked }) {
       greeted = true
       if (generation > ledger.generation) log.warn({ generation }, 'the ledger had been put back: it goes on as a new generation')
-      ledger.adopt(generation)
+      ledger.adopt(generation, () => awaitDenials(ledger.marks, denySeq))
       noteOnlineOnly(ledger, onlineOnlyUntilMs)
       takeForked(forked)
     },

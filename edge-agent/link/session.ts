@@ -64,10 +64,10 @@ export function openSession(parts: SessionParts): Session {
   }
 
   function greet(ledger: unknown): void {
-    const { generation, onlineOnlyUntil, forked } = (ledger ?? {}) as { generation?: unknown; onlineOnlyUntil?: unknown; forked?: unknown }
-    if (!Number.isSafeInteger(generation)) return
+    const { generation, denySeq, onlineOnlyUntil, forked } = (ledger ?? {}) as { generation?: unknown; denySeq?: unknown; onlineOnlyUntil?: unknown; forked?: unknown }
+    if (!Number.isSafeInteger(generation) || !Number.isSafeInteger(denySeq)) return
     const untilMs = typeof onlineOnlyUntil === 'string' ? Date.parse(onlineOnlyUntil) : NaN
-    parts.onGreeting({ generation: generation as number, onlineOnlyUntilMs: Number.isNaN(untilMs) ? null : untilMs, forked: forked === true })
+    parts.onGreeting({ generation: generation as number, denySeq: denySeq as number, onlineOnlyUntilMs: Number.isNaN(untilMs) ? null : untilMs, forked: forked === true })
   }
 
   return {

@@ -6,7 +6,7 @@ import { openMarks } from '../ledger/marks.ts'
 import type { Identity } from '../trust/identity.ts'
 
 /** What was believed by the word of the former cloud or root, and counted by its numbers. */
-const BELIEVED = ['deny_seq', 'last_fresh', 'last_contact_ms', 'cloud_generation', 'cloud_generation_doubted', 'tokens_since_s', 'resync_from', 'resync_until', 'online_only_until', 'revoked', 'key_since_ms', 'rotate_key_asked']
+const BELIEVED = ['deny_seq', 'last_fresh', 'last_contact_ms', 'cloud_generation', 'cloud_generation_doubted', 'tokens_since_s', 'resync_from', 'resync_until', 'online_only_until', 'denials_awaited', 'revoked', 'key_since_ms', 'rotate_key_asked']
 
 /**
  * And by that of its root alone: whoever stole it may have revoked good keys, or had times signed that never come. Under the same root

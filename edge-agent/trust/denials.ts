@@ -18,7 +18,8 @@ export interface Denials {
   beginAnew(): void
 }
 
-const MARK = 'deny_seq'
+/** The mark of how far the list was taken. */
+export const DENY_SEQ = 'deny_seq'
 /** Longer than a look and what it fetches may take, ms. */
 const ON_ITS_WAY_MS = 60_000
 
@@ -29,7 +30,7 @@ export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | '
   /** Since when something is missing and none of it has come, trusted ms. */
   let sinceMs: number | undefined
 
-  const seq = () => Number(marks.recall(MARK) ?? 0)
+  const seq = () => Number(marks.recall(DENY_SEQ) ?? 0)
 
   function takeEntry(entry: DenyEntry): void {
     if (entry.kind === 'nonce') claims.deny(entry.nonce, entry.until)
@@ -61,7 +62,7 @@ export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | '
       if (page.after > seq() || page.ver <= seq()) return false
       commits.now(() => {
         for (const entry of page.entries) takeEntry(entry)
-        marks.set(MARK, String(page.ver))
+        marks.set(DENY_SEQ, String(page.ver))
       })
       // A long list comes page by page.
       sinceMs = head > page.ver ? clock.now().nowMs : undefined
@@ -69,7 +70,7 @@ export function openDenials({ marks, commits, claims }: Pick<Ledger, 'marks' | '
       return true
     },
     beginAnew() {
-      commits.now(() => marks.set(MARK, '0'))
+      commits.now(() => marks.set(DENY_SEQ, '0'))
       takenBackSeq = head = 0
       sinceMs = undefined
     },

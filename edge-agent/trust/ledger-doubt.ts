@@ -1,4 +1,5 @@
 import type { Ledger } from '../ledger/ledger.ts'
+import { DENY_SEQ } from './denials.ts'
 
 /**
  * Why this ledger alone decides nothing: its agent was revoked, there are two of it, or it was put back. While that is so each
@@ -8,6 +9,8 @@ export type LedgerDoubt = 'revoked' | 'forked' | 'put_back'
 
 /** The mark until when nothing is decided alone, trusted ms: the ledger was put back and may have forgotten. */
 const ONLINE_ONLY = 'online_only_until'
+/** What it has forgotten comes back with the deny list: up to this number it must have been taken, however late that is. */
+const DENIALS_AWAITED = 'denials_awaited'
 const FORKED = 'forked'
 const REVOKED = 'revoked'
 const REVOKERS_LIMIT = 8
@@ -18,7 +21,8 @@ type Kept = Pick<Ledger, 'marks' | 'commits'>
 export function ledgerDoubt({ marks }: Pick<Kept, 'marks'>, nowMs: number): LedgerDoubt | undefined {
   if (revokers(marks).length > 0) return 'revoked'
   if (marks.get(FORKED) === '1') return 'forked'
-  return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs ? 'put_back' : undefined
+  const isWhole = Number(marks.recall(DENY_SEQ) ?? 0) >= Number(marks.recall(DENIALS_AWAITED) ?? 0)
+  return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs || !isWhole ? 'put_back' : undefined
 }
 
 /** Keeps that the cloud says that there are two of this ledger, or no longer. Answers whether that is new. */
@@ -46,6 +50,11 @@ export function noLongerRevokedBy(ledger: Kept, kids: readonly string[]): void {
 /** With which keys the words were signed that revoke this agent. */
 function revokers(marks: Kept['marks']): string[] {
   return (marks.get(REVOKED) ?? '0').split(' ').filter((kid) => kid !== '0')
+}
+
+/** In a transaction: nothing is decided alone before the deny list was taken up to here. */
+export function awaitDenials(marks: Kept['marks'], seq: number): void {
+  marks.set(DENIALS_AWAITED, String(seq))
 }
 
 /** Keeps until when nothing is decided alone; null: not at all. */

@@ -94,3 +94,21 @@ it('until the new one has come the former goes on; a key that is not its own vou
   const revoked = (await agents()).flatMap(([agentId, state]) => (state === 'revoked' ? [agentId] : []))
   expect(revoked.toSorted()).toEqual([identity.agentId, attempt.agentId].toSorted())
 })
+
+it('a new home waits for what the former had used unheard until whoever goes on with its ledger has told it', async () => {
+  store = await openStore()
+  await releaseUnheard()
+  const former = store.agent.identity.agentId
+  await ok('moveReceiptHome', { storeId: store.shop.storeId, home: 'cloud' })
+  const { database } = store.shop.cloud.db
+  const waits = async () => (await database.reads.selectFrom('home_move_wait').select('agent_id').execute()).map(({ agent_id }) => agent_id)
+  expect(await waits()).toEqual([former])
+  const seen: string[][] = []
+  store.onFetch(async (url) => {
+    if (url.endsWith('/fetchSignedDocuments')) seen.push(await waits())
+    return true
+  })
+  const { agentId } = await replaceAgent(store)
+  expect(seen[0]).toEqual([agentId])
+  await store.until('nobody to wait for', async () => (await waits()).length === 0)
+})

@@ -1,3 +1,5 @@
+import { copyFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { Hono } from 'hono'
 import { describe, expect, it, vi } from 'vitest'
 import { listen } from '../../bin/http-server.ts'
@@ -14,7 +16,7 @@ import { lanStore, type LanAgent } from '../support/lan-store.ts'
 import { until } from '../support/receiver.ts'
 
 const s = lanStore()
-const { addAgent, run, ready, kill, leave, receipt, play, heard, cutCloud } = s
+const { addAgent, remove, run, ready, kill, leave, receipt, play, heard, cutCloud } = s
 
 it('redeems one receipt once across two agents while the cloud is away, whoever asks first, and at the same time', async () => {
   const [first, second, third] = [await receipt(), await receipt(), await receipt()]
@@ -256,7 +258,7 @@ it('bounds what one agent may ask, before it costs the home anything, and never 
     for (const question of newQuestions(100)) void s.home.agent.home.answer(question)
     const wish = { cti: (100_000 + round++).toString(16).padStart(32, '0'), rightClass: 'exit' as const, candidates: [0], all: true, exp: iat + 3_600, deviceId: s.other.deviceId }
     const told = await s.other.agent.home.ask(wish)
-    return 'reason' in told && told.reason === 'limit_exceeded'
+    return 'refused' in told && told.refused === 'limit_exceeded'
   })
   expect(s.sent.at(-1)?.answer).toContain('too_many_questions')
   expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
@@ -281,6 +283,53 @@ it('leaves it to staff where the home answers that it is none, or does not know 
   await ready(s.home)
   await heard(s.other)
   expect(await leave(s.other, text)).toMatchObject({ authorized: true, offline: true })
+})
+
+it('that was put back gives nothing again before all others have told what they used', async () => {
+  const [told, given] = [await receipt(), await receipt()]
+  const file = (name: string) => join(s.home.folder, name)
+  await kill(s.home)
+  copyFileSync(file('ledger.db'), file('backup.db'))
+  await run(s.home)
+  await until('online', () => s.home.agent.link.isOnline)
+  expect(await leave(s.home, told.text)).toMatchObject({ authorized: true })
+  await until('told', () => s.home.agent.ledger.journal.waiting === 0)
+  await cutCloud()
+  expect(await leave(s.other, given.text)).toMatchObject({ authorized: true, offline: true })
+  // Who used it is switched off, and has told nobody.
+  await kill(s.other)
+  remove(s.other)
+  await kill(s.home)
+  for (const suffix of ['-wal', '-shm']) rmSync(file(`ledger.db${suffix}`), { force: true })
+  copyFileSync(file('backup.db'), file('ledger.db'))
+  s.isUp = true
+  await run(s.home)
+  await until('healed', async () => (await s.home.agent.link.look(), s.home.agent.ledger.generation === 2 && s.home.agent.link.isOnline && !s.home.agent.trust.isBehind))
+  s.home.agent.ledger.commits.now(() => s.home.agent.ledger.marks.set('online_only_until', '0'))
+  await cutCloud()
+  expect(await leave(s.home, told.text)).toMatchObject({ authorized: false, offline: true })
+  expect(await leave(s.home, given.text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+  expect(s.home.moved).toBe(1)
+})
+
+it.each([
+  [403, 'not_home', 'manual_assistance_required'],
+  [429, 'too_many_questions', 'limit_exceeded'],
+])('claims nothing alone where the home answers %i to a word that it must hear first', async (status, code, reason) => {
+  const { text } = await receipt()
+  await cutCloud()
+  s.other.outcome = 'failed'
+  let questions = 0
+  s.onLan = () => (++questions === 1 ? 'pass' : 'cut')
+  expect(await leave(s.other, text)).toMatchObject({ authorized: true, outcome: 'failed' })
+  s.other.outcome = 'confirmed'
+  await kill(s.home)
+  const other = await listen({ host: '127.0.0.1', port: s.home.port, flag: 'port' })
+  other.serve(new Hono().post('/v1/home/redeem', (c) => c.json({ error: 'not now', code }, status as 403)))
+  s.onLan = () => 'pass'
+  expect(await leave(s.other, text)).toMatchObject({ authorized: false, reason, offline: true })
+  expect(s.other.agent.ledger.claims.isolatedCount).toBe(0)
+  await other.close()
 })
 
 it('keeps its answers through whatever is not genuine', async () => {

@@ -162,7 +162,7 @@ describe('the ledger', () => {
           if (kind === 'acknowledged') {
             acknowledge(nowS)
             for (const use of uses) if (use.agentId === 'itself' && use.outcome === 'unknown') use.toldS = Math.min(use.toldS, nowS)
-          } else if (kind === 'begun anew') ledger.adopt(++generation)
+          } else if (kind === 'begun anew') ledger.adopt(++generation, () => undefined)
           else if (kind === 'told of others') {
             ledger.commits.now(() => ledger.claims.useElsewhere(cti, 'release', [0], nowS + 86_400))
             isOfOthers = true
@@ -190,7 +190,7 @@ describe('the ledger', () => {
     const next = (change: Partial<ClaimRequest>) => claim({ receipt: { cti: 'cti', ordinals: [0] }, issuedS: NOW / 1_000 + 100, ...change })
     acknowledge(NOW / 1_000)
     ledger.commits.now(() => ledger.journal.tellAgain())
-    ledger.adopt(2)
+    ledger.adopt(2, () => undefined)
     // The beginning of it is not all of it.
     ledger.commits.now(() => ledger.claims.acknowledged(1, NOW / 1_000 + 1))
     expect(await next({ nonce: 'b' })).toEqual({ ok: false, reason: 'already_redeemed' })
@@ -269,7 +269,7 @@ describe('the ledger', () => {
     acknowledge(NOW / 1_000)
     const isolated = { source: 'receipt' as const, isolated: { limit: 2 } }
     for (const nonce of ['a', 'b']) expect(await claim({ ...isolated, nonce })).toMatchObject({ ok: true })
-    ledger.adopt(2)
+    ledger.adopt(2, () => undefined)
     const first = ledger.journal.unsent(1).rows[0]
     ledger.commits.now(() => ledger.claims.acknowledged(first?.seq ?? 0))
     expect(await claim({ ...isolated, nonce: 'c' })).toEqual({ ok: false, reason: 'limit_exceeded' })
@@ -408,7 +408,7 @@ describe('the ledger', () => {
     db.close()
     reopen()
     expect(told()[1]?.event?.epc).toHaveLength(150)
-    ledger.adopt(2)
+    ledger.adopt(2, () => undefined)
     expect(told().map(({ event }) => event?.reason)).toEqual(['gate_alarm', 'gate_alarm', 'event_incomplete'])
     expect(told()[1]?.event).toEqual(alarm())
     expect(ledger.journal.unsent(1).after).toBe(genesisHash('led_1', 2))

@@ -199,6 +199,28 @@ it('what the cloud lost and the agent has forgotten by its age is a gap that som
   expect(store.pulses('station')).toBe(3)
 })
 
+it('what a ledger had told before it was put back, after the backup, is a gap that somebody is told of', async () => {
+  store = await openStore()
+  const [told, later] = [await buy(), await buy()]
+  await backUp()
+  const ledger = (name: string) => join(store.dataDir, name)
+  await store.restart(() => copyFileSync(ledger('ledger.db'), ledger('backup.db')))
+  await synced()
+  expect(await release(told.receipt)).toMatchObject({ authorized: true })
+  await synced()
+  await store.restart(() => {
+    for (const suffix of ['-wal', '-shm']) rmSync(ledger(`ledger.db${suffix}`), { force: true })
+    copyFileSync(ledger('backup.db'), ledger('ledger.db'))
+  })
+  await store.until('healed', () => store.agent.ledger.generation === 2)
+  await synced()
+  await restore()
+  await network(true)
+  await store.until('the word that all was told', async () => (await resync()) === null)
+  expect(await raised('ledger_gap')).toMatchObject([{ subject: `${store.agent.identity.agentId}/2`, detail: expect.stringMatching(/^since the backup the ledger went from generation 1 to 2:/) }])
+  expect(await release(later.receipt)).toMatchObject({ authorized: true })
+})
+
 it('an agent that the restored cloud does not know takes over what it has used under a new identity', async () => {
   store = await openStore()
   const [used, untouched] = [await buy(), await buy()]

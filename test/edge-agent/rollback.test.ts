@@ -84,3 +84,36 @@ it('a ledger that is put back twice within the hour may be two that take turns: 
   }
   expect(await raised('ledger_rollback')).toHaveLength(1)
 })
+
+it('a ledger that was put back decides nothing alone before it has heard again what was used, however long it is away', async () => {
+  store = await openStore()
+  const [used, later] = [await store.buy([{ ean: product().ean, quantity: 1 }]), await store.buy([{ ean: product().ean, quantity: 1 }])]
+  const file = (name: string) => join(store.dataDir, name)
+  await synced()
+  await store.restart(() => copyFileSync(file('ledger.db'), file('backup.db')))
+  await synced()
+  expect(await release(used.receipt)).toMatchObject({ authorized: true })
+  await synced()
+
+  // The line goes down between the login and the documents.
+  store.network(false)
+  store.onFetch((url) => !url.endsWith('/fetchSignedDocuments'))
+  await store.restart(() => {
+    for (const suffix of ['-wal', '-shm']) rmSync(file(`ledger.db${suffix}`), { force: true })
+    copyFileSync(file('backup.db'), file('ledger.db'))
+  })
+  store.network(true)
+  await store.until('a login', () => store.agent.ledger.generation === 2)
+  store.network(false)
+  await store.world.advance(12 * 60_000)
+  for (const { receipt } of [used, later]) expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+  await store.restart()
+  expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+
+  // Its next login says nothing of a time any more.
+  store.onFetch(() => true)
+  await online()
+  await offline()
+  expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  expect(await release(later.receipt)).toMatchObject({ authorized: true, offline: true })
+})

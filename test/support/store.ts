@@ -43,6 +43,8 @@ export interface TestStore {
   fetch: Fetch
   /** Pulls the cable, or plugs it in again. */
   network(isUp: boolean): void
+  /** Whether a call of the agent's goes through while the network is up. */
+  onFetch(look: (url: string) => boolean | Promise<boolean>): void
   /** Lets virtual time pass until the promise settles. */
   drive<T>(promise: Promise<T>, limitMs?: number): Promise<T>
   /** Lets virtual time pass until the condition holds. */
@@ -78,8 +80,9 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
   const shop = await openShop('sqlite', { platform: world })
   const dataDir = temporaryFolder('agent')
   let isUp = true
+  let onFetch: (url: string) => boolean | Promise<boolean> = () => true
   const fetch: Fetch = async (url, init) => {
-    if (!isUp) throw new Error('the network is cut')
+    if (!isUp || !(await onFetch(url))) throw new Error('the network is cut')
     const answer = await shop.cloud.cloud.app.request(url.replace('https://shop.example', ''), { method: init.method, headers: init.headers, ...(init.body !== undefined && { body: init.body }) })
     const text = await answer.text()
     if (!isUp) throw new Error('the network is cut')
@@ -191,6 +194,7 @@ export async function openStore(options: { passageSensor?: boolean; startMs?: nu
     scanners,
     fetch,
     network: (up) => void (isUp = up),
+    onFetch: (look) => void (onFetch = look),
     drive,
     until,
     async local(path, { method = 'GET', body, headers = {} } = {}) {
