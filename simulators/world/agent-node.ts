@@ -32,11 +32,14 @@ export interface AgentNode {
   putBack(copy: string): void
   /** Ends, and goes on under another identity (`untag edge enrol --replace`). */
   replace(next: Identity, documents: readonly string[]): void
-  /** It was in touch with the cloud since its machine booted. */
+  /** It was in touch with the cloud since its machine booted, for so long that what it writes now was thought of since. */
   readonly wasInTouch: boolean
   /** The process has an effect outside: it may die there. */
   maybeDie(where: string, weight?: number): void
 }
+
+/** What is written was dated a moment before: by a real-time clock, where the signed time came with the same answer. */
+const WRITTEN_WITHIN_MS = 5_000
 
 export interface AgentNodeParts {
   core: Core
@@ -68,7 +71,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
   const computer = machine(name, core)
   let agent: Agent | undefined
   let served: AgentServer | undefined
-  let wasInTouch = true
+  let inTouchSinceMs: number | undefined = Number.NEGATIVE_INFINITY
   /** Was answered the time; should it end before that is written down, the next one knows nothing of it. */
   let toldTime: Process | undefined
 
@@ -76,7 +79,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
     beforeCommit: () => maybeDie('before a commit'),
     afterCommit(connection) {
       // It may have refused the answer: the key that signed it may be revoked.
-      if (toldTime?.isAlive && agent?.clock.now().trust === 'signed') wasInTouch = true
+      if (toldTime?.isAlive && agent?.clock.now().trust === 'signed') inTouchSinceMs ??= core.scheduler.nowMs
       parts.onCommit?.(connection)
       maybeDie('after a commit')
     },
@@ -100,7 +103,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
     computer.process?.kill()
     if (powerCut) {
       computer.reboot()
-      wasInTouch = false
+      inTouchSinceMs = undefined
     }
     parts.onEnded?.()
   }
@@ -145,7 +148,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
     },
     maybeDie,
     get wasInTouch() {
-      return wasInTouch
+      return inTouchSinceMs !== undefined && core.scheduler.nowMs - inTouchSinceMs > WRITTEN_WITHIN_MS
     },
     start() {
       const process = computer.begin()
@@ -188,7 +191,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
     putBack(copy) {
       crash({ powerCut: false })
       disk.restore(copy)
-      wasInTouch = false
+      inTouchSinceMs = undefined
     },
     replace(next, documents) {
       crash({ powerCut: false })
@@ -199,7 +202,7 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
       for (const suffix of ['', '-wal', '-shm']) rmSync(join(disk.folder, ITEMS + suffix), { force: true })
       keepFirstDocuments(file, next, documents, process.platform)
       kept = next
-      wasInTouch = false
+      inTouchSinceMs = undefined
       parts.onReplaced?.()
     },
     async stop() {
