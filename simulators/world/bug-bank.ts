@@ -226,7 +226,7 @@ export const BUGS: readonly Bug[] = [
   {
     name: 'put-back-and-sure',
     what: 'an agent whose ledger was put back goes on deciding alone, though the cloud has told it',
-    changes: [change('edge-agent/trust/ledger-doubt.js', "return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs ? 'put_back' : undefined;", 'return undefined;')],
+    changes: [change('edge-agent/trust/ledger-doubt.js', "return Number(marks.get(ONLINE_ONLY) ?? 0) > nowMs || !isWhole ? 'put_back' : undefined;", 'return undefined;')],
     troubles: ['rollback', 'partition'],
   },
   {
