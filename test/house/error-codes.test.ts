@@ -23,7 +23,8 @@ describe('docs/errors.md', () => {
   it.each([
     ['reasons of refusals', all(/precondition\('([a-z_]+)'/g)],
     ['reasons in extras', all(/\{ reason: '([a-z_]+)'/g)],
-    ['local errors', all(/fail\(c, \d{3}, '([a-z_-]+)'/g)],
+    ['local errors', all(/\b(?:fail|refuse)\(c, \d{3}, '([a-z_-]+)'/g)],
+    ['faults of fields', all(/\binvalid\([^\n]*, '([a-z_]+)'\)/g)],
     ['exceptions', all(/\b(?:kind|reason): '([a-z]+_[a-z_]+)'(?:,| as)/g).filter((code) => !/^(not_understood|item_unknown|device_|token_|policy_stale|already_redeemed|limit_)/.test(code))],
     ['faults of documents', members('DocumentFault')],
     ['outcomes of commands', members('ResultCode')],
