@@ -86,7 +86,7 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(await seen()).toMatchObject({ state: 'forked' })
     // Whichever copy looks is told.
     expect((await agent.call('fetchSignedDocuments', {})).body).toMatchObject({ forked: true })
-    expect((await agent.login()).ledger).toEqual({ generation: 1, forked: true })
+    expect((await agent.login()).ledger).toEqual({ denySeq: expect.any(Number), generation: 1, forked: true })
     expect(await openForks()).toHaveLength(1)
     const other = await shop.buy([{ ean: shop.products[0].ean, quantity: 1 }])
     expect((await ask(other)).authorizationToken).toBeTypeOf('string')
@@ -99,7 +99,7 @@ onEveryDatabase('operations about agents', (kind) => {
     expect(await resolve('trust')).toMatchObject({ status: 200, body: { state: 'active', generation: 2, ledgerSeq: 0 } })
     // Whichever copy is left goes on in another generation, and with the cloud's yes for a while.
     expect((await agent.call('fetchSignedDocuments', {})).status).toBe(401)
-    expect((await agent.login()).ledger).toEqual({ generation: 2, onlineOnlyUntil: expect.any(String) })
+    expect((await agent.login()).ledger).toEqual({ denySeq: expect.any(Number), generation: 2, onlineOnlyUntil: expect.any(String) })
     expect((await agent.call('fetchSignedDocuments', {})).body).not.toHaveProperty('forked')
     expect(await openForks()).toEqual([])
     // What the other copy was given it may have used.
@@ -119,8 +119,8 @@ onEveryDatabase('operations about agents', (kind) => {
       const claims = { aud: CLOUD_AUDIENCE, iat, exp: iat + 60, iss: other.agentId, challenge, ledger: other.ledgerId, generation, seq, head }
       return (await shop.cloud.call(null, 'agentLogin', { agentId: other.agentId, assertion: signDocument(DOCUMENT_KINDS.assertion, claims, other.signer) })).body.ledger
     }
-    expect(await hello(1, 2, other.hashBefore(3))).toEqual({ generation: 1 })
-    const healed = { generation: 2, onlineOnlyUntil: expect.any(String) }
+    expect(await hello(1, 2, other.hashBefore(3))).toEqual({ denySeq: expect.any(Number), generation: 1 })
+    const healed = { denySeq: expect.any(Number), generation: 2, onlineOnlyUntil: expect.any(String) }
     expect(await hello(1, 1, other.hashBefore(2))).toEqual(healed)
     // The answer was lost, and asked for again.
     expect(await hello(1, 1, other.hashBefore(2))).toEqual(healed)
