@@ -21,22 +21,26 @@ const online = async () => {
 const raised = async (kind: string): Promise<Json[]> => (await store.drive(store.shop.ok('fetchExceptions', { storeId: store.shop.storeId, kind }))).exceptions
 const seen = async () => (await store.drive(store.shop.ok('fetchAgents', { storeId: store.shop.storeId }))).agents[0]
 
+const file = (name: string) => join(store.dataDir, name)
+const backUp = () => store.restart(() => copyFileSync(file('ledger.db'), file('backup.db')))
+const putBack = () =>
+  store.restart(() => {
+    for (const suffix of ['-wal', '-shm']) rmSync(file(`ledger.db${suffix}`), { force: true })
+    copyFileSync(file('backup.db'), file('ledger.db'))
+  })
+
 it('a ledger that was put back heals itself: nothing alone for 11 minutes, what was used is known again, nothing is lost', async () => {
   store = await openStore()
   const [used, later] = [await store.buy([{ ean: product().ean, quantity: 1 }]), await store.buy([{ ean: product().ean, quantity: 1 }])]
-  const file = (name: string) => join(store.dataDir, name)
   await synced()
-  await store.restart(() => copyFileSync(file('ledger.db'), file('backup.db')))
+  await backUp()
   await synced()
   await offline()
   expect(await release(used.receipt)).toMatchObject({ authorized: true, offline: true })
   await online()
 
   store.network(false)
-  await store.restart(() => {
-    for (const suffix of ['-wal', '-shm']) rmSync(file(`ledger.db${suffix}`), { force: true })
-    copyFileSync(file('backup.db'), file('ledger.db'))
-  })
+  await putBack()
   // Something is written before the cloud was ever heard: it must not look like a second copy, and must not be lost.
   const refused = await store.authorize({ deviceId: store.shop.devices[LANES.station], protectionAction: 'deactivate_label', receipt: 'nonsense' })
   expect(refused.authorized).toBe(false)
@@ -63,22 +67,17 @@ it('a ledger that was put back heals itself: nothing alone for 11 minutes, what 
 
 it('a ledger that is put back twice within the hour may be two that take turns: that is for staff', async () => {
   store = await openStore()
-  const file = (name: string) => join(store.dataDir, name)
-  const putBack = () => {
-    for (const suffix of ['-wal', '-shm']) rmSync(file(`ledger.db${suffix}`), { force: true })
-    copyFileSync(file('backup.db'), file('ledger.db'))
-  }
   const deny = () => store.authorize({ deviceId: store.shop.devices[LANES.station], protectionAction: 'deactivate_label', receipt: 'nonsense' })
   await synced()
   for (const generation of [1, 2]) {
     expect(store.agent.ledger.generation).toBe(generation)
-    await store.restart(() => copyFileSync(file('ledger.db'), file('backup.db')))
+    await backUp()
     await synced()
     await offline()
     await deny()
     await online()
     await store.world.advance(5_000)
-    await store.restart(putBack)
+    await putBack()
     await store.until('a word of it', async () => (await raised(generation === 1 ? 'ledger_rollback' : 'agent_fork')).length === 1)
     if (generation === 1) await synced()
   }
@@ -88,9 +87,8 @@ it('a ledger that is put back twice within the hour may be two that take turns: 
 it('a ledger that was put back decides nothing alone before it has heard again what was used, however long it is away', async () => {
   store = await openStore()
   const [used, later] = [await store.buy([{ ean: product().ean, quantity: 1 }]), await store.buy([{ ean: product().ean, quantity: 1 }])]
-  const file = (name: string) => join(store.dataDir, name)
   await synced()
-  await store.restart(() => copyFileSync(file('ledger.db'), file('backup.db')))
+  await backUp()
   await synced()
   expect(await release(used.receipt)).toMatchObject({ authorized: true })
   await synced()
@@ -98,10 +96,7 @@ it('a ledger that was put back decides nothing alone before it has heard again w
   // The line goes down between the login and the documents.
   store.network(false)
   store.onFetch((url) => !url.endsWith('/fetchSignedDocuments'))
-  await store.restart(() => {
-    for (const suffix of ['-wal', '-shm']) rmSync(file(`ledger.db${suffix}`), { force: true })
-    copyFileSync(file('backup.db'), file('ledger.db'))
-  })
+  await putBack()
   store.network(true)
   await store.until('a login', () => store.agent.ledger.generation === 2)
   store.network(false)
