@@ -210,8 +210,14 @@ export function agentNode(parts: AgentNodeParts): AgentNode {
       const { process } = computer
       if (!current || !process?.isAlive) return
       trace.note(name, 'stops')
-      await served?.close()
-      await current.stop()
+      try {
+        await served?.close()
+        await current.stop()
+      } catch (error) {
+        // As `untag edge` does: whoever cannot stop in order ends all the same.
+        if (process.isAlive) crash({ powerCut: false })
+        throw error
+      }
       if (!process.isAlive) return
       agent = undefined
       served = undefined

@@ -177,10 +177,16 @@ export function cloudNode({ core, keyFiles, outgoing, template, onCommit, onDisk
       const current = running
       if (!current) return
       trace.note('cloud', 'stops')
-      await current.cloud.stop()
-      await current.broker.close()
-      if (!current.process.isAlive) return
-      await current.database.close()
+      try {
+        await current.cloud.stop()
+        await current.broker.close()
+        if (!current.process.isAlive) return
+        await current.database.close()
+      } catch (error) {
+        // As `untag cloud` does: whoever cannot stop in order ends all the same.
+        if (current.process.isAlive) crash({ powerCut: false })
+        throw error
+      }
       running = undefined
       disk.leaveBehind({ powerCut: false })
       current.process.kill()

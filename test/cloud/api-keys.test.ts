@@ -153,4 +153,16 @@ onEveryDatabase('API keys', (kind) => {
       await timed.stop()
     }
   })
+
+  it('a cloud stops in order also when it cannot write down which were used last', async () => {
+    const full = await startTestCloud('sqlite')
+    try {
+      await full.ok(await full.key('secret'), 'fetchStores')
+      full.db.database.write = () => Promise.reject(new Error('database or disk is full'))
+      await full.cloud.stop()
+      expect(full.errors).toMatchObject([{ err: { message: 'database or disk is full' } }])
+    } finally {
+      await full.stop()
+    }
+  })
 })
