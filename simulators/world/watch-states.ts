@@ -49,7 +49,8 @@ const ALLOWED: Record<StateChange['kind'], Readonly<Record<string, readonly stri
     paid: ['returned', 'cancelled', 'exception_hold'],
     cancelled: ['paid', 'sellable', 'exception_hold'],
     returned: ['sellable', 'exception_hold'],
-    exception_hold: ['paid', 'returned'],
+    // Whoever brought goods back and then back on the shelf does so of a restored cloud, too, that has forgotten the first.
+    exception_hold: ['paid', 'returned', 'sellable'],
   },
   tag: { '': ['pending'], pending: ['deactivated'], deactivated: [] },
 }
