@@ -19,8 +19,7 @@ import { assertKnownDatabase, assertOwnKeyFiles } from './known-database.ts'
 export async function runBackup({ data, databaseUrl, to, withKeys, json }: Values<typeof BACKUP_OPTIONS>): Promise<void> {
   assertRestored(data)
   const source = join(data, 'cloud.db')
-  // Of PostgreSQL, pg_dump is asked: it says what is wrong.
-  if (databaseUrl === undefined) await assertKnownDatabase({ data, databaseUrl })
+  await assertKnownDatabase({ data, databaseUrl })
   const keys = join(data, 'keys')
   if (withKeys) assertOwnKeyFiles(data)
   const madeAt = new Date(realPlatform().clock.wall()).toISOString()

@@ -168,6 +168,9 @@ describe('untag backup and restore, as processes', () => {
       const { backup } = await throughARestore(['--database-url', url])
       expect(backup).toMatchObject({ database: 'postgres', file: 'cloud.dump' })
       expect(await runProcess(['backup', '--to', join(folder, 'b'), '--data', data(), '--database-url', url], { PATH: '/nowhere' })).toMatchObject({ code: 1, stderr: expect.stringMatching(/pg_dump is not on this machine.*untag restore --after/) })
+      const empty = await newPostgresDatabase()
+      expect(await runProcess(['backup', '--to', join(folder, 'b'), '--data', data(), '--database-url', empty.url])).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no cloud in that database: check --database-url') })
+      await empty.remove()
       expect(await runProcess(['restore', '--from', backup.backup, '--data', data()])).toMatchObject({ code: 1, stderr: expect.stringContaining('backup of postgres, not of sqlite') })
       expect(await run('restore', '--after', '--data', data(), '--database-url', url)).toMatchObject({ agents: 1 })
 
