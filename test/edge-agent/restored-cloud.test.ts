@@ -245,6 +245,26 @@ it('an agent that the restored cloud does not know takes over what it has used u
   expect(await raised('double_redeem')).toEqual([])
 })
 
+it('what is waited for after a restore is told by whoever goes on with the ledger, and until then nothing is granted', async () => {
+  store = await openStore()
+  await backUp()
+  const { agentId: former } = store.agent.identity
+  await network(false)
+  await restore()
+  const seen: [string, string | null][] = []
+  store.onFetch(async (url) => {
+    if (!url.endsWith('/fetchSignedDocuments')) return true
+    const rows = await store.shop.cloud.db.database.reads.selectFrom('agent').select(['agent_id', 'resync']).where('revoked_ms', 'is', null).execute()
+    seen.push(...rows.map(({ agent_id, resync: state }): [string, string | null] => [agent_id, state]))
+    return true
+  })
+  const { agentId } = await replaceAgent(store)
+  expect(agentId).not.toBe(former)
+  expect(seen[0]).toEqual([agentId, 'awaited'])
+  await store.until('the word that all was told', async () => (await store.shop.cloud.db.database.reads.selectFrom('agent').select('resync').where('agent_id', '=', agentId).executeTakeFirstOrThrow()).resync === null)
+  expect(await release((await buy()).receipt)).toMatchObject({ authorized: true, offline: false })
+})
+
 it('another root: agents refuse it and say so, until they are enrolled anew', async () => {
   store = await openStore()
   const used = await buy()

@@ -112,3 +112,29 @@ it('a ledger that was put back decides nothing alone before it has heard again w
   expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
   expect(await release(later.receipt)).toMatchObject({ authorized: true, offline: true })
 })
+
+it('a ledger that is trusted after a fork decides nothing alone either before it has taken what its copy may have used', async () => {
+  store = await openStore()
+  const [used, later] = [await store.buy([{ ean: product().ean, quantity: 1 }]), await store.buy([{ ean: product().ean, quantity: 1 }])]
+  expect(await release(used.receipt)).toMatchObject({ authorized: true })
+  await synced()
+  const { agentId } = store.agent.identity
+  await store.drive(store.shop.cloud.db.database.write((db) => db.updateTable('agent').set({ fork_ms: 1 }).where('agent_id', '=', agentId).execute()))
+  await store.until('told of the copy', () => store.agent.status().ledgerDoubt === 'forked')
+
+  // The line goes down between the login and the documents.
+  store.network(false)
+  await store.drive(store.shop.ok('resolveAgentFork', { agentId, decision: 'trust' }))
+  store.onFetch((url) => !url.endsWith('/fetchSignedDocuments'))
+  store.network(true)
+  await store.until('a login', () => store.agent.ledger.generation === 2)
+  store.network(false)
+  await store.world.advance(12 * 60_000)
+  expect(await release(later.receipt)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: true })
+
+  store.onFetch(() => true)
+  await online()
+  await offline()
+  expect(await release(used.receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: true })
+  expect(await release(later.receipt)).toMatchObject({ authorized: true, offline: true })
+})
