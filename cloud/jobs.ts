@@ -12,6 +12,7 @@ import type { Services } from './operations/operation.ts'
 import { pruneApprovals } from './protection/approvals.ts'
 import { pruneDecisions } from './protection/decisions.ts'
 import { pruneDenied } from './protection/deny-list.ts'
+import { pruneGiven } from './protection/given-rights.ts'
 import { endDueMoves } from './protection/due-moves.ts'
 import { pruneGone } from './protection/item-sequence.ts'
 import type { AgentMessages } from './messaging/agent-messages.ts'
@@ -91,6 +92,7 @@ export function startJobs(database: Database, services: Services, { refresh, cut
     await database.write((db) => pruneDecisions(db, nowMs))
     await database.write((db) => pruneApprovals(db, nowMs))
     await database.write((db) => pruneDenied(db, nowMs))
+    await database.write((db) => pruneGiven(db, nowMs))
   })
   every(SETTLING_MS, 'refunds of cancelled purchases', () => releaseRefunds(database, services))
   everyByTheClock(HOUSEKEEPING_MS, 'moving devices', () => endDueMoves(database, services))

@@ -35,6 +35,18 @@ export const Evidence = z.discriminatedUnion('kind', [
   }),
   /** The agent will never honour this nonce. */
   z.strictObject({ kind: z.literal('void'), nonce: Nonce }),
+  /** As the home of receipts: rights were given to another agent, which may be cut off from the cloud and claims them under the same id. */
+  z.strictObject({
+    kind: z.literal('given'),
+    redemptionId: name(64),
+    /** The receipt's identity in hex. */
+    nonce: Nonce,
+    rightClass: z.enum(RIGHT_CLASSES),
+    ordinals: z.array(z.int().min(0).max(100_000)).min(1).max(100_000),
+    agentId: name(128),
+  }),
+  /** What the other agent told the home of them: they were not used, or nobody knows. */
+  z.strictObject({ kind: z.literal('given_back'), redemptionId: name(64), outcome: z.enum(['failed', 'unknown']) }),
 ])
 export type Evidence = z.infer<typeof Evidence>
 

@@ -7,6 +7,7 @@ import type { Call } from '../operations/operation.ts'
 import type { AgentRow } from '../persistence/tables/agents.ts'
 import { applyClaim, applyOutcome, applyVoid, type Witness } from '../protection/evidence.ts'
 import { finishEvidence, openEvidence, type EvidenceScope } from '../protection/evidence-scope.ts'
+import { applyGiven, applyGivenBack } from '../protection/given-rights.ts'
 import { storeEvents, type EventScope } from '../protection/events.ts'
 import { raiseException } from '../protection/exceptions.ts'
 import { takeAgentEvent } from './agent-event.ts'
@@ -96,6 +97,10 @@ async function applyEvidence(scope: EvidenceScope, agent: AgentRow, { atMs, evid
       return applyOutcome(scope, witness, evidence.redemptionId, evidence.outcome)
     case 'void':
       return applyVoid(scope, witness, evidence.nonce)
+    case 'given':
+      return applyGiven(scope, witness, evidence)
+    case 'given_back':
+      return applyGivenBack(scope, witness, evidence)
   }
 }
 

@@ -31,6 +31,7 @@ import { ENDED_DENIALS } from './migrations/0029-ended-denials.ts'
 import { GOODS_BACK } from './migrations/0030-goods-back.ts'
 import { SPOT_CHECKS } from './migrations/0031-spot-checks.ts'
 import { APPROVALS_AND_REASONS } from './migrations/0032-approvals-and-reasons.ts'
+import { GIVEN_RIGHTS } from './migrations/0033-given-rights.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In the order in which they are applied; one that was released is never changed. */
@@ -66,6 +67,7 @@ const MIGRATIONS: readonly Migration[] = [
   GOODS_BACK,
   SPOT_CHECKS,
   APPROVALS_AND_REASONS,
+  GIVEN_RIGHTS,
 ]
 
 /** Any number that no other program uses as an advisory lock on this database. */

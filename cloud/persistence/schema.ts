@@ -13,6 +13,7 @@ import type {
   AlarmDispositionRow,
   AuthorizationUnitRow,
   DenyEntryRow,
+  GivenRightRow,
   ItemGoneRow,
   ItemHeadRow,
   ItemMoveRow,
@@ -76,6 +77,7 @@ export interface Schema {
   operator_approval: OperatorApprovalRow
   authorization_unit: AuthorizationUnitRow
   unit_right: UnitRightRow
+  given_right: GivenRightRow
   redemption: RedemptionRow
   journal_row: JournalRowRow
   protection_event: ProtectionEventRow

@@ -143,12 +143,12 @@ async function useUnits(scope: EvidenceScope, witness: Witness, claim: Claim, pu
   return true
 }
 
-/** A token whose unit was used by other means must not release it once more: it may lie in an answer that got lost. */
-async function endLease(scope: EvidenceScope, key: UnitKey, by: string): Promise<void> {
+/** A token whose unit was used by other means must not release it once more: it may lie in an answer that got lost. `exceptOf`: an agent that may keep its own. */
+export async function endLease(scope: EvidenceScope, key: UnitKey, by: string, exceptOf?: string): Promise<void> {
   const right = await scope.uses.right(key)
   if (right?.state !== 'leased' || right.nonce === null || right.nonce === by) return
   const lease = await findAuthorization(scope.db, right.nonce)
-  if (!lease) return
+  if (!lease || (exceptOf !== undefined && lease.agent_id === exceptOf)) return
   await handOver(scope)
   await giveUpLease(scope, lease)
 }

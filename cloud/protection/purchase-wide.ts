@@ -39,7 +39,7 @@ export async function grantPurchaseWide(call: Call, asked: Asked, { purchase, to
   if (purchase) call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
 
   const policy = store ? policyOf(store) : DEFAULT_POLICY
-  const open = purchase && device && purchase.store_id === device.row.store_id ? await openUnits(call.db, purchase, rights, call.nowMs, asked.pastMs) : []
+  const open = purchase && device && purchase.store_id === device.row.store_id ? await openUnits({ db: call.db, nowMs: call.nowMs, pastMs: asked.pastMs, agentId: device.row.agent_id }, purchase, rights) : []
   const facts = baseFacts(asked, action, token)
   const approvals = await approvalsOf(call, asked, action)
   const units: GrantedUnit[] = []

@@ -31,11 +31,11 @@ const one = prepared((db, p: { lineId: string; unitNo: number; rightClass: strin
 const ofPurchase = prepared((db, p: { purchaseId: string; rightClass: string }) =>
   db.selectFrom('unit_right').selectAll().where('purchase_id', '=', p.purchaseId).where('right_class', '=', p.rightClass),
 )
-const upsert = prepared((db, p: Omit<UnitRightRow, 'returned_by'>) => {
+const upsert = prepared((db, p: Omit<UnitRightRow, 'returned_by' | 'was_given'>) => {
   const changed = fieldsOf(p, ['purchase_id', 'state', 'nonce', 'device_id', 'until_ms', 'redemption_id', 'outcome', 'failures'])
   return db
     .insertInto('unit_right')
-    .values({ ...changed, ...fieldsOf(p, ['line_id', 'unit_no', 'right_class']) })
+    .values({ ...changed, ...fieldsOf(p, ['line_id', 'unit_no', 'right_class']), was_given: 0 })
     .onConflict((c) => c.columns(['line_id', 'unit_no', 'right_class']).doUpdateSet(changed))
 })
 

@@ -10,10 +10,11 @@ import type { ProtectedItemRow, UnitRightRow } from '../persistence/tables/prote
 import type { PurchaseLineRow, PurchaseRow, PurchaseUnitRow } from '../persistence/tables/purchases.ts'
 import { findPurchase, readUnits } from '../scan-and-go/queries.ts'
 import { itemAsOf, purchaseAsOf, rightAsOf } from './as-of.ts'
+import { viewGranting } from './given-rights.ts'
 import { findItem, readItem } from './item-queries.ts'
 import { isComplete, productOf } from './item-product.ts'
 import { ownUnitOf } from './own-unit.ts'
-import { findRight, rightsOfPurchase, triesOf, viewRight, type RightView, type Tries, type UnitKey } from './rights.ts'
+import { findRight, rightsOfPurchase, triesOf, type RightView, type Tries, type UnitKey } from './rights.ts'
 import { lowestBy, unitToBind } from './unit-to-bind.ts'
 
 /** What a request is about: one item or one unit of a purchase, with the right it would use up. */
@@ -38,6 +39,8 @@ export interface SubjectQuery {
   tenant: string
   storeId: string
   deviceId: string
+  /** Whose device it is; null: one without agent. */
+  agentId: string | null
   device: DeviceFacts
   action: ProtectionAction
   identifiers: ItemIdentifiers
@@ -82,8 +85,8 @@ async function findPurchaseAsOf({ db, tenant, pastMs }: SubjectQuery, purchaseId
   return purchase && pastMs !== undefined ? purchaseAsOf(db, purchase, pastMs) : purchase
 }
 
-function rightOf({ db, nowMs, pastMs }: Pick<SubjectQuery, 'db' | 'nowMs' | 'pastMs'>, key: UnitKey, row: UnitRightRow | undefined): Promise<RightView> | RightView {
-  return pastMs === undefined ? viewRight(row, nowMs) : rightAsOf(db, key, pastMs)
+function rightOf({ db, nowMs, pastMs, agentId }: Pick<SubjectQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>, key: UnitKey, row: UnitRightRow | undefined): Promise<RightView> {
+  return pastMs === undefined ? viewGranting(db, key, row, nowMs, agentId) : rightAsOf(db, key, pastMs)
 }
 
 interface Line {
@@ -114,7 +117,7 @@ async function itemSubject(query: SubjectQuery, item: ProtectedItemRow, line: Li
     return withRight(query, { item, key, facts, binds: false, ...(purchase && { purchase }) })
   }
   const purchase = line?.purchase ?? query.purchase
-  const unit = purchase && item.item_status === 'sellable' && rights && isPaid(purchase) ? await unitToBind(db, purchase, item, rights, query.nowMs, line?.line) : undefined
+  const unit = purchase && item.item_status === 'sellable' && rights && isPaid(purchase) ? await unitToBind(query, purchase, item, rights, line?.line) : undefined
   if (unit && purchase) {
     const facts: ItemFacts = { ...(await itemFacts(db, item, unit.line.price_cent)), paidBy: 'purchase', ...shopperPrice(purchase) }
     return withRight(query, { item, key: unit.key, facts, binds: true, purchase, right: unit.right })
@@ -238,13 +241,14 @@ async function withRight(query: SubjectQuery, { facts, key, binds, item, purchas
 }
 
 /** The tagged units of a purchase whose right of this class is not used up, lowest first. */
-export async function openUnits(db: Db, purchase: PurchaseRow, rights: RightClass, nowMs: number, pastMs?: number) {
+export async function openUnits(query: Pick<SubjectQuery, 'db' | 'nowMs' | 'pastMs' | 'agentId'>, purchase: PurchaseRow, rights: RightClass) {
+  const { db } = query
   const [units, rows] = [await readUnits(db, purchase.purchase_id), await rightsOfPurchase(db, purchase.purchase_id, rights)]
   const byUnit = new Map(rows.map((row) => [`${row.line_id}/${row.unit_no}`, row]))
   const open = units.map(async (unit) => {
     const row = byUnit.get(`${unit.line_id}/${unit.unit_no}`)
     const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
-    const right = await rightOf({ db, nowMs, pastMs }, key, row)
+    const right = await rightOf(query, key, row)
     return right.state === 'used' ? [] : [{ unit, key, right, tries: triesOf(row) }]
   })
   return (await Promise.all(open)).flat()

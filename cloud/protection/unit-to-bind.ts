@@ -4,6 +4,7 @@ import type { ProtectedItemRow } from '../persistence/tables/protection.ts'
 import type { PurchaseLineRow, PurchaseRow } from '../persistence/tables/purchases.ts'
 import { readLines, readUnits } from '../scan-and-go/queries.ts'
 import { findAuthorization } from './authorizations.ts'
+import { viewGranting } from './given-rights.ts'
 import { findRight, viewRight, type RightView, type UnitKey } from './rights.ts'
 
 /** A unit of a purchase that an item may become. */
@@ -14,6 +15,13 @@ export interface BindableUnit {
   right: RightView
 }
 
+/** Who asks: the agent of the device, null for one without. */
+interface BindQuery {
+  db: Db
+  nowMs: number
+  agentId: string | null
+}
+
 const OTHER_CLASS = { release: 'exit', exit: 'release', fixture: 'fixture' } as const satisfies Record<RightClass, RightClass>
 
 /**
@@ -21,7 +29,7 @@ const OTHER_CLASS = { release: 'exit', exit: 'release', fixture: 'fixture' } as 
  * very item, else the lowest free one, else the lowest that was lent for another item, which must be given up first.
  * `only`: of this line. Undefined when there is none, or all are used up.
  */
-export async function unitToBind(db: Db, purchase: PurchaseRow, item: ProtectedItemRow, rights: RightClass, nowMs: number, only: PurchaseLineRow | undefined): Promise<BindableUnit | undefined> {
+export async function unitToBind({ db, nowMs, agentId }: BindQuery, purchase: PurchaseRow, item: ProtectedItemRow, rights: RightClass, only: PurchaseLineRow | undefined): Promise<BindableUnit | undefined> {
   if (item.product_id === null) return undefined
   const lines = only ? [only] : await readLines(db, purchase.purchase_id)
   const units = await readUnits(db, purchase.purchase_id)
@@ -29,7 +37,7 @@ export async function unitToBind(db: Db, purchase: PurchaseRow, item: ProtectedI
   for (const line of lines.filter((l) => l.product_id === item.product_id)) {
     for (const unit of units.filter((u) => u.line_id === line.line_id && u.bound === 0)) {
       const key = { lineId: line.line_id, unitNo: unit.unit_no, rightClass: rights, purchaseId: purchase.purchase_id }
-      const own = viewRight(await findRight(db, key), nowMs)
+      const own = await viewGranting(db, key, await findRight(db, key), nowMs, agentId)
       if (own.state === 'used') continue
       const other = viewRight(await findRight(db, { ...key, rightClass: OTHER_CLASS[rights] }), nowMs)
       const [lentOwn, lentOther] = [await lentFor(db, own), await lentFor(db, other)]

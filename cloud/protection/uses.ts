@@ -61,8 +61,9 @@ export function usesIn(db: Db, tenant: string): Uses {
   function noteRight(key: UnitKey, right: Partial<UnitRightRow> & { state: string; failures: number }): boolean {
     if (!lines.has(key.lineId)) return false
     const { lineId: line_id, unitNo: unit_no, rightClass: right_class, purchaseId: purchase_id } = key
+    const known = rights.get(nameOf(key))
     const nothing = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
-    rights.set(nameOf(key), { line_id, unit_no, right_class, purchase_id, returned_by: rights.get(nameOf(key))?.returned_by ?? null, ...nothing, ...right })
+    rights.set(nameOf(key), { line_id, unit_no, right_class, purchase_id, returned_by: known?.returned_by ?? null, was_given: known?.was_given ?? 0, ...nothing, ...right })
     changed.add(nameOf(key))
     return true
   }

@@ -55,7 +55,7 @@ export async function verifyItem(call: Call, request: ItemRequest) {
   const here = purchase && purchase.store_id === device?.row.store_id ? await asAsked(call, asked, purchase) : undefined
   const subject =
     device && store
-      ? await findSubject({ db: call.db, tenant: asked.caller.tenant, storeId: device.row.store_id, deviceId: device.row.device_id, device: device.facts, action, identifiers, purchase: here, nowMs: call.nowMs, pastMs: asked.pastMs })
+      ? await findSubject({ db: call.db, tenant: asked.caller.tenant, storeId: device.row.store_id, deviceId: device.row.device_id, agentId: device.row.agent_id, device: device.facts, action, identifiers, purchase: here, nowMs: call.nowMs, pastMs: asked.pastMs })
       : undefined
   const viewed: LeaseView = device && subject ? await viewLease(call, subject.unit?.right, device.row, action, (row) => row.ith_kind !== null && row.item_id === (subject.item?.item_id ?? null)) : { right: 'free' }
   const lease = withOverride(call, asked, viewed)

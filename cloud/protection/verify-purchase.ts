@@ -35,7 +35,7 @@ export async function verifyPurchase(call: Call, request: PurchaseRequest) {
   const store = await ownStoreOf(call, purchase.store_id, 'purchase')
   const lines = await readLines(call.db, purchase.purchase_id)
   const units = await readUnits(call.db, purchase.purchase_id)
-  const openNow = await openUnits(call.db, purchase, 'release', call.nowMs, asked.pastMs)
+  const openNow = await openUnits({ db: call.db, nowMs: call.nowMs, pastMs: asked.pastMs, agentId: asked.device?.row.agent_id ?? null }, purchase, 'release')
   const open = new Set(openNow.map(({ unit }) => `${unit.line_id}/${unit.unit_no}`))
   call.restsOn({ kind: 'purchase', id: purchase.purchase_id, rev: purchase.rev })
   call.restsOn({ kind: 'store', id: store.store_id, rev: store.document_version })

@@ -1,9 +1,14 @@
 import type { Database as Connection } from 'better-sqlite3'
+import type { Evidence } from '../../policy/journal.ts'
 import { RECEIPT_LIFE } from '../../policy/receipts/receipt-token.ts'
 import type { DenyReason, RightClass } from '../../policy/vocabulary.ts'
+import type { Journal } from './journal.ts'
 import type { UnknownUses } from './unknown-uses.ts'
 
-/** What this ledger gave other agents as the home of receipts. Everything runs inside a transaction of `commit.ts`. */
+/**
+ * What this ledger gave other agents as the home of receipts. The cloud is told of it, for the other may be cut off from the cloud.
+ * Everything runs inside a transaction of `commit.ts`.
+ */
 export interface HomeGrants {
   /** The same answer for the same redemption of the same agent; undefined when the id is another agent's, or is over. `refused`: nothing is given now. */
   grant(question: GrantQuestion, refused?: DenyReason): GrantAnswer | undefined
@@ -34,6 +39,7 @@ export interface HeardWord {
   redemptionId: string
   outcome: 'failed' | 'unknown'
   exp: number
+  nowMs: number
 }
 
 /** What the claims of the same ledger say. */
@@ -53,7 +59,7 @@ interface GrantRow {
 const NOTHING: GrantAnswer = { ordinals: [], remaining: 0 }
 
 /** Grants in this ledger's tables. */
-export function openHomeGrants(db: Connection, claims: FreeRights): HomeGrants {
+export function openHomeGrants(db: Connection, claims: FreeRights, journal: Pick<Journal, 'append'>): HomeGrants {
   const find = db.prepare<[string], GrantRow>('SELECT agent_id, answer, state FROM home_grant WHERE redemption_id = ?')
   const insert = db.prepare('INSERT INTO home_grant (redemption_id, agent_id, answer, state, exp) VALUES (?, ?, ?, ?, ?)')
   const setState = db.prepare('UPDATE home_grant SET state = ? WHERE redemption_id = ?')
@@ -79,6 +85,10 @@ export function openHomeGrants(db: Connection, claims: FreeRights): HomeGrants {
     insert.run(redemptionId, agentId, JSON.stringify(answer), state, exp)
   }
 
+  function tell(nowMs: number, evidence: Evidence): void {
+    journal.append({ atMs: Math.floor(nowMs), evidence })
+  }
+
   return {
     grant(question, refused) {
       const known = find.get(question.redemptionId)
@@ -86,20 +96,28 @@ export function openHomeGrants(db: Connection, claims: FreeRights): HomeGrants {
       const answer = refused ? { ...NOTHING, reason: refused } : decide(question)
       // A refusal is final for this id too, for whoever was refused asks under another: played back, the question gets nothing when the right is free again.
       keep(question, answer, answer.reason ? 'refused' : 'given')
+      const { redemptionId, cti: nonce, rightClass, agentId, nowMs } = question
+      if (!answer.reason) tell(nowMs, { kind: 'given', redemptionId, nonce, rightClass, ordinals: answer.ordinals, agentId })
       return answer
     },
-    hear({ agentId, redemptionId, outcome, exp }) {
+    hear({ agentId, redemptionId, outcome, exp, nowMs }) {
       const known = find.get(redemptionId)
       // The question is lost, or still on its way: nothing is given under this id any more.
-      if (!known) return keep({ redemptionId, agentId, exp }, NOTHING, 'back')
+      if (!known) {
+        keep({ redemptionId, agentId, exp }, NOTHING, 'back')
+        // Or this ledger was put back, and the cloud knows what it has forgotten.
+        return tell(nowMs, { kind: 'given_back', redemptionId, outcome })
+      }
       if (known.agent_id !== agentId) return
       if (outcome === 'unknown' && known.state === 'given') {
         claims.unknown.note(redemptionId, null)
         setState.run('unknown', redemptionId)
+        tell(nowMs, { kind: 'given_back', redemptionId, outcome })
       }
       if (outcome === 'failed' && (known.state === 'given' || known.state === 'unknown')) {
         free.run(redemptionId)
         setState.run('back', redemptionId)
+        tell(nowMs, { kind: 'given_back', redemptionId, outcome })
       }
     },
     prune: (before) => void db.prepare('DELETE FROM home_grant WHERE exp <= ?').run(before),

@@ -77,7 +77,7 @@ export function openLedger({ file, ledgerId, generation, onFailure, onGrown, ope
   const journal = openJournal(db, ledgerId, current)
   const openedAt = journal.head
   const claims = openClaims(db)
-  const homeGrants = openHomeGrants(db, claims)
+  const homeGrants = openHomeGrants(db, claims, journal)
   const homeAsks = openHomeAsks(db, claims)
   let told = journal.head.seq
 

@@ -200,7 +200,7 @@ export function openHome({ platform, agentId, ledger, trust, signer, fetch, nowM
     const retryAfterSeconds = (isOfNow(checked.data) ? asking : askingLate).take(asker)
     if (retryAfterSeconds > 0) return { kind: 'too_many_questions', retryAfterSeconds }
     const given = await commits.durably((): GrantAnswer | undefined => {
-      if (outcome === 'failed' || outcome === 'unknown') homeGrants.hear({ agentId: asker, redemptionId, outcome, exp })
+      if (outcome === 'failed' || outcome === 'unknown') homeGrants.hear({ agentId: asker, redemptionId, outcome, exp, nowMs: nowMs() })
       if (outcome !== undefined) return { ordinals: [], remaining: 0 }
       // A ledger that was put back has forgotten what it gave; of one that exists twice the other copy gives too.
       const isUnsure = trust.isImporting(exp) || ledgerDoubt(ledger, nowMs()) !== undefined

@@ -212,12 +212,14 @@ describe('the agent', () => {
     const { receipt } = await store.buy([{ ean: product().ean, quantity: 1 }])
     const opened = openReceipt(receipt, { keys: store.agent.trust.keys })
     const cti = opened.ok ? Buffer.from(opened.claims.cti).toString('hex') : ''
-    store.agent.ledger.commits.now(() => store.agent.ledger.homeGrants.grant({ agentId: 'agt_x', redemptionId: 'rdm_x', cti, rightClass: 'release', candidates: [0], all: false, exp: 4_000_000_000, nowMs: store.agent.clock.now().nowMs }))
+    // To an agent of which the cloud believes that it knows itself what it was given.
+    const { agentId } = store.agent.identity
+    store.agent.ledger.commits.now(() => store.agent.ledger.homeGrants.grant({ agentId, redemptionId: 'rdm_x', cti, rightClass: 'release', candidates: [0], all: false, exp: 4_000_000_000, nowMs: store.agent.clock.now().nowMs }))
     expect(await release(receipt)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
     await synced()
     const tokens = await store.shop.cloud.db.database.reads.selectFrom('protection_authorization').select('voided_ms').execute()
     expect(tokens.map(({ voided_ms }) => voided_ms !== null)).toEqual([true, true])
-    store.agent.ledger.commits.now(() => store.agent.ledger.homeGrants.hear({ agentId: 'agt_x', redemptionId: 'rdm_x', outcome: 'failed', exp: 4_000_000_000 }))
+    store.agent.ledger.commits.now(() => store.agent.ledger.homeGrants.hear({ agentId, redemptionId: 'rdm_x', outcome: 'failed', exp: 4_000_000_000, nowMs: store.agent.clock.now().nowMs }))
     expect(await release(receipt)).toMatchObject({ authorized: true, outcome: 'confirmed' })
   })
 })

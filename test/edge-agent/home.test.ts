@@ -37,6 +37,37 @@ it('redeems one receipt once across two agents while the cloud is away, whoever 
   expect(events.filter((e: Json) => e.type === 'protection.exception.raised').map((e: Json) => e.reason)).toEqual([])
 })
 
+it('tells the cloud what it gave to an agent that is cut off from it, so that nobody else is given it too', async () => {
+  const { deviceId } = await s.shop.ok('registerDevice', { storeId: s.shop.storeId, deviceType: 'exit_gate' })
+  const third = await addAgent(deviceId)
+  const [used, failed, unclear, free] = [await receipt(), await receipt(), await receipt(), await receipt()]
+  const told = async (node: LanAgent) => until('all told', async () => node.agent.link.isOnline && node.agent.ledger.journal.waiting === 0, 20_000)
+  await until('known to the home', async () => (await s.home.agent.link.look(), s.home.agent.trust.policy?.agents?.length === 3))
+  s.other.isCutOff = true
+  await s.other.agent.link.look()
+  await until('offline', async () => !s.other.agent.link.isOnline)
+
+  expect(await leave(s.other, used.text)).toMatchObject({ authorized: true, offline: true, outcome: 'confirmed' })
+  s.other.outcome = 'failed'
+  expect(await leave(s.other, failed.text)).toMatchObject({ authorized: true, outcome: 'failed' })
+  s.other.outcome = 'unknown'
+  expect(await leave(s.other, unclear.text)).toMatchObject({ authorized: true, outcome: 'unknown' })
+  s.other.outcome = 'confirmed'
+  await heard(s.other)
+  await told(s.home)
+  expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed', offline: false })
+  expect(await leave(third, failed.text)).toMatchObject({ authorized: true, outcome: 'confirmed', offline: false })
+  expect(await leave(third, unclear.text)).toMatchObject({ authorized: false, reason: 'manual_assistance_required', offline: false })
+  expect(await leave(third, free.text)).toMatchObject({ authorized: true, offline: false })
+  expect([s.other.moved, third.moved]).toEqual([3, 2])
+
+  s.other.isCutOff = false
+  await told(s.other)
+  const { exceptions } = await s.shop.ok('fetchExceptions', { storeId: s.shop.storeId, state: 'open' })
+  expect(exceptions.map((e: Json) => e.kind)).toEqual(['outcome_unknown'])
+  expect(await leave(third, used.text)).toMatchObject({ authorized: false, reason: 'already_redeemed' })
+})
+
 it('gives a unit to each of two requests of one moment at one device, and none to a third', async () => {
   const station = await addAgent(s.shop.devices.pos_deactivator)
   await until('its home', async () => (await station.agent.link.look(), station.agent.home.isElsewhere))
@@ -182,7 +213,7 @@ it('gives nothing for questions that are played back, and takes nothing from wha
   const taken = { ...wish, agentId: 'agt_x', redemptionId: 'rdm_x', nowMs: s.home.agent.clock.now().nowMs }
   s.home.agent.ledger.commits.now(() => s.home.agent.ledger.homeGrants.grant(taken))
   const refused = await question(async () => expect(await s.other.agent.home.ask(wish)).toMatchObject({ reason: 'already_redeemed' }))
-  s.home.agent.ledger.commits.now(() => s.home.agent.ledger.homeGrants.hear({ agentId: 'agt_x', redemptionId: 'rdm_x', outcome: 'failed', exp: wish.exp }))
+  s.home.agent.ledger.commits.now(() => s.home.agent.ledger.homeGrants.hear({ agentId: 'agt_x', redemptionId: 'rdm_x', outcome: 'failed', exp: wish.exp, nowMs: taken.nowMs }))
   await kill(s.home)
   await run(s.home)
   await ready(s.home)

@@ -170,7 +170,7 @@ describe('the ledger', () => {
           const use = uses[before]
           if (use && outcome !== 'none') {
             if (use.agentId === 'itself') await ledger.settle(redemptionId, outcome, nowS * 1_000)
-            else if (outcome !== 'confirmed') ledger.commits.now(() => ledger.homeGrants.hear({ agentId: use.agentId, redemptionId, outcome, exp: nowS + 100 }))
+            else if (outcome !== 'confirmed') ledger.commits.now(() => ledger.homeGrants.hear({ agentId: use.agentId, redemptionId, outcome, exp: nowS + 100, nowMs: nowS * 1_000 }))
             use.outcome = outcome
           }
           if (!restart) continue
@@ -300,7 +300,7 @@ describe('the ledger', () => {
     const given = { agentId: 'agt_2', redemptionId: 'given', cti, rightClass: 'release' as const, candidates: [0, 1], all: true, exp, nowMs: NOW }
     ledger.commits.now(() => {
       expect(ledger.homeGrants.grant(given)).toMatchObject({ ordinals: [0, 1] })
-      ledger.homeGrants.hear({ agentId: 'agt_2', redemptionId: 'given', outcome: 'unknown', exp })
+      ledger.homeGrants.hear({ agentId: 'agt_2', redemptionId: 'given', outcome: 'unknown', exp, nowMs: NOW })
     })
     await claim({ redemptionId: 'mine', receipt: { cti, ordinals: [2] } })
     await ledger.settle('mine', 'unknown', NOW)

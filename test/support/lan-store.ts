@@ -27,6 +27,8 @@ export interface LanAgent {
   /** What its actuator does. */
   outcome: 'confirmed' | 'failed' | 'unknown'
   moved: number
+  /** It alone does not reach the cloud. */
+  isCutOff?: boolean
   /** Its machine, where that is none of ours. */
   platform?: Platform
 }
@@ -126,7 +128,7 @@ export function lanStore(): LanStore {
       identity: readIdentity(node.folder, secretFiles) as Identity,
       keepIdentity: (identity) => writeIdentity(node.folder, identity, secretFiles),
       config: checked.config,
-      fetch: fetchAll,
+      fetch: (url, init) => (running.isCutOff && url.startsWith('https://shop.example') ? Promise.reject(new Error('the cloud is away')) : fetchAll(url, init)),
       openLine: () => Promise.reject(new Error('no broker')),
       openLink: () => Promise.reject(new Error('no link')),
       openDevice: () => device,

@@ -134,6 +134,22 @@ export interface UnitRightRow {
   failures: number
   /** What its goods came back with: then it is used, and stays so. */
   returned_by: string | null
+  /** A home of receipts has given it to another agent at some time: `given_right` tells what became of that. */
+  was_given: 0 | 1
+}
+
+/** What a home of receipts gave to another agent, for as long as the receipt lives. */
+export interface GivenRightRow {
+  line_id: string
+  unit_no: number
+  right_class: string
+  redemption_id: string
+  store_id: string
+  /** To whom it was given. */
+  agent_id: string
+  /** `given`, `unknown` or `failed`, as that agent told the home. */
+  state: string
+  until_s: number
 }
 
 export interface RedemptionRow {
