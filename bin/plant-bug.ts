@@ -1,5 +1,5 @@
 import { register } from 'node:module'
-import { BUGS } from '../simulators/world/bug-bank.ts'
+import { BUGS } from '../simulators/world/bugs/bank.ts'
 
 /** Loaded before the simulation (`node --import`): plants the bug that the environment names. */
 const bug = BUGS.find(({ name }) => name === process.env['UNTAG_SIM_BUG'])

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
-import { BUGS, type Bug } from '../simulators/world/bug-bank.ts'
+import { BUGS } from '../simulators/world/bugs/bank.ts'
+import type { Bug } from '../simulators/world/bugs/bug.ts'
 import { runWorker, type RanSeed } from './sim-worker.ts'
 
 export interface Hunt {

@@ -143,6 +143,9 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
         if (given.has(redemptionId)) continue
         const { ordinals } = JSON.parse(answer) as { ordinals: number[] }
         given.set(redemptionId, { ordinals })
+        if (ordinals.length > 0 && !rows.some(({ body: { evidence } }) => evidence?.kind === 'given' && evidence.redemptionId === redemptionId)) {
+          core.violate('I1', `${name} gives ${ordinals.join(',')} under ${redemptionId}, and tells nobody`)
+        }
         if (ordinals.length > 0) core.trace.note(name, `gives ${ordinals.join(',')} under ${redemptionId.slice(-6)}`)
         for (const { cti, right_class: rightClass, ordinal } of rights.all(redemptionId)) use(`${cti}/${rightClass}/${ordinal}`, { ledger: name, redemptionId, isGiven: true, agentId, isByToken: false, homeEpoch, atMs: core.scheduler.nowMs }, node)
       }

@@ -1,4 +1,4 @@
-import type { Bug } from './bug-bank.ts'
+import type { Bug } from './bugs/bug.ts'
 
 /**
  * Hooks for node:module that change the text of a file as it is loaded. They run beside a process that is

@@ -1,3 +1,4 @@
+import type { Database as Connection } from 'better-sqlite3'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentConfig } from '../../edge-agent/config.ts'
@@ -17,6 +18,7 @@ import { isDiskFault } from './disk.ts'
 import { checkEnd, isForked, isPutBack, isSettled, type EndParts } from './end-checks.ts'
 import { enrolments } from './enrolments.ts'
 import { PSP_NAMES } from '../services/psp-books.ts'
+import { givenOracle } from './given-oracle.ts'
 import { homeOracle, receiptEnd } from './home-oracle.ts'
 import { newLan } from './lan.ts'
 import { ledgerOracle, type LedgerOracle } from './ledger-oracle.ts'
@@ -111,7 +113,12 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
   const saved = backups(() => ({ core, cloud, cloudWatch, people, answers, receiver: posts, homes, ledgers, isClockWrong: kinds.includes('cloud-clock') }))
   const psp = shop.isLive ? provider(core, plan.one(PSP_NAMES), shop, () => cloud) : undefined
   const money = psp && moneyOracle(core, psp, { isEveryAgentHere: count === shop.agents.length, isClockSure: !kinds.some((kind) => kind === 'agent-clock' || kind === 'cloud-clock' || kind === 'rollback') })
-  const cloudWatch = cloudOracle(core, { onGrant: saved.granted, ...(money && { onPaid: money.paid }) })
+  const gifts = givenOracle(core)
+  const onGrant = (db: Connection, nonce: string) => {
+    saved.granted(db, nonce)
+    gifts.granted(db, nonce)
+  }
+  const cloudWatch = cloudOracle(core, { onGrant, ...(money && { onPaid: money.paid }) })
   const answers = answerOracle(core)
   const posts = receiver(core, () => disturbances)
   const startCloud = () => {
@@ -127,7 +134,10 @@ export async function runSeed(shops: Shops, options: SeedOptions): Promise<SeedR
     keyFiles: shop.keyFiles,
     outgoing: { send: (asked, signal) => (psp && asked.url.startsWith(psp.books.baseUrl) ? psp : posts).outgoing.send(asked, signal) },
     template: shop.templates.cloud,
-    onCommit: cloudWatch.committed,
+    onCommit(connection) {
+      cloudWatch.committed(connection)
+      gifts.committed(connection)
+    },
     // What could not be written down is done again.
     onDiskFault: () => void disturbances++,
     onAnswer: answers.answered,

@@ -8,7 +8,7 @@ import { progressLine } from '../../bin/prove/progress-line.ts'
 import { runParts, type Place } from '../../bin/prove/run-parts.ts'
 import { sumOf } from '../../bin/prove/state.ts'
 import { realPlatform } from '../../bin/platform.ts'
-import { BUGS } from '../../simulators/world/bug-bank.ts'
+import { BUGS } from '../../simulators/world/bugs/bank.ts'
 import { temporaryFolder } from '../support/databases.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

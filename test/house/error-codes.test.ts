@@ -25,7 +25,7 @@ describe('docs/errors.md', () => {
     ['reasons in extras', all(/\{ reason: '([a-z_]+)'/g)],
     ['local errors', all(/\b(?:fail|refuse)\(c, \d{3}, '([a-z_-]+)'/g)],
     ['faults of fields', all(/\binvalid\([^\n]*, '([a-z_]+)'\)/g)],
-    ['exceptions', all(/\b(?:kind|reason): '([a-z]+_[a-z_]+)'(?:,| as)/g).filter((code) => !/^(not_understood|item_unknown|device_|token_|policy_stale|already_redeemed|limit_)/.test(code))],
+    ['exceptions', all(/\b(?:kind|reason): '([a-z]+_[a-z_]+)'(?:,| as)/g).filter((code) => !/^(not_understood|given_back|item_unknown|device_|token_|policy_stale|already_redeemed|limit_)/.test(code))],
     ['faults of documents', members('DocumentFault')],
     ['outcomes of commands', members('ResultCode')],
     ['faults of links', members('LinkFaultCode')],
