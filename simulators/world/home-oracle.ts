@@ -76,6 +76,8 @@ export function homeOracle(core: Core, ledgers: ReadonlyMap<string, LedgerOracle
     isGiven ? ['given', 'unknown'].includes(states.get(`${ledger}/${redemptionId}`) ?? '') : outcomes.get(redemptionId) !== 'failed'
 
   function use(key: string, made: Use, node: AgentNode): void {
+    // Its rows began anew in another generation: this is an old one under a new number.
+    if (uses.get(key)?.some(({ ledger, redemptionId, isGiven }) => ledger === made.ledger && redemptionId === made.redemptionId && isGiven === made.isGiven)) return
     /** Whoever had it asks for it again: its own ledger sees to it that staff stand there. */
     const isTheirs = ({ isGiven, agentId, ledger, redemptionId }: Use) => isGiven && made.isGiven && agentId === made.agentId && states.get(`${ledger}/${redemptionId}`) === 'unknown'
     const standing = (uses.get(key) ?? []).filter((before) => before.redemptionId !== made.redemptionId && stands(before) && !isTheirs(before))
