@@ -54,6 +54,61 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(await gate.ok('fetchPurchase', { transactionId: purchase.transactionId })).toMatchObject({ securityTagStatus: 'deactivated' })
   })
 
+  it('grants nobody what a home gave to another agent, until that has told what became of it, or told the home that nothing did', async () => {
+    const other = await enrolTestAgent(gate)
+    const { transactionId: purchaseId } = await gate.buy([{ ean: gate.products[0].ean, quantity: 1 }])
+    const { deviceId } = await gate.ok('registerDevice', { storeId: gate.storeId, deviceType: 'pos_deactivator' })
+    await other.call('reportDeviceHeartbeat', { deviceId })
+    const { cti: nonce } = await gate.cloud.db.database.reads.selectFrom('purchase').select('cti').where('purchase_id', '=', purchaseId).executeTakeFirstOrThrow()
+    const give = (redemptionId: string): Evidence => ({ kind: 'given', redemptionId, nonce: nonce ?? '', rightClass: 'release', ordinals: [0], agentId: other.agentId })
+    const back = (redemptionId: string, outcome: 'failed' | 'unknown'): Evidence => ({ kind: 'given_back', redemptionId, outcome })
+    const tell = async (from: TestAgent, ...all: Evidence[]) => expect((await from.report(all.map((evidence) => from.row({ evidence })))).body).toMatchObject({ accepted: all.length })
+    const ask = async (by: TestAgent, at: string) => (await by.call('verifySecurityTagDeactivation', { purchaseId, deviceId: at })).body
+    const asked = () => ask(agent, gate.devices.pos_deactivator)
+
+    // Lent to whoever asked first: it is given up for what the home gave.
+    const lent = (await asked()).replayProtectedNonce
+    await tell(agent, give('given-1'))
+    expect(await gate.cloud.db.database.reads.selectFrom('protection_authorization').select('void_asked_ms').where('nonce', '=', lent).executeTakeFirst()).toMatchObject({ void_asked_ms: expect.any(Number) })
+    await tell(agent, { kind: 'void', nonce: lent })
+    expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'already_redeemed', items: [{ openUnits: 0 }] })
+    await tell(agent, back('given-1', 'unknown'))
+    expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })
+    await tell(agent, back('given-1', 'failed'), back('given-1', 'unknown'), give('given-2'))
+    expect(await asked()).toMatchObject({ reason: 'already_redeemed' })
+    // Its own device may ask: it knows itself what became of it.
+    const own = await ask(other, deviceId)
+    expect(own.authorizationToken).toBeTypeOf('string')
+    await tell(other, { kind: 'void', nonce: own.replayProtectedNonce })
+    // Its own word of it counts from now on; the home's, which comes late, no more.
+    await tell(other, { kind: 'claim', redemptionId: 'given-2', nonce: nonce ?? '', source: 'receipt', rightClass: 'release', ordinals: [0], deviceId }, { kind: 'outcome', redemptionId: 'given-2', outcome: 'failed' })
+    await tell(agent, give('given-2'))
+    const granted = await asked()
+    expect(granted.authorizationToken).toBeTypeOf('string')
+    await tell(agent, { kind: 'void', nonce: granted.replayProtectedNonce }, give('given-3'))
+    expect(await asked()).toMatchObject({ reason: 'already_redeemed' })
+    // Whoever was revoked tells nothing more.
+    await gate.ok('revokeAgent', { agentId: other.agentId })
+    expect(await asked()).toMatchObject({ reason: 'manual_assistance_required' })
+    await tell(agent, back('given-3', 'failed'))
+    const { exceptions } = await gate.ok('fetchExceptions', { storeId: gate.storeId, kind: 'double_redeem' })
+    expect(exceptions).toEqual([])
+  })
+
+  it('shows what was given of a receipt that nobody knows, or of another store', async () => {
+    const raised = async (kind: string) => (await gate.ok('fetchExceptions', { storeId: gate.storeId, kind })).exceptions.map((e: Json) => e.subject)
+    const stranger = await enrolTestAgent(gate)
+    const { transactionId } = await gate.buy([{ ean: gate.products[0].ean, quantity: 1 }])
+    const { cti } = await gate.cloud.db.database.reads.selectFrom('purchase').select('cti').where('purchase_id', '=', transactionId).executeTakeFirstOrThrow()
+    const { storeId } = await gate.ok('insertStore', { companyName: 'a', tradingName: 'b', address: { street: 's', city: 'c', zip: '12345', country: 'DE' }, phone: '+4940555010' })
+    await gate.cloud.db.database.write((db) => db.updateTable('purchase').set({ store_id: storeId }).where('purchase_id', '=', transactionId).execute())
+    const given = (redemptionId: string, nonce: string) => stranger.row({ evidence: { kind: 'given', redemptionId, nonce, rightClass: 'exit', ordinals: [0], agentId: agent.agentId } })
+    expect((await stranger.report([given('given-nowhere', 'ab'.repeat(16)), given('given-elsewhere', cti ?? '')])).body).toMatchObject({ accepted: 2 })
+    expect(await raised('unapplied')).toContain('given-nowhere')
+    expect(await raised('foreign_evidence')).toContain('given-elsewhere')
+    expect(await gate.cloud.db.database.reads.selectFrom('given_right').selectAll().where('redemption_id', 'like', 'given-%where').execute()).toEqual([])
+  })
+
   it('waits for what is missing', async () => {
     const [one, two] = [agent.row({}), agent.row({})]
     const early = await agent.report([two])
