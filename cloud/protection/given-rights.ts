@@ -1,31 +1,32 @@
-import type { Evidence } from '../../policy/journal.ts'
 import type { Db } from '../persistence/database.ts'
 import { prepared } from '../persistence/prepared.ts'
 import type { UnitRightRow } from '../persistence/tables/protection.ts'
-import { endLease, type Witness } from './evidence.ts'
-import type { EvidenceScope } from './evidence-scope.ts'
-import { raiseException } from './exceptions.ts'
-import { viewRight, type RightView, type UnitKey } from './rights.ts'
+import { NOBODY_KNOWS, viewRight, type RightView, type UnitKey } from './rights.ts'
 
 /**
  *   home gives ─ told ─▶ nobody else is granted it ─ the other's own word of it comes, or the home's that nothing came of it ─▶ over
  *
  * Rights of receipts that their home has given to another agent of the store, which may be cut off from the cloud for long.
  */
-export type Given = Extract<Evidence, { kind: 'given' }>
-export type GivenBack = Extract<Evidence, { kind: 'given_back' }>
+export interface GivenRight extends UnitKey {
+  redemptionId: string
+  storeId: string
+  /** To whom. */
+  agentId: string
+  /** When the receipt has ended for every clock, s since 1970. */
+  untilS: number
+}
 
-const GUARD_SECONDS = 60
+/** Of what nobody has ever told anything, s after the receipt's end: much longer than an agent is away. */
+const KEEP_AFTER_END = 90 * 86_400
 
-const UNKNOWN = 'nobody knows whether the last try worked'
-
-const insert = prepared((db, p: { lineId: string; unitNo: number; rightClass: string; redemptionId: string; storeId: string; agentId: string; untilS: number }) =>
+const insert = prepared((db, p: GivenRight) =>
   db
     .insertInto('given_right')
-    .values({ line_id: p.lineId, unit_no: p.unitNo, right_class: p.rightClass, redemption_id: p.redemptionId, store_id: p.storeId, agent_id: p.agentId, state: 'given', until_s: p.untilS })
+    .values({ line_id: p.lineId, unit_no: p.unitNo, right_class: p.rightClass, redemption_id: p.redemptionId, purchase_id: p.purchaseId, store_id: p.storeId, agent_id: p.agentId, state: 'given', until_s: p.untilS })
     .onConflict((c) => c.doNothing()),
 )
-const mark = prepared((db, p: { lineId: string; unitNo: number; rightClass: string; purchaseId: string }) =>
+const mark = prepared((db, p: UnitKey) =>
   db
     .insertInto('unit_right')
     .values({ line_id: p.lineId, unit_no: p.unitNo, right_class: p.rightClass, purchase_id: p.purchaseId, state: 'free', failures: 0, was_given: 1 })
@@ -38,10 +39,9 @@ const setState = prepared((db, p: { redemptionId: string; storeId: string; state
     .where('redemption_id', '=', p.redemptionId)
     .where('store_id', '=', p.storeId)
     .where('state', '<>', 'failed')
-    .returning(['line_id', 'right_class']),
+    .returning(['purchase_id', 'line_id']),
 )
-const purchaseOf = prepared((db, p: { lineId: string }) => db.selectFrom('purchase_line').select('purchase_id').where('line_id', '=', p.lineId))
-/** Those of which whoever has them has not told anything, with when that agent was revoked. */
+/** Those of which whoever has them has not told anything. */
 const standing = prepared((db, p: { lineId: string; unitNo: number; rightClass: string }) =>
   db
     .selectFrom('given_right')
@@ -52,7 +52,7 @@ const standing = prepared((db, p: { lineId: string; unitNo: number; rightClass: 
         .onRef('redemption.line_id', '=', 'given_right.line_id')
         .onRef('redemption.unit_no', '=', 'given_right.unit_no'),
     )
-    .select(['given_right.agent_id', 'given_right.state', 'agent.revoked_ms'])
+    .select(['given_right.agent_id', 'given_right.state', 'given_right.until_s', 'agent.revoked_ms'])
     .where('given_right.line_id', '=', p.lineId)
     .where('given_right.unit_no', '=', p.unitNo)
     .where('given_right.right_class', '=', p.rightClass)
@@ -60,52 +60,48 @@ const standing = prepared((db, p: { lineId: string; unitNo: number; rightClass: 
     .where('redemption.redemption_id', 'is', null),
 )
 
-/** A home has given rights to another agent. Answers false when the receipt is unknown. */
-export async function applyGiven(scope: EvidenceScope, witness: Witness, { redemptionId, nonce, rightClass, ordinals, agentId }: Given): Promise<boolean> {
-  const { db, facts, uses } = scope
-  const purchase = await facts.purchaseOfReceipt(nonce)
-  if (purchase?.tenant !== scope.tenant) return false
-  const { storeId } = witness
-  if (purchase.store_id !== storeId) {
-    await raiseException(scope, { storeId, kind: 'foreign_evidence', subject: redemptionId, detail: 'rights of a receipt of another store were given away' })
-    return true
-  }
-  const named = new Set(ordinals)
-  const units = (await facts.unitsOf(purchase.purchase_id)).filter(({ receipt_index: n }) => n !== null && named.has(n))
-  // Rights are written by others now.
-  await uses.flush()
-  uses.forget()
-  for (const unit of units) {
-    const key: UnitKey = { lineId: unit.line_id, unitNo: unit.unit_no, rightClass, purchaseId: purchase.purchase_id }
-    await insert(db, { ...key, redemptionId, storeId, agentId, untilS: (purchase.receipt_exp ?? Math.floor(scope.nowMs / 1_000)) + GUARD_SECONDS })
-    await mark(db, key)
-    await endLease(scope, key, nonce, agentId)
-    scope.due.subjects.push(key)
-  }
-  return true
+/** Keeps that a home has given this right away; nothing when that is known. */
+export async function noteGiven(db: Db, given: GivenRight): Promise<void> {
+  await insert(db, given)
+  await mark(db, given)
 }
 
-/** What the other agent told the home: nothing came of it, or nobody knows. */
-export async function applyGivenBack(scope: EvidenceScope, { storeId }: Witness, { redemptionId, outcome }: GivenBack): Promise<boolean> {
-  for (const { line_id: lineId } of await setState(scope.db, { redemptionId, storeId, state: outcome })) {
-    for (const { purchase_id: purchaseId } of await purchaseOf(scope.db, { lineId })) scope.due.subjects.push({ lineId, purchaseId })
-  }
-  return true
+/** Keeps what became of all that was given under this id in this store; answers what that is about. Nothing follows after `failed`. */
+export async function noteGivenBack(db: Db, told: { redemptionId: string; storeId: string; state: 'failed' | 'unknown' }): Promise<Pick<UnitKey, 'purchaseId' | 'lineId'>[]> {
+  return (await setState(db, told)).map(({ purchase_id: purchaseId, line_id: lineId }) => ({ purchaseId, lineId }))
 }
 
 /**
  * What a right means now to whoever asks for the agent `agentId`: what its home has given to another agent counts as used, until that agent
- * has told itself what became of it. One that was revoked tells nothing any more: then nobody knows.
+ * has told itself what became of it. Nobody knows of one that was revoked, and tells nothing any more, nor once the receipt is over, when
+ * agents and homes forget what was asked and never used.
  */
 export async function viewGranting(db: Db, key: UnitKey, row: UnitRightRow | undefined, nowMs: number, agentId: string | null): Promise<RightView> {
   const right = viewRight(row, nowMs)
   if (!row?.was_given || right.state === 'used') return right
   const others = (await standing(db, key)).filter((given) => given.agent_id !== agentId)
-  if (others.some(({ state, revoked_ms: revokedMs }) => state === 'given' && revokedMs === null)) return { state: 'used' }
-  return others.length === 0 ? right : { ...right, staffReason: right.staffReason ?? UNKNOWN }
+  if (others.some((given) => given.state === 'given' && given.revoked_ms === null && given.until_s * 1_000 > nowMs)) return { state: 'used' }
+  return others.length === 0 ? right : { ...right, staffReason: right.staffReason ?? NOBODY_KNOWS }
 }
 
-/** Forgets what was given of receipts that have ended. */
+/** Forgets what was given of receipts that are over, once it is known what became of it, or nobody will ever tell. */
 export async function pruneGiven(db: Db, nowMs: number): Promise<void> {
-  await db.deleteFrom('given_right').where('until_s', '<=', Math.floor(nowMs / 1_000)).execute()
+  const nowS = Math.floor(nowMs / 1_000)
+  await db
+    .deleteFrom('given_right')
+    .where('until_s', '<=', nowS)
+    .where(({ or, eb, exists, selectFrom }) =>
+      or([
+        eb('state', '=', 'failed'),
+        eb('until_s', '<=', nowS - KEEP_AFTER_END),
+        exists(
+          selectFrom('redemption')
+            .select('redemption.redemption_id')
+            .whereRef('redemption.redemption_id', '=', 'given_right.redemption_id')
+            .whereRef('redemption.line_id', '=', 'given_right.line_id')
+            .whereRef('redemption.unit_no', '=', 'given_right.unit_no'),
+        ),
+      ]),
+    )
+    .execute()
 }

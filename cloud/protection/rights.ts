@@ -90,6 +90,9 @@ export function rightsOfPurchase(db: Db, purchaseId: string, rightClass: RightCl
   return ofPurchase(db, { purchaseId, rightClass })
 }
 
+/** Why only staff go on with what may have been released. */
+export const NOBODY_KNOWS = 'nobody knows whether the last try worked'
+
 const NOTHING = { nonce: null, device_id: null, until_ms: null, redemption_id: null, outcome: null }
 
 async function write(db: Db, key: UnitKey, row: Partial<UnitRightRow> & { state: string; failures: number }): Promise<void> {
@@ -150,7 +153,7 @@ export function viewRight(row: UnitRightRow | undefined, nowMs: number): RightVi
   if (!row) return { state: 'free' }
   const { failures, isUnknown } = triesOf(row)
   if (row.state === 'used' && !isUnknown) return { state: 'used' }
-  const staffReason = isUnknown ? 'nobody knows whether the last try worked' : failures >= TRIES ? `${failures} tries have failed` : undefined
+  const staffReason = isUnknown ? NOBODY_KNOWS : failures >= TRIES ? `${failures} tries have failed` : undefined
   const forStaff = staffReason !== undefined && { staffReason }
   if (row.state === 'leased' && (row.until_ms ?? 0) > nowMs) return { state: 'leased', nonce: row.nonce ?? '', deviceId: row.device_id ?? '', ...forStaff }
   return { state: 'free', ...forStaff }

@@ -2,6 +2,8 @@ import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { AckClaims } from '../../policy/documents/agent-messages.ts'
 import { retryUnapplied } from '../../cloud/agents/retry-unapplied.ts'
+import { pruneGiven } from '../../cloud/protection/given-rights.ts'
+import { touchSubjects } from '../../cloud/protection/touch.ts'
 import type { ProtectionEvent } from '../../policy/events.ts'
 import type { Evidence } from '../../policy/journal.ts'
 import type { Json } from '../support/cloud.ts'
@@ -87,6 +89,21 @@ onEveryDatabase('the journal of an agent', (kind) => {
     expect(granted.authorizationToken).toBeTypeOf('string')
     await tell(agent, { kind: 'void', nonce: granted.replayProtectedNonce }, give('given-3'))
     expect(await asked()).toMatchObject({ reason: 'already_redeemed' })
+    // When the receipt is over, those go of which is known what became of them; the other, of which nobody ever tells, is for staff.
+    const { database } = gate.cloud.db
+    const kept = async () => (await database.reads.selectFrom('given_right').select('redemption_id').orderBy('redemption_id').execute()).map((row) => row.redemption_id)
+    const { until_s: untilS } = await database.reads.selectFrom('given_right').select('until_s').where('redemption_id', '=', 'given-3').executeTakeFirstOrThrow()
+    await database.write((db) => pruneGiven(db, untilS * 1_000 - 1))
+    expect(await kept()).toEqual(['given-1', 'given-2', 'given-3'])
+    await database.write((db) => pruneGiven(db, untilS * 1_000))
+    expect(await kept()).toEqual(['given-3'])
+    await database.write(async (db) => {
+      await db.updateTable('given_right').set({ until_s: 1_000_000_000 }).execute()
+      // Answers are kept for a while, as long as nothing has changed.
+      await touchSubjects(db, [{ purchaseId, lineId: '' }])
+    })
+    expect(await asked()).toMatchObject({ authorizationToken: null, reason: 'manual_assistance_required' })
+    await database.write((db) => db.updateTable('given_right').set({ until_s: untilS }).execute())
     // Whoever was revoked tells nothing more.
     await gate.ok('revokeAgent', { agentId: other.agentId })
     expect(await asked()).toMatchObject({ reason: 'manual_assistance_required' })

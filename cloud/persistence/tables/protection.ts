@@ -138,17 +138,19 @@ export interface UnitRightRow {
   was_given: 0 | 1
 }
 
-/** What a home of receipts gave to another agent, for as long as the receipt lives. */
+/** What a home of receipts gave to another agent. */
 export interface GivenRightRow {
   line_id: string
   unit_no: number
   right_class: string
   redemption_id: string
+  purchase_id: string
   store_id: string
   /** To whom it was given. */
   agent_id: string
   /** `given`, `unknown` or `failed`, as that agent told the home. */
   state: string
+  /** When the receipt has ended for every clock, s since 1970. */
   until_s: number
 }
 
