@@ -64,13 +64,18 @@ describe('commands of the pages', () => {
 
   it.each(runnable)('of $page run: $text', async ({ text }) => {
     const folder = temporaryFolder('pages')
-    for (const name of ['bin', 'dist', 'node_modules', 'package.json']) symlinkSync(join(ROOT, name), join(folder, name))
+    for (const name of ['bin', 'dist', 'node_modules', 'package.json'])
+      symlinkSync(join(ROOT, name), join(folder, name))
     const port = String(await freePort())
     const env: NodeJS.ProcessEnv = { ...process.env, UNTAG_LOG_LEVEL: 'warn' }
     let script = text
     if (text.includes('untag_test_sk_…')) {
       cloud = await startProcess(['cloud', '--port', port, '--mqtt-port', '0', '--data', join(folder, 'var/cloud')])
-      const made = spawn(process.execPath, ['bin/untag.js', 'keys', 'create', '--account', 'reader', '--data', 'var/cloud'], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+      const made = spawn(
+        process.execPath,
+        ['bin/untag.js', 'keys', 'create', '--account', 'reader', '--data', 'var/cloud'],
+        { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] },
+      )
       let key = ''
       made.stdout.on('data', (chunk: Buffer) => void (key += chunk.toString()))
       await once(made, 'close')
@@ -83,9 +88,15 @@ describe('commands of the pages', () => {
       .replaceAll(':8080', `:${port}`)
       .replaceAll('untag.js cloud', `untag.js cloud --port ${port} --mqtt-port ${mqttPort}`)
       .replace(/untag\.js edge &/, `untag.js edge --port ${edgePort} &`)
-    shell = spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+      cwd: folder,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     let said = ''
-    for (const stream of [shell.stdout, shell.stderr]) stream?.on('data', (chunk: Buffer) => void (said += chunk.toString()))
+    for (const stream of [shell.stdout, shell.stderr])
+      stream?.on('data', (chunk: Buffer) => void (said += chunk.toString()))
     const [code] = (await once(shell, 'exit')) as [number | null]
     expect(code, said).toBe(0)
     expect(said, said).not.toMatch(/"error"|"success":false/)

@@ -36,13 +36,29 @@ const EVENTS = `
   protection.device.offline protection.exception.raised`
 
 /** Of systems that a store connects: made in the journeys of their connectors, not in the one of all events. */
-export const CONNECTOR_EVENTS: ReadonlySet<string> = new Set(['integration.pos.synced', 'integration.pos.pushed', 'integration.erp.synced', 'integration.erp.pushed'])
+export const CONNECTOR_EVENTS: ReadonlySet<string> = new Set([
+  'integration.pos.synced',
+  'integration.pos.pushed',
+  'integration.erp.synced',
+  'integration.erp.pushed',
+])
 
 /** Has every other event sent and looks at what arrives. */
 const ALL_EVENTS = 'test/cloud/emitted-events.test.ts'
 
 /** Look at every operation or event alike, so they say nothing of a single one. */
-const GENERAL_TESTS = new Set(['every-operation', 'bound-keys', 'test-and-live', 'openapi', 'api-documents', 'docs-page', 'coverage', 'emitted-events'].map((name) => `${name}.test.ts`))
+const GENERAL_TESTS = new Set(
+  [
+    'every-operation',
+    'bound-keys',
+    'test-and-live',
+    'openapi',
+    'api-documents',
+    'docs-page',
+    'coverage',
+    'emitted-events',
+  ].map((name) => `${name}.test.ts`),
+)
 /** Tests of one operation that are named. */
 const SHOWN = 3
 
@@ -68,18 +84,26 @@ export interface Coverage {
 /** Every operation and event with its sources and tests. */
 export function coverage(): Coverage {
   const sources = readSources(['cloud', 'edge-agent'])
-  const tests = readSources(['test']).filter(({ path }) => path.endsWith('.test.ts') && !GENERAL_TESTS.has(path.split('/').at(-1) ?? ''))
+  const tests = readSources(['test']).filter(
+    ({ path }) => path.endsWith('.test.ts') && !GENERAL_TESTS.has(path.split('/').at(-1) ?? ''),
+  )
+  const senders = sources.filter(isSender).map((source) => ({ ...source, text: withoutDeclaredEvents(source.text) }))
   const operation = (name: string): Covered => ({
     name,
     minimumPackage: OPERATION_TABLE.get(name)?.minimumPackage,
-    sources: OPERATION_TABLE.has(name) ? filesWith(sources, new RegExp(`(?:^\\s*name: |alsoNamed\\()'${name}'`, 'gm')) : [],
+    sources: OPERATION_TABLE.has(name)
+      ? filesWith(sources, new RegExp(`(?:^\\s*name: |alsoNamed\\()'${name}'`, 'gm'))
+      : [],
     tests: filesWith(tests, new RegExp(`['"\`/]${name}['"\`]|\\.${name}\\(`, 'g')),
   })
   const event = (name: string): Covered => ({
     name,
     minimumPackage: EVENT_TYPES.get(name)?.minimumPackage,
-    sources: filesWith(sources.filter(isSender), new RegExp(`^(?!.*(?:emits|events): ).*'${name.replaceAll('.', '\\.')}'`, 'gm')),
-    tests: [...filesWith(tests, new RegExp(`['"\`]${name.replaceAll('.', '\\.')}['"\`]`, 'g')).slice(0, SHOWN - 1), ...(CONNECTOR_EVENTS.has(name) ? [] : [ALL_EVENTS])],
+    sources: filesWith(senders, new RegExp(`'${name.replaceAll('.', '\\.')}'`, 'g')),
+    tests: [
+      ...filesWith(tests, new RegExp(`['"\`]${name.replaceAll('.', '\\.')}['"\`]`, 'g')).slice(0, SHOWN - 1),
+      ...(CONNECTOR_EVENTS.has(name) ? [] : [ALL_EVENTS]),
+    ],
   })
   const asked = new Set([...words(SPECIFIED), ...words(DECIDED)])
   return {
@@ -92,11 +116,21 @@ export function coverage(): Coverage {
 
 /** Where events are made, not where they are declared, described, listed or shown as examples. */
 function isSender({ path }: Source): boolean {
-  return !/^cloud\/(?:webhooks\/[a-z-]*events?(?:-types?)?\.ts|description\/|epcis\/|[a-z-]+\/events\.ts$)/.test(path) || path === 'cloud/protection/events.ts'
+  return (
+    !/^cloud\/(?:webhooks\/[a-z-]*events?(?:-types?)?\.ts|description\/|epcis\/|[a-z-]+\/events\.ts$)/.test(path) ||
+    path === 'cloud/protection/events.ts'
+  )
+}
+
+/** The text without the lists in which operations declare their events. */
+function withoutDeclaredEvents(text: string): string {
+  return text.replaceAll(/\b(?:emits|events): (?:\[[^\]]*\]|.*)/g, '')
 }
 
 function filesWith(sources: readonly Source[], pattern: RegExp): string[] {
-  const found = sources.map(({ path, text }) => ({ path, count: text.match(pattern)?.length ?? 0 })).filter(({ count }) => count > 0)
+  const found = sources
+    .map(({ path, text }) => ({ path, count: text.match(pattern)?.length ?? 0 }))
+    .filter(({ count }) => count > 0)
   return found.sort((a, b) => b.count - a.count || (a.path < b.path ? -1 : 1)).map(({ path }) => path)
 }
 
@@ -134,10 +168,15 @@ ${table('event', events)}
 function table(what: string, rows: readonly Covered[]): string {
   const lines = rows
     .filter(({ sources }) => sources.length > 0)
-    .map(({ name, minimumPackage, sources, tests }) => `| \`${name}\` | ${minimumPackage ?? ''} | ${links(sources)} | ${links(tests.slice(0, SHOWN))} |`)
+    .map(
+      ({ name, minimumPackage, sources, tests }) =>
+        `| \`${name}\` | ${minimumPackage ?? ''} | ${links(sources)} | ${links(tests.slice(0, SHOWN))} |`,
+    )
   return [`| ${what} | package | where | tests |`, '|---|---|---|---|', ...lines].join('\n')
 }
 
 function links(paths: readonly string[]): string {
-  return paths.map((path) => `[${path.replace(/^(?:test|cloud)\//, '').replace(/(?:\.test)?\.tsx?$/, '')}](../${path})`).join(', ')
+  return paths
+    .map((path) => `[${path.replace(/^(?:test|cloud)\//, '').replace(/(?:\.test)?\.tsx?$/, '')}](../${path})`)
+    .join(', ')
 }

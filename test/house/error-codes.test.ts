@@ -21,11 +21,17 @@ function members(name: string): string[] {
 
 describe('docs/errors.md', () => {
   it.each([
-    ['reasons of refusals', all(/precondition\('([a-z_]+)'/g)],
-    ['reasons in extras', all(/\{ reason: '([a-z_]+)'/g)],
-    ['local errors', all(/\b(?:fail|refuse)\(c, \d{3}, '([a-z_-]+)'/g)],
-    ['faults of fields', all(/\binvalid\([^\n]*, '([a-z_]+)'\)/g)],
-    ['exceptions', all(/\b(?:kind|reason): '([a-z]+_[a-z_]+)'(?:,| as)/g).filter((code) => !/^(not_understood|given_back|item_unknown|device_|token_|policy_stale|already_redeemed|limit_)/.test(code))],
+    ['reasons of refusals', all(/precondition\(\s*'([a-z_]+)'/g)],
+    ['reasons in extras', all(/\{\s*reason: '([a-z_]+)'/g)],
+    ['local errors', all(/\b(?:fail|refuse)\(\s*c,\s*\d{3},\s*'([a-z_-]+)'/g)],
+    ['faults of fields', all(/\binvalid\((?:(?!\binvalid\(|\n\n|=>)[\s\S]){0,600}?,\s*'([a-z_]+)',?\s*\)/g)],
+    [
+      'exceptions',
+      all(/\b(?:kind|reason): '([a-z]+_[a-z_]+)'(?:,| as)/g).filter(
+        (code) =>
+          !/^(not_understood|given_back|item_unknown|device_|token_|policy_stale|already_redeemed|limit_)/.test(code),
+      ),
+    ],
     ['faults of documents', members('DocumentFault')],
     ['outcomes of commands', members('ResultCode')],
     ['faults of links', members('LinkFaultCode')],

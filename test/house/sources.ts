@@ -35,7 +35,8 @@ function filesIn(folder: string): string[] {
   })
 }
 
-const IMPORT = /(?:^|\n)\s*(?:import|export)\s+(type\s+)?(?:[^'"\n;]*?\sfrom\s+)?['"](\.[^'"]+)['"]|import\(\s*['"](\.[^'"]+)['"]\s*\)/g
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?['"](\.[^'"]+)['"]|import\(\s*['"](\.[^'"]+)['"]\s*\)/g
 
 export function codeOf(text: string): string {
   const withoutComments = text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|[^:'"])\/\/.*$/gm, '$1')
@@ -48,7 +49,9 @@ export function readSources(rooms: readonly string[] = Object.keys(ROOMS)): Sour
       const text = readFileSync(file, 'utf8')
       const path = relative(ROOT, file).split(sep).join('/')
       const imports = [...text.matchAll(IMPORT)].map((match) => ({
-        path: relative(ROOT, join(ROOT, dirname(path), match[2] ?? match[3] ?? '')).split(sep).join('/'),
+        path: relative(ROOT, join(ROOT, dirname(path), match[2] ?? match[3] ?? ''))
+          .split(sep)
+          .join('/'),
         isType: match[1] !== undefined,
       }))
       return { path, room, text, code: codeOf(text), imports }
